@@ -1,0 +1,142 @@
+"""What goes into the engine thread (commands, by a queue) and what comes out (immutable events, by a callback)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.engine.models.frequency import FrequencyFit
+    from app.engine.results import ResultTable
+    from app.engine.session import SessionPlan
+
+
+class SessionState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"  # the strategy ended or the budget was reached
+    STOPPED = "stopped"  # a person stopped it
+    FAILED = "failed"  # the runner or the GPU went away
+    INTERRUPTED = "interrupted"  # the program ended without saying so; found at the next start
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Run a session. The engine takes over the plan's runner and closes it at the end."""
+
+    plan: SessionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`."""
+
+    sweep: bool
+    points: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state."""
+
+    graphics_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    power_limit_w: float | None = None
+    reset: bool = False
+
+
+Command = Start | Pause | Resume | Stop | Fit | Apply
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a session stands. Rates and times are on the wall clock."""
+
+    session: int
+    state: SessionState
+    evaluated: int
+    failed: int
+    budget: int  # evaluations at most: the budget or the size of the space
+    elapsed_s: float
+    rate_per_s: float
+    eta_s: float | None  # None until a rate is known
+    best_index: int | None  # index into the result table
+    best_value: float | None  # of the objective, in its own unit and sign
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted:
+    session: int
+    plan: SessionPlan
+    table: ResultTable  # already holds what a resumed session had measured
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementsAdded:
+    """The table grew to `length`; sent at most every 50 ms. Every one is on disk already."""
+
+    session: int
+    length: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChanged:
+    """Paused, resumed or ended; `reason` in words where it is not obvious."""
+
+    progress: Progress
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FitProgress:
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class FitFinished:
+    fit: FrequencyFit
+    source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where it is so
+
+
+@dataclass(frozen=True, slots=True)
+class SettingApplied:
+    applied: dict[str, float | None]
+    observed: dict[str, float | None]
+    obeyed: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFault:
+    """Something failed that a person should see: one line with the remedy."""
+
+    what: str
+    remedy: str = ""
+
+
+Event = (
+    SessionStarted | MeasurementsAdded | SessionChanged | FitProgress | FitFinished | SettingApplied | EngineFault
+)

@@ -1,0 +1,41 @@
+"""`Measurement`: what came of one configuration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Value = int | float | str | bool
+Configuration = Mapping[str, Value]  # one value per tunable parameter and device setting
+
+
+class State(StrEnum):
+    """How a configuration ended. Everything but OK is a result too, and never repeats."""
+
+    OK = "ok"
+    COMPILE = "compile"
+    RUNTIME = "runtime"
+    CORRECTNESS = "correctness"
+    TIMEOUT = "timeout"
+    CONSTRAINTS = "constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One configuration, measured. `values` holds measured quantities (units in their names) and the metrics."""
+
+    row: int  # row of the search space
+    configuration: Configuration
+    state: State
+    values: Mapping[str, float] = field(default_factory=dict)  # time_s, energy_j, power_w, ..., then the metrics
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 % confidence, where known
+    error: str = ""  # the compiler's or driver's message
+    window_ns: tuple[int, int] | None = None  # on the GPU's clock
+    observed_clock_mhz: float = math.nan
+    event_reasons: int = 0
+    power_source: str = ""
+    source: str = ""  # nvml, simulated or recorded
+    timestamp_s: float = math.nan  # wall clock, seconds since the epoch
+    cost_s: float = 0.0  # what this measurement cost, on the GPU's clock

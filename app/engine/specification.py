@@ -1,0 +1,81 @@
+"""What a person writes in TOML, checked and frozen. `load_specification` reads it; nothing here builds or measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from app.engine.measurement import Value
+from app.engine.objectives import Objective
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSpec:
+    """One argument of the kernel. `shape` holds expressions; empty for a scalar."""
+
+    name: str
+    type: str  # a NumPy type name
+    shape: tuple[str, ...] = ()
+    fill: str = "zeros"
+    value: Value | None = None
+    output: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySpec:
+    """How outputs are checked: an array expression over the arguments, a kernel, or a file."""
+
+    reference: str
+    rtol: float = 1e-5
+    atol: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    name: str
+    sources: tuple[Path, ...]  # absolute
+    problem_size: tuple[str, ...]  # expressions
+    grid_divisors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # "x" -> expressions
+    arguments: tuple[ArgumentSpec, ...] = ()
+    verify: VerifySpec | None = None
+    profile: str = ""  # how the simulated GPUs cost it: gemm, convolution, dot, copy
+    compiler_options: tuple[str, ...] = ()
+    include: tuple[Path, ...] = ()
+    shared_memory: str = "0"
+    block_size_names: tuple[str, str, str] = ("block_size_x", "block_size_y", "block_size_z")
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command instead of a kernel: `{name}` stands for a parameter; values are read by regular expressions."""
+
+    run: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+# "supported" and "ridge" are resolved against the GPU when the session is planned; points = n spreads n values.
+SettingValues = tuple[Value, ...] | Literal["supported", "ridge"] | int
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """A checked specification. Expressions are kept as text; they were parsed once to check them."""
+
+    path: Path
+    name: str
+    parameters: Mapping[str, tuple[Value, ...] | str]  # a list, or a range/expression as text, in the user's order
+    restrictions: tuple[str, ...] = ()
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    kernel: KernelSpec | None = None
+    command: CommandSpec | None = None
+    device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # int: that many points
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    objective: Objective | None = None
+    strategy: str = "random_sample"
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    max_evaluations: int | None = None
+    max_seconds: float | None = None
+    seed: int = 0

@@ -1,0 +1,116 @@
+"""The `Strategy` seam. A strategy proposes rows of the search space and is sent what came of them; it measures nothing.
+
+A strategy is a generator: it yields a batch of row numbers, is sent their outcomes in the same order, and returns when
+done. It never yields a row twice and never one outside the space; `Evaluations` below keeps the memory that makes both
+easy. The budget is the tuner's business: it closes the generator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from app.engine.measurement import State
+from app.engine.space.search_space import SearchSpace
+from app.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one row. `cost` is the objective with smaller better; inf where the configuration failed."""
+
+    row: int
+    cost: float
+    state: State = State.OK
+
+
+Search = Generator[list[int], Sequence[Outcome], None]
+
+
+class Strategy(Protocol):
+    """One file each under `engine/strategies`, registered by `@strategy`."""
+
+    name: ClassVar[str]  # as on the command line: "brute_force"
+    label: ClassVar[str]  # as shown to people: "Brute force"
+    Options: ClassVar[type[Any]]  # a dataclass; each field has metadata {"help": ...}
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
+        """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more."""
+        ...
+
+
+_REGISTRY: dict[str, Strategy] = {}
+S = TypeVar("S", bound=type[Any])
+
+
+def strategy(cls: S) -> S:
+    """Register a strategy class under its name."""
+    _REGISTRY[cls.name] = cls()
+    return cls
+
+
+def names() -> tuple[str, ...]:
+    """Every registered strategy's name."""
+    return tuple(_REGISTRY)
+
+
+def get(name: str) -> Strategy:
+    """The strategy of that name. Raises InputError naming the known ones."""
+    try:
+        return _REGISTRY[name]
+    except KeyError:
+        raise InputError(f"unknown strategy '{name}'", "strategy", f"one of {', '.join(_REGISTRY)}") from None
+
+
+def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
+    """The strategy's options with `given` (text or TOML values) put in. Raises InputError for an unknown key or a wrong type."""
+    fields = {f.name: f for f in dataclasses.fields(chosen.Options)}
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key not in fields:
+            known = ", ".join(fields) or "it has none"
+            raise InputError(f"strategy {chosen.name} has no option '{key}'", "strategy option", f"known: {known}")
+        default = fields[key].default
+        convert: Callable[[Any], Any] = type(default)
+        try:
+            values[key] = convert(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"option {key} of {chosen.name} is {value!r}", "strategy option", f"a {convert.__name__} is needed"
+            ) from None
+    try:
+        return chosen.Options(**values)
+    except ValueError as error:
+        raise InputError(str(error), f"options of {chosen.name}", "see the option's range") from None
+
+
+class Evaluations:
+    """What a strategy has learnt so far: row -> cost. Asks only for rows it does not know."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        self._space = space
+        self._cost: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._cost)
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._cost
+
+    @property
+    def exhausted(self) -> bool:
+        """Every row of the space has been evaluated."""
+        return len(self._cost) >= self._space.size
+
+    def ask(self, rows: Sequence[int]) -> Generator[list[int], Sequence[Outcome], list[float]]:
+        """`costs = yield from evaluations.ask(rows)`: measure the unknown ones, return the cost of each."""
+        fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._cost]
+        if fresh:
+            outcomes = yield fresh
+            for outcome in outcomes:
+                self._cost[outcome.row] = outcome.cost
+        return [self._cost[int(row)] for row in rows]

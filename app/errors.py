@@ -1,0 +1,33 @@
+"""The errors a person may meet: what happened, where, and the remedy. None of them needs a traceback."""
+
+from __future__ import annotations
+
+
+class WattridgeError(Exception):
+    """Something failed that a person can act on. `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        line = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{line} ({self.remedy})" if self.remedy else line
+
+    def as_json(self) -> dict[str, dict[str, str]]:
+        """The `error` document that every `--json` command prints on failure."""
+        return {"error": {"what": self.what, "where": self.where, "remedy": self.remedy}}
+
+
+class InputError(WattridgeError):
+    """A file, option or expression from a person is wrong; nothing was written."""
+
+    exit_code = 2
+
+
+class PermissionRefused(WattridgeError):
+    """The device or the read-only rule refuses a setting."""

@@ -1,0 +1,25 @@
+"""What can go wrong between us and a GPU, as types. Each carries the one line a person sees."""
+
+from __future__ import annotations
+
+from app.errors import WattridgeError
+
+
+class SensorError(WattridgeError):
+    """A call to the GPU failed."""
+
+
+class NotSupported(SensorError):
+    """This board or driver does not have what was asked for."""
+
+
+class NoPermission(SensorError):
+    """The driver refuses this to the present user."""
+
+
+class GpuLost(SensorError):
+    """The GPU fell off the bus or its driver went away. An event, not an exit."""
+
+
+class NoDriver(SensorError):
+    """No NVIDIA driver answers on this machine."""

@@ -1,0 +1,86 @@
+"""The `Gpu` seam: one way to look at a board, whether NVML, a simulated twin or a recording answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from app.sensors.channel import Channel, PowerSample, Reading
+from app.sensors.clock import Clock
+
+Source = Literal["nvml", "simulated", "recorded"]
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLimit:
+    """Power limit in W. `current` is what acts now; None where the board does not tell."""
+
+    minimum_w: float | None
+    maximum_w: float | None
+    default_w: float | None
+    current_w: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuInfo:
+    """What stays the same while the program runs."""
+
+    index: int
+    uuid: str
+    name: str
+    source: Source
+    driver: str
+    power_limit: PowerLimit
+    compute_capability: tuple[int, int] | None = None
+    multiprocessors: int | None = None
+    memory_mib: float | None = None
+    power_source: str = ""  # the source of power that measurements use, in words, and why
+
+    @property
+    def label(self) -> str:
+        """The name with its source where it is not a live board: a simulated value says so wherever it is shown."""
+        return self.name if self.source == "nvml" else f"{self.name} ({self.source})"
+
+
+class Gpu(Protocol):
+    """A board that can be looked at. Thread-safe. `channels` is fixed once open; `read()` follows its order."""
+
+    info: GpuInfo
+    channels: tuple[Channel, ...]
+    clock: Clock
+
+    def read(self) -> Reading:
+        """All channels now. A channel that fails is NaN. Raises GpuLost when the board is gone."""
+        ...
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        """The driver's buffered samples newer than `since_ns`, oldest first. Raises NotSupported where there are none."""
+        ...
+
+    def energy_j(self) -> float:
+        """The energy counter (slow on real boards: ~4 ms). Raises NotSupported where there is none."""
+        ...
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Asked lazily and kept."""
+        ...
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        """Supported memory clocks, ascending; empty where not told. Asked lazily and kept."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the board. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class SettableGpu(Protocol):
+    """A board whose clocks and cap can be set. Only `engine.control.DeviceGuard` calls these. None resets."""
+
+    def lock_graphics_clock(self, clock_mhz: int | None) -> None: ...
+
+    def lock_memory_clock(self, clock_mhz: int | None) -> None: ...
+
+    def set_power_limit(self, limit_w: float | None) -> None: ...

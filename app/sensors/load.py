@@ -1,0 +1,31 @@
+"""What one launch of a kernel asks of a GPU, as the simulated boards and the models count it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Precision = Literal["fp16", "fp16_tensor", "fp32", "fp64", "fp64_tensor"]
+PRECISIONS: tuple[Precision, ...] = ("fp16", "fp16_tensor", "fp32", "fp64", "fp64_tensor")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Work and traffic of one launch. Nothing here depends on the board."""
+
+    name: str
+    precision: Precision
+    work_flop: float  # W: floating-point operations
+    traffic_byte: float  # Q: bytes through device memory
+    occupancy: float = 1.0  # resident share of the board's threads, 0..1
+    issue_efficiency: float = 1.0  # share of the peak rate the instruction mix can reach, 0..1
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A series of back-to-back launches, timed by the device's own events."""
+
+    launches: int
+    time_s: float  # mean time of one launch: (last event - first event) / launches
+    start_ns: int  # on the GPU's clock
+    end_ns: int
