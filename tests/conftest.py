@@ -1,0 +1,44 @@
+"""Shared fixtures: real measurements where they are, a data folder of the test's own, and a guard against leaks."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+_SHARED = Path(os.environ.get("WATTRIDGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real measurements from public repositories; they are not part of the project, so a clone may lack them."""
+    folder = _SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("real measurements are not here (set WATTRIDGE_SHARED)")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test touches the person's own sessions."""
+    folder = tmp_path / "wattridge-data"
+    monkeypatch.setenv("WATTRIDGE_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left_behind() -> Iterator[None]:
+    """A test that leaves a thread running fails: the program runs for weeks."""
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + 3.0
+    while leaked := [t for t in threading.enumerate() if t not in before and t.is_alive()]:
+        if time.monotonic() > deadline:
+            pytest.fail(f"threads left behind: {', '.join(t.name for t in leaked)}")
+        time.sleep(0.02)
