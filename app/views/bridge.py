@@ -1,0 +1,87 @@
+"""`EngineBridge`: the engine thread's events as Qt signals. The only place where the two threads meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from app.engine import events
+
+
+class Engine(Protocol):
+    """What the bridge needs of `app.engine.tuner.Tuner`."""
+
+    def start(self) -> None: ...
+
+    def submit(self, command: events.Command) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def join(self, timeout: float | None = None) -> Any: ...
+
+
+class EngineBridge(QObject):
+    """Turns engine events into signals, all of them emitted in Qt's thread, each with the event as its one argument.
+
+    Connect bound `@Slot` methods of QObjects. `make_tuner(on_event)` is called at the first use, so that a window that
+    only watches never loads the engine.
+    """
+
+    session_started = Signal(object)  # events.SessionStarted
+    measurements_added = Signal(object)  # events.MeasurementsAdded
+    session_changed = Signal(object)  # events.SessionChanged
+    fit_progress = Signal(object)  # events.FitProgress
+    fit_finished = Signal(object)  # events.FitFinished
+    setting_applied = Signal(object)  # events.SettingApplied
+    fault = Signal(object)  # events.EngineFault
+
+    _arrived = Signal(object)
+
+    def __init__(self, make_tuner: Callable[[Callable[[events.Event], None]], Engine]) -> None:
+        super().__init__()
+        self._make_tuner = make_tuner
+        self._tuner: Engine | None = None
+        self._closed = False
+        self._signals = {
+            events.SessionStarted: self.session_started,
+            events.MeasurementsAdded: self.measurements_added,
+            events.SessionChanged: self.session_changed,
+            events.FitProgress: self.fit_progress,
+            events.FitFinished: self.fit_finished,
+            events.SettingApplied: self.setting_applied,
+            events.EngineFault: self.fault,
+        }
+        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+
+    def submit(self, command: events.Command) -> None:
+        """Hand a command to the engine thread; returns at once. Nothing happens after `close`."""
+        if self._closed:
+            return
+        if self._tuner is None:
+            self._tuner = self._make_tuner(self._on_event)
+            self._tuner.start()
+        self._tuner.submit(command)
+
+    def report(self, what: str, remedy: str = "") -> None:
+        """Show a fault that a view met itself in the window's banner. Any thread may call it."""
+        self._on_event(events.EngineFault(what, remedy))
+
+    def close(self) -> None:
+        """Stop the engine thread and wait for it. Safe to call twice."""
+        self._closed = True
+        tuner, self._tuner = self._tuner, None
+        if tuner is not None:
+            tuner.stop()
+            tuner.join(10.0)
+
+    def _on_event(self, event: events.Event) -> None:
+        """Called on the engine thread: only hands the event over."""
+        if not self._closed:
+            self._arrived.emit(event)
+
+    @Slot(object)
+    def _deliver(self, event: events.Event) -> None:
+        if not self._closed:
+            self._signals[type(event)].emit(event)

@@ -1,0 +1,43 @@
+"""`Selection`: which measurement of the running session is chosen, shared by table, scatter, model and export."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.engine.events import SessionStarted
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.views.bridge import EngineBridge
+
+
+class Selection(QObject):
+    """`table`, `plan` and `session` are those of the running or last session; None before the first.
+
+    Made right after the bridge, so that its slot runs before those of the panels: in their `session_started` slots the
+    attributes here are already the new ones, and `changed(-1)` has been sent.
+    """
+
+    changed = Signal(int)  # index into `table`; -1: none
+
+    def __init__(self, bridge: EngineBridge) -> None:
+        super().__init__()
+        self.table: ResultTable | None = None
+        self.plan: SessionPlan | None = None
+        self.session: int | None = None
+        self.index = -1
+        bridge.session_started.connect(self._session_started)
+
+    @Slot(int)
+    def select(self, index: int) -> None:
+        """Choose the measurement of that index, -1 for none. An index out of the table's range means none."""
+        if self.table is None or not 0 <= index < len(self.table):
+            index = -1
+        if index != self.index:
+            self.index = index
+            self.changed.emit(index)
+
+    @Slot(object)
+    def _session_started(self, event: SessionStarted) -> None:
+        self.table, self.plan, self.session = event.table, event.plan, event.session
+        self.index = -1
+        self.changed.emit(-1)
