@@ -137,6 +137,4 @@ class EngineFault:
     remedy: str = ""
 
 
-Event = (
-    SessionStarted | MeasurementsAdded | SessionChanged | FitProgress | FitFinished | SettingApplied | EngineFault
-)
+Event = SessionStarted | MeasurementsAdded | SessionChanged | FitProgress | FitFinished | SettingApplied | EngineFault

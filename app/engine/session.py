@@ -1,4 +1,4 @@
-"""`SessionPlan`: everything a session needs, resolved: the space, the runner, the strategy, the objective, the budget."""
+"""`SessionPlan`: all that a session needs, resolved: the space, the runner, the strategy, the objective, the budget."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ class SessionPlan:
     seed: int = 0
     units: Mapping[str, str] = field(default_factory=dict)  # unit of a value where its name does not tell
     resume: int | None = None  # id of a stored session whose measurements are taken over
-    origin: Mapping[str, str] = field(default_factory=dict)  # kept with the session so that it can be resumed: file, gpu selector
+    origin: Mapping[str, str] = field(default_factory=dict)  # file and gpu selector: what a resume needs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
-    """As in the CUDA C++ Programming Guide's table 'Technical Specifications per Compute Capability'. Bytes and counts."""
+    """As in the CUDA C++ Programming Guide, 'Technical Specifications per Compute Capability'. Bytes and counts."""
 
     compute_capability: float
     multiprocessors: int

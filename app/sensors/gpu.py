@@ -55,7 +55,7 @@ class Gpu(Protocol):
         ...
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        """The driver's buffered samples newer than `since_ns`, oldest first. Raises NotSupported where there are none."""
+        """The driver's buffered samples newer than `since_ns`, oldest first. Raises NotSupported where it has none."""
         ...
 
     def energy_j(self) -> float:
@@ -63,7 +63,7 @@ class Gpu(Protocol):
         ...
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Asked lazily and kept."""
+        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Asked lazily, kept."""
         ...
 
     def memory_clocks_mhz(self) -> Sequence[int]:

@@ -67,7 +67,7 @@ def get(name: str) -> Strategy:
 
 
 def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
-    """The strategy's options with `given` (text or TOML values) put in. Raises InputError for an unknown key or a wrong type."""
+    """The strategy's options with `given` (text or TOML values) put in. Raises InputError: unknown key, wrong type."""
     fields = {f.name: f for f in dataclasses.fields(chosen.Options)}
     values: dict[str, Any] = {}
     for key, value in given.items():

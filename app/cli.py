@@ -1,0 +1,242 @@
+"""The command `wattridge`: without a command it opens the window; every command works without one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from app import __version__
+from app.commands.terminal import print_json, say
+from app.errors import InputError, WattridgeError
+
+
+class _Parser(argparse.ArgumentParser):
+    """Usage errors become InputError, so that `--json` can print them as a document."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message, self.prog, f"see `{self.prog} --help`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status: 0 done, 1 failed, 2 bad input or usage."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = _parser().parse_args(words)
+        command: Callable[[argparse.Namespace], int] = arguments.command
+        return command(arguments)
+    except WattridgeError as error:
+        if "--json" in words:
+            print_json(error.as_json())
+        else:
+            say(f"wattridge: {error}")
+        return error.exit_code
+    except BrokenPipeError:  # the reader went away (`| head`); nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        say("wattridge: stopped")
+        return 1
+
+
+def _call(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """A command by name, imported when it runs: `wattridge gpus` need not load what `tune` needs."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        import importlib
+
+        command: Callable[[argparse.Namespace], int] = getattr(
+            importlib.import_module(f"app.commands.{module}"), function
+        )
+        return command(arguments)
+
+    return run
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="wattridge",
+        description="Shows what a GPU draws while it works, and finds where it does the most work per joule. "
+        "Without a command it opens the window.",
+    )
+    parser.add_argument("--version", action="version", version=f"wattridge {__version__}")
+    _add_board(parser)
+    parser.add_argument("--specification", metavar="SPEC", help="open this TOML specification in the window")
+    parser.set_defaults(command=_window)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    def add(name: str, help_text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help_text, description=help_text)
+        command.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        command.set_defaults(command=run)
+        return command
+
+    demo = add("demo", "the GEMM example on the simulated A100: in the window, or here without a display", _demo)
+    _add_board(demo)
+    _add_search(demo)
+    demo.add_argument("--no-window", action="store_true", help="stay in the terminal even with a display")
+
+    gpus = add("gpus", "the boards that answer, and what they tell", _call("watch", "gpus"))
+    gpus.add_argument("--verbose", action="store_true", help="also what each board does not tell, and why")
+
+    monitor = add("monitor", "watch a board for a while without a window", _call("watch", "monitor"))
+    _add_board(monitor)
+    monitor.add_argument("--duration", type=float, default=10.0, metavar="S", help="seconds to watch (default 10)")
+    monitor.add_argument("--interval", type=float, default=0.02, metavar="S", help="seconds between readings (0.02)")
+    monitor.add_argument("--out", metavar="CSV", help="write every reading to this CSV file")
+    monitor.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
+
+    tune = add("tune", "search a specification's space on a board", _call("search", "tune"))
+    tune.add_argument("specification", nargs="?", metavar="SPEC", help="the TOML specification")
+    tune.add_argument("--resume", type=int, metavar="SESSION", help="go on with a stored session")
+    _add_board(tune, speed=float("inf"))
+    _add_search(tune)
+
+    replay = add("replay", "search a recorded Kernel Tuner cache instead of a board", _call("search", "replay"))
+    replay.add_argument("cache", metavar="CACHE", help="a cache file, plain or .gz")
+    _add_search(replay)
+
+    space = add("space", "the size of a specification's search space", _call("search", "space"))
+    space.add_argument("specification", metavar="SPEC", help="the TOML specification")
+    space.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")
+
+    fit = add("fit", "fit the frequency model and find the ridge", _call("take_away", "fit"))
+    fit.add_argument("file", nargs="?", metavar="FILE", help="a CSV, a Kernel Tuner cache, or the number of a session")
+    _add_board(fit, speed=float("inf"))
+    fit.add_argument("--points", type=int, default=10, metavar="N", help="clocks of a sweep with --gpu (default 10)")
+    for column in ("clock", "power", "time", "rate"):
+        fit.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
+    fit.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")
+
+    export = add("export", "write a configuration of a stored session as files", _call("take_away", "export"))
+    export.add_argument("session", nargs="?", type=int, metavar="SESSION", help="its number (default: the newest)")
+    export.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
+    export.add_argument(
+        "--kind", action="append", choices=("json", "header", "script", "csv", "cache"), help="only these files"
+    )
+    export.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
+
+    add("sessions", "the sessions kept on disk", _call("search", "sessions"))
+
+    twin = add("twin", "a simulated board: with --truth what its sensors hide", _call("watch", "twin"))
+    twin.add_argument("name", nargs="?", metavar="NAME", help="a name or a TOML file; without it, the names")
+    twin.add_argument("--truth", action="store_true", help="true power, speed and energy at every clock")
+    twin.add_argument("--workload", default="full_load", metavar="NAME", help="what runs (default full_load)")
+    twin.add_argument("--power-limit", type=float, metavar="W", help="the power limit in force")
+    return parser
+
+
+def _add_board(parser: argparse.ArgumentParser, speed: float = 1.0) -> None:
+    parser.add_argument("--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME or recorded:FILE")
+    parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        default=speed,
+        metavar="X",
+        help="seconds a simulated or recorded board lives per second; inf: as fast as it can be computed",
+    )
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strategy", metavar="NAME", help="the search strategy")
+    parser.add_argument(
+        "--strategy-option", action="append", default=[], type=_key_value, metavar="K=V", help="an option of it"
+    )
+    parser.add_argument("--max-evaluations", type=_positive_int, metavar="N", help="measure at most so many")
+    parser.add_argument("--max-seconds", type=_positive_float, metavar="S", help="search at most so long")
+    goal = parser.add_mutually_exclusive_group()
+    goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
+    goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
+    parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
+    parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
+
+
+def _speed(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return value
+
+
+def _positive_int(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not 1 or more")
+    return value
+
+
+def _positive_float(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return value
+
+
+def _key_value(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise argparse.ArgumentTypeError(f"'{text}' is not KEY=VALUE")
+    return key, value
+
+
+def _window(arguments: argparse.Namespace) -> int:
+    """Open the window, or say in one line why it cannot be."""
+    problem = _why_no_window()
+    if problem is not None:
+        raise problem
+    specification = Path(arguments.specification) if arguments.specification else None
+    return _open_window(
+        arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, demo=False, specification=specification
+    )
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    """The demo in the window where there is one to be had, else in the terminal."""
+    if not arguments.json and not arguments.no_window:
+        from app.qt_libraries import has_display
+
+        if has_display():
+            problem = _why_no_window()
+            if problem is None:
+                gpu = arguments.gpu or "simulated:a100"
+                speed = arguments.speed if arguments.speed != 1.0 else _DEMO_SPEED
+                return _open_window(gpu, seed=arguments.sim_seed, speed=speed, demo=True, specification=None)
+            say(f"wattridge: {problem}")
+        else:
+            say("No display here: the demo runs in the terminal.")
+    return _call("search", "demo")(arguments)
+
+
+_DEMO_SPEED = 10.0  # the simulated board lives ten times as fast as the wall, so that the demo takes half a minute
+
+
+def _why_no_window() -> WattridgeError | None:
+    from app.qt_libraries import has_display, missing_packages
+
+    if not has_display():
+        return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
+    missing = missing_packages()
+    if missing:
+        return WattridgeError(
+            "system libraries of Qt are missing", "window", f"sudo apt-get install {' '.join(missing)}"
+        )
+    return None
+
+
+def _open_window(gpu: str | None, **options: Any) -> int:
+    try:
+        from app.views.app import run
+    except ImportError as error:  # a library that our list does not know, or PySide6 itself
+        raise WattridgeError(
+            f"Qt does not load: {error}", "window", "install PySide6-Essentials and its libraries"
+        ) from error
+    return run(gpu, **options)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

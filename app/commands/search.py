@@ -1,0 +1,293 @@
+"""`wattridge tune`, `replay`, `space`, `sessions` and `demo`: searching without a window."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say
+from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionStarted
+from app.engine.objectives import Goal, parse_front
+from app.errors import InputError, WattridgeError
+from app.paths import data_folder, resources
+
+if TYPE_CHECKING:
+    from app.engine.results import ResultTable
+    from app.engine.session import SessionPlan
+
+
+def tune(arguments: Namespace) -> int:
+    """Run a specification's session on a board."""
+    from app.engine.planning import plan_resume, plan_specification
+    from app.engine.specification import load_specification
+    from app.engine.store import Store
+    from app.sensors.select import open_gpu
+
+    if arguments.resume is not None:
+        with Store() as store:
+            plan = plan_resume(store, arguments.resume)
+            return _run(plan, store, arguments)
+    if arguments.specification is None:
+        raise InputError("no specification", "tune", "name a TOML file, or --resume a session")
+    specification = load_specification(Path(arguments.specification))
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    try:
+        plan = plan_specification(specification, gpu, **_overrides(arguments))
+        for note in plan.space.notes:
+            say(note)
+        with Store() as store:
+            return _run(plan, store, arguments)
+    finally:
+        gpu.close()
+
+
+def replay(arguments: Namespace) -> int:
+    """Run a session against a recorded cache instead of a board."""
+    from app.engine.planning import plan_replay
+    from app.engine.store import Store
+
+    plan = plan_replay(Path(arguments.cache), **_overrides(arguments))
+    with Store() as store:
+        return _run(plan, store, arguments)
+
+
+def _overrides(arguments: Namespace) -> dict[str, Any]:
+    """What the command line says in place of the specification."""
+    goal = None
+    if arguments.maximise:
+        goal = Goal(arguments.maximise, True)
+    elif arguments.minimise:
+        goal = Goal(arguments.minimise, False)
+    return {
+        "strategy": arguments.strategy,
+        "strategy_options": dict(arguments.strategy_option) or None,
+        "objective": goal,
+        "front": parse_front(arguments.front) if arguments.front else None,
+        "max_evaluations": arguments.max_evaluations,
+        "max_seconds": arguments.max_seconds,
+        "seed": arguments.seed,
+    }
+
+
+def _run(plan: SessionPlan, store: Any, arguments: Namespace) -> int:
+    from app.engine.formats.export import export_session
+    from app.engine.summary import session_summary
+
+    result = _watch_session(plan, store, quiet=arguments.json)
+    document = session_summary(result)
+    if arguments.out and document["best"] is not None:
+        files = export_session(plan, result.table, result.session, None, Path(arguments.out))
+        document["files"] = [str(file) for file in files]
+    if arguments.json:
+        print_json(document)
+    else:
+        print_summary(document, plan)
+    if result.state == "failed":
+        raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
+    return 0
+
+
+def _watch_session(plan: SessionPlan, store: Any, *, quiet: bool) -> Any:
+    """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured."""
+    from app.engine.tuner import run_session
+
+    bar = ProgressBar(quiet=quiet)
+    table: list[ResultTable] = []
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, SessionStarted):
+            table.append(event.table)
+        elif isinstance(event, MeasurementsAdded):
+            progress = event.progress
+            best = f"best {number(progress.best_value)} {plan.objective.goal.name}" if progress.best_value else ""
+            bar.show(
+                progress.evaluated,
+                progress.budget,
+                f"{progress.rate_per_s:.0f}/s  {best}  ETA {duration(progress.eta_s)}",
+                final=progress.evaluated >= progress.budget,
+            )
+        elif isinstance(event, EngineFault):
+            say(f"{event.what} {event.remedy}".strip())
+
+    with _stop_on_interrupt() as stop:
+        result = run_session(plan, store, on_event, stop)
+    bar.show(len(result.table), len(result.table), f"{result.state} after {duration(result.seconds)}", final=True)
+    return result
+
+
+@contextmanager
+def _stop_on_interrupt() -> Iterator[threading.Event]:
+    stop = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
+    """The session in a few lines and its front as a table."""
+    failed = ", ".join(f"{count} {state}" for state, count in document["failed"].items()) or "none"
+    print(
+        f"session {document['session']}: {plan.title} on {document['gpu']} ({document['source']}), "
+        f"{document['strategy']}, seed {document['seed']}"
+    )
+    print(
+        f"{document['evaluated']} of {document['valid']} valid configurations measured "
+        f"({document['cartesian']} before restrictions), failed: {failed}, {duration(document['seconds'])}"
+    )
+    best = document["best"]
+    if best is None:
+        print("no configuration worked")
+        return
+    goal = plan.objective.goal
+    print(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
+    front = document["front"]
+    if not front:
+        return
+    goals = [g.name for g in plan.objective.front]
+    print(f"\nPareto front over {' and '.join(str(g) for g in plan.objective.front)}, {len(front)} points")
+    names = list(front[0]["configuration"])
+    rows = [[*(p["values"].get(g) for g in goals), *p["configuration"].values()] for p in front]
+    print_table(rows, [*goals, *names])
+
+
+def _words(configuration: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in configuration.items())
+
+
+def space(arguments: Namespace) -> int:
+    """The size of a specification's space, and what each restriction removes."""
+    from app.engine.planning import space_of
+    from app.engine.specification import load_specification
+    from app.sensors.select import open_gpu
+
+    specification = load_specification(Path(arguments.specification))
+    gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None
+    try:
+        built = space_of(specification, gpu)
+    finally:
+        if gpu is not None:
+            gpu.close()
+    document = {
+        "cartesian": built.cartesian,
+        "valid": built.size,
+        "seconds": built.build_seconds,
+        "removed_by": dict(built.removed_by),
+        "notes": list(built.notes),
+    }
+    if arguments.json:
+        print_json(document)
+        return 0
+    for note in built.notes:
+        say(note)
+    print(f"{built.size} valid of {built.cartesian} ({built.build_seconds * 1e3:.0f} ms)")
+    if built.removed_by:
+        print_table(list(built.removed_by.items()), ("restriction", "removed"))
+    return 0
+
+
+def sessions(arguments: Namespace) -> int:
+    """The sessions kept on disk, newest first."""
+    from app.engine.store import Store
+
+    with Store() as store:
+        records = list(store.sessions())
+    documents = [
+        {
+            "session": r.id,
+            "title": r.title,
+            "gpu": r.gpu,
+            "source": r.source,
+            "strategy": r.strategy,
+            "state": r.state,
+            "evaluated": r.evaluated,
+            "started": r.started_s,
+        }
+        for r in records
+    ]
+    if arguments.json:
+        print_json(documents)
+    elif not documents:
+        print("no sessions yet; `wattridge demo` makes one")
+    else:
+        print_table([list(d.values()) for d in documents], list(documents[0]))
+    return 0
+
+
+def demo(arguments: Namespace) -> int:
+    """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
+    from app.engine.control.guard import DeviceGuard
+    from app.engine.formats.export import export_session
+    from app.engine.models.frequency import fit_frequency_model
+    from app.engine.models.points import fit_to_json
+    from app.engine.planning import plan_specification
+    from app.engine.specification import load_specification
+    from app.engine.store import Store
+    from app.engine.summary import session_summary
+    from app.engine.sweep import sweep_clocks
+    from app.sensors.select import open_gpu
+
+    specification = load_specification(resources() / "examples" / "gemm.toml")
+    gpu = open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))
+    try:
+        plan = plan_specification(specification, gpu, **_overrides(arguments))
+        with Store() as store:
+            result = _watch_session(plan, store, quiet=arguments.json)
+            document = session_summary(result)
+            if document["best"] is None:
+                raise WattridgeError("no configuration worked", "demo", "raise --max-evaluations")
+            folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"demo-{result.session}"
+            files = export_session(plan, result.table, result.session, None, folder)
+            with DeviceGuard(gpu) as guard:
+                sweep = sweep_clocks(gpu, guard)
+            fit = fit_frequency_model(
+                sweep.clock_mhz,
+                sweep.power_w,
+                rate=sweep.rate,
+                limited=sweep.limited,
+                limit_w=gpu.info.power_limit.current_w,
+                supported_mhz=gpu.graphics_clocks_mhz(),
+                gpu=gpu.info.name,
+                series="clock sweep, full load",
+                simulated=gpu.info.source == "simulated",
+            )
+            store.save_fit(result.session, fit)
+    finally:
+        gpu.close()
+    document["fit"] = fit_to_json(fit)
+    document["files"] = [str(file) for file in files]
+    if arguments.json:
+        print_json(document)
+        return 0
+    print_summary(document, plan)
+    print()
+    print_fit(document["fit"])
+    print("\nexports of the best configuration (simulated):")
+    print("\n".join(f"  {file}" for file in document["files"]))
+    return 0
+
+
+def print_fit(fit: dict[str, Any]) -> None:
+    """The frequency model in a few lines."""
+    simulated = " (simulated)" if fit.get("simulated") else ""
+    print(f"frequency model of {fit['gpu']}{simulated}: {fit['series']}, {fit['points']} points, {fit['form']} form")
+    if not fit["identifiable"]:
+        print("not identifiable: " + "; ".join(fit["reasons"]))
+        return
+    ridge = f"{number(fit['ridge_mhz'])} MHz" + ("" if fit["ridge_bracketed"] else " (not bracketed)")
+    optimum = f"{number(fit['optimum_mhz'])} MHz" + ("" if fit["optimum_bracketed"] else " (not bracketed)")
+    print(f"ridge {ridge}, most efficient {optimum}, recommended {number(fit['recommended_clock_mhz'])} MHz")
+    low, high = fit["range_mhz"] or (None, None)
+    print(f"range to search {number(low)}–{number(high)} MHz (±10 %)")
+    print(
+        f"P_idle {number(fit['p_idle_w'])} W, P_max {number(fit['p_max_w'])} W, "
+        f"R² {number(fit['r2'], 5)}, RMSE {number(fit['rmse_w'])} W"
+    )
+    for reason in fit["reasons"]:
+        print(f"  {reason}")

@@ -1,0 +1,130 @@
+"""`wattridge fit` and `export`: the model of a board, and the chosen configuration to take away."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.commands.search import print_fit
+from app.commands.terminal import ProgressBar, print_json
+from app.errors import InputError
+from app.paths import data_folder
+
+if TYPE_CHECKING:
+    from app.engine.models.frequency import FrequencyFit
+
+
+def fit(arguments: Namespace) -> int:
+    """Fit the frequency model to a file, a stored session, or a clock sweep of a simulated board."""
+    from app.engine.models.points import fit_to_json
+
+    if (arguments.file is None) == (arguments.gpu is None):
+        raise InputError("one source is needed", "fit", "name a file or session number, or a board with --gpu")
+    fitted = _fit_board(arguments) if arguments.file is None else _fit_file(arguments)
+    document = fit_to_json(fitted)
+    if arguments.json:
+        print_json(document)
+    else:
+        print_fit(document)
+    return 0
+
+
+def _fit_file(arguments: Namespace) -> FrequencyFit:
+    from app.engine.models.points import fit_points, points_of_table, read_points
+    from app.engine.store import Store
+
+    if arguments.file.isdigit() and not Path(arguments.file).exists():
+        with Store() as store:
+            loaded = store.load(int(arguments.file))
+            return fit_points(
+                points_of_table(loaded.table, gpu=loaded.record.gpu, simulated=loaded.record.source == "simulated")
+            )
+    points = read_points(
+        Path(arguments.file),
+        clock=arguments.clock,
+        power=arguments.power,
+        time=arguments.time,
+        rate=arguments.rate,
+        series=arguments.series,
+    )
+    return fit_points(points)
+
+
+def _fit_board(arguments: Namespace) -> FrequencyFit:
+    from app.engine.control.guard import DeviceGuard
+    from app.engine.models.frequency import fit_frequency_model
+    from app.engine.sweep import sweep_clocks
+    from app.sensors.select import open_gpu
+
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    bar = ProgressBar(quiet=arguments.json)
+    try:
+        with DeviceGuard(gpu) as guard:
+            sweep = sweep_clocks(
+                gpu,
+                guard,
+                points=arguments.points,
+                on_progress=lambda done, total: bar.show(done, total, "clocks", final=done == total),
+            )
+        return fit_frequency_model(
+            sweep.clock_mhz,
+            sweep.power_w,
+            rate=sweep.rate,
+            limited=sweep.limited,
+            limit_w=gpu.info.power_limit.current_w,
+            supported_mhz=gpu.graphics_clocks_mhz(),
+            gpu=gpu.info.name,
+            series="clock sweep, full load",
+            simulated=gpu.info.source == "simulated",
+        )
+    finally:
+        gpu.close()
+
+
+def export(arguments: Namespace) -> int:
+    """Write one configuration of a stored session as files to take away."""
+    from app.engine.formats.export import export_session
+    from app.engine.planning import plan_resume
+    from app.engine.store import Store
+
+    with Store() as store:
+        known = store.sessions()
+        if not known:
+            raise InputError("no session is stored", "export", "run `wattridge tune` or `wattridge demo` first")
+        session = arguments.session if arguments.session is not None else known[0].id
+        loaded = store.load(session)
+        plan = plan_resume(store, session)
+    index = _chosen_index(arguments.configuration, loaded.table)
+    folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
+    kinds = arguments.kind or None
+    files = [str(f) for f in export_session(plan, loaded.table, session, index, folder, kinds)]
+    if arguments.json:
+        print_json({"session": session, "files": files})
+    else:
+        print("\n".join(files))
+    return 0
+
+
+def _chosen_index(text: str | None, table: object) -> int | None:
+    """The result a person names as 'block_size_x=32,...' (any subset that singles one out); None for the best."""
+    from app.engine.results import ResultTable
+
+    assert isinstance(table, ResultTable)
+    if text is None:
+        return None
+    wanted = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    if not wanted or set(wanted) - set(table.space.names):
+        raise InputError(
+            f"'{text}' names no configuration", "--configuration", f"NAME=VALUE of {', '.join(table.space.names)}"
+        )
+    found = [
+        index
+        for index in range(len(table))
+        if all(str(table.measurement(index).configuration[name]) == value for name, value in wanted.items())
+    ]
+    if len(found) != 1:
+        raise InputError(
+            f"{len(found)} measured configurations match '{text}'", "--configuration", "name as many as single one out"
+        )
+    return found[0]

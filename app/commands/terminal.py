@@ -1,0 +1,102 @@
+"""Printing for people (tables, a progress bar on standard error) and for programs (one JSON document)."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def clean(value: Any) -> Any:
+    """A value as JSON can hold it: NaN and infinities become null, NumPy scalars and arrays plain ones."""
+    if isinstance(value, dict):
+        return {str(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [clean(item) for item in value]
+    if isinstance(value, np.generic):
+        return clean(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(document: Any) -> None:
+    """The one document of a `--json` command."""
+    print(json.dumps(clean(document), indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A figure for a table: four significant digits, thousands left whole, a dash where unknown."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or abs(value) >= 10**digits:
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"
+
+
+def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
+    """Columns as wide as their content; numbers to the right."""
+    text = [[number(cell) for cell in row] for row in rows]
+    widths = [max(len(line[i]) for line in [list(header), *text]) for i in range(len(header))]
+    right = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
+        return "  ".join(parts).rstrip()
+
+    print(line(list(header)))
+    print("  ".join("─" * width for width in widths))
+    for cells in text:
+        print(line(cells))
+
+
+def duration(seconds: float | None) -> str:
+    """'4 s', '3:05 min' or '2:10 h'."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+
+
+class ProgressBar:
+    """One line on standard error: a bar with rate, best so far and ETA. Silent lines apart where it is no terminal."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._quiet = quiet
+        self._last = 0.0
+        self._width = 0
+
+    def show(self, done: int, total: int, details: str, *, final: bool = False) -> None:
+        now = time.monotonic()
+        if self._quiet or (not final and now - self._last < (0.1 if self._terminal else 2.0)):
+            return
+        self._last = now
+        share = min(1.0, done / total) if total else 1.0
+        filled = round(share * 24)
+        line = f"[{'█' * filled}{'░' * (24 - filled)}] {done}/{total}  {details}"
+        if self._terminal:
+            columns = shutil.get_terminal_size().columns
+            line = line[: columns - 1]
+            sys.stderr.write("\r" + line.ljust(self._width) + ("\n" if final else ""))
+            self._width = len(line)
+        else:
+            sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    """A remark for people on standard error, so that standard output stays the document."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,246 @@
+"""`wattridge gpus`, `monitor` and `twin`: looking at boards, changing nothing."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+from argparse import Namespace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from app.commands.terminal import ProgressBar, duration, print_json, print_table, say
+from app.errors import InputError, WattridgeError
+from app.sensors.channel import POWER_SAMPLES
+from app.sensors.event_reasons import names as reason_names
+from app.sensors.gpu import Gpu
+
+
+def gpus(arguments: Namespace) -> int:
+    """Every board that answers, or the simulated ones where no driver does."""
+    from app.sensors.select import list_gpus
+
+    boards = list_gpus()
+    try:
+        described = [_describe(gpu) for gpu in boards]
+    finally:
+        for gpu in boards:
+            gpu.close()
+    if arguments.json:
+        print_json(described)
+        return 0
+    if described and described[0]["source"] != "nvml":
+        say("No NVIDIA driver answers here; these are the simulated boards.")
+    header = ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source")
+    rows = []
+    for gpu in described:
+        limit, clocks = gpu["power_limit_w"], gpu["graphics_clocks_mhz"]
+        span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not told"
+        rows.append(
+            (gpu["index"], gpu["name"], gpu["source"], gpu["driver"], limit["current"], span, gpu["power_source"])
+        )
+    print_table(rows, header)
+    for gpu in described:
+        missing = [f"{name}: {reason}" for name, reason in gpu["unavailable"].items()]
+        if missing and arguments.verbose:
+            print(f"\n{gpu['name']} does not tell")
+            print("\n".join(f"  {line}" for line in missing))
+    return 0
+
+
+def _describe(gpu: Gpu) -> dict[str, Any]:
+    info = gpu.info
+    clocks = list(gpu.graphics_clocks_mhz())
+    steps = {b - a for a, b in pairwise(clocks)}
+    limit = info.power_limit
+    return {
+        "index": info.index,
+        "uuid": info.uuid,
+        "name": info.name,
+        "source": info.source,
+        "driver": info.driver,
+        "power_limit_w": {
+            "min": limit.minimum_w,
+            "max": limit.maximum_w,
+            "default": limit.default_w,
+            "current": limit.current_w,
+        },
+        "graphics_clocks_mhz": {
+            "min": clocks[0] if clocks else None,
+            "max": clocks[-1] if clocks else None,
+            "step": min(steps) if steps else None,
+        },
+        "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
+        "channels": {c.name: c.unit if c.available else f"not available: {c.unavailable}" for c in gpu.channels},
+        "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
+        "power_source": info.power_source,
+    }
+
+
+def monitor(arguments: Namespace) -> int:
+    """Watch one board for a while: mean, least and largest of every channel, and the energy."""
+    from app.sensors.recording import RecordingWriter
+    from app.sensors.sampler import Sampler
+    from app.sensors.select import open_gpu
+    from app.sensors.trace import Trace
+
+    if arguments.interval <= 0:
+        raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
+    if not 0 < arguments.duration < 365 * 86400:
+        raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    trace = Trace(gpu.channels, rate_hz=1.0 / arguments.interval)
+    faults: list[str] = []
+    recorder = RecordingWriter(Path(arguments.record), gpu) if arguments.record else None
+    sampler = Sampler(
+        gpu,
+        trace,
+        interval_s=arguments.interval,
+        on_event=lambda event: faults.append(str(event)),
+        recorder=recorder,
+    )
+    stopped = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda *_: stopped.set())
+    begun_ns = gpu.clock.now_ns()
+    bar = ProgressBar(quiet=arguments.json)
+    sampler.start()
+    try:
+        while not stopped.is_set():
+            passed = (gpu.clock.now_ns() - begun_ns) / 1e9
+            if passed >= arguments.duration:
+                break
+            bar.show(round(passed), round(arguments.duration), _now_line(trace))
+            gpu.clock.wait(min(0.5, arguments.duration - passed), stopped)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        sampler.stop()
+        sampler.join()
+        if recorder is not None:
+            recorder.close()
+    bar.show(1, 1, _now_line(trace), final=True)
+    document = _monitor_document(gpu, trace, begun_ns)
+    document["faults"] = faults
+    if arguments.out:
+        trace.write_csv(Path(arguments.out), trace.first_ns, trace.last_ns)
+        document["files"] = [str(Path(arguments.out).resolve())]
+    gpu.close()
+    if arguments.json:
+        print_json(document)
+    else:
+        _print_monitor(document, gpu)
+    return 0
+
+
+def _now_line(trace: Any) -> str:
+    if trace.last_ns is None:
+        return "waiting for the first reading"
+    now = trace.at(trace.last_ns)
+    parts = [f"{now[name]:.0f} {unit}" for name, unit in _NOW if not math.isnan(now.get(name, math.nan))]
+    reasons = now.get("event_reasons", math.nan)
+    if not math.isnan(reasons) and int(reasons):
+        parts.append(", ".join(reason_names(int(reasons))))
+    return " · ".join(parts)
+
+
+_NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
+
+
+def _monitor_document(gpu: Gpu, trace: Any, begun_ns: int) -> dict[str, Any]:
+    if trace.last_ns is None:
+        raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
+    end_ns = trace.last_ns
+    channels = {}
+    named = [c for c in gpu.channels if c.available and c.name != "event_reasons"]
+    if trace.power_name == POWER_SAMPLES.name:
+        named.insert(0, POWER_SAMPLES)
+    for described in named:
+        found = trace.statistics(described.name, begun_ns, end_ns)
+        channels[described.name] = {
+            "unit": described.unit,
+            "mean": found.mean,
+            "min": found.minimum,
+            "max": found.maximum,
+            "samples": found.samples,
+        }
+    spans = trace.event_spans(begun_ns, end_ns)
+    return {
+        "gpu": gpu.info.name,
+        "source": gpu.info.source,
+        "duration_s": (end_ns - begun_ns) / 1e9,
+        "channels": channels,
+        "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
+        "energy_j": trace.energy_j(begun_ns, end_ns),
+        "energy_source": trace.power_name,
+        "event_reasons_s": _seconds_by_reason(spans),
+    }
+
+
+def _seconds_by_reason(spans: Any) -> dict[str, float]:
+    seconds: dict[str, float] = {}
+    for span in spans:
+        for name in reason_names(int(span.reason)):
+            seconds[name] = seconds.get(name, 0.0) + (span.end_ns - span.start_ns) / 1e9
+    return seconds
+
+
+def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
+    print(f"{gpu.info.label}, {document['duration_s']:.1f} s")
+    labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
+    rows = [
+        (labels[name], c["mean"], c["min"], c["max"], c["unit"], c["samples"])
+        for name, c in document["channels"].items()
+        if c["samples"]
+    ]
+    print_table(rows, ("channel", "mean", "min", "max", "unit", "samples"))
+    print(f"energy {document['energy_j']:.1f} J (from {document['energy_source']})")
+    for name, seconds in document["event_reasons_s"].items():
+        print(f"{name}: {duration(seconds)}")
+    for name, reason in document["unavailable"].items():
+        print(f"{labels[name]}: not available, {reason}")
+    for line in document["faults"]:
+        say(line)
+    for file in document.get("files", ()):
+        print(f"written: {file}")
+
+
+def twin(arguments: Namespace) -> int:
+    """A simulated board's figures, or with --truth its power, speed and energy at every clock."""
+    from app.sensors.simulated.truth import truth
+    from app.sensors.simulated.twin import load_twin, twin_names
+
+    if arguments.name is None:
+        names = list(twin_names())
+        if arguments.json:
+            print_json(names)
+        else:
+            print("\n".join(names))
+        return 0
+    board = load_twin(arguments.name)
+    if not arguments.truth:
+        raise InputError(
+            "nothing asked of the twin", f"twin {arguments.name}", "add --truth, or watch it: --gpu simulated:NAME"
+        )
+    rows = truth(board, arguments.workload, power_limit_w=arguments.power_limit)
+    if arguments.json:
+        print_json({"gpu": board.name, "source": "simulated", "workload": arguments.workload, "clocks": rows})
+        return 0
+    print(f"{board.name} (simulated), {arguments.workload}: the truth behind its sensors")
+    header = ("clock MHz", "observed MHz", "power W", "time ms", "rate", "unit", "energy J", "capped")
+    print_table(
+        [
+            (
+                r["clock_mhz"],
+                r["observed_clock_mhz"],
+                r["power_w"],
+                r["time_s"] * 1e3,
+                r["rate"],
+                r["rate_unit"],
+                r["energy_j"],
+                "capped" if r["capped"] else "",
+            )
+            for r in rows
+        ],
+        header,
+    )
+    return 0
