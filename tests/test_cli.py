@@ -1,0 +1,253 @@
+"""The command line as a person and as a program meets it: tables, one JSON document, one clear line when it fails."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+
+PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    """The exit status and the JSON document of a command; nothing else may be on standard output."""
+    status = main([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_replay_of_the_rtx4000ada_cache_finds_the_published_front(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    status, document = run(
+        capsys,
+        "replay",
+        str(shared_data / PS3),
+        "--strategy",
+        "brute_force",
+        "--front",
+        "max:TFLOPS,max:TFLOPS/J",
+    )
+    assert status == 0
+    assert (document["evaluated"], document["valid"], document["failed"]) == (5120, 5120, {"runtime": 430})
+    assert document["source"] == "recorded"
+    front = document["front"]
+    assert len(front) == 13
+    by_speed = max(front, key=lambda p: p["values"]["TFLOPS"])
+    by_energy = max(front, key=lambda p: p["values"]["TFLOPS/J"])
+    assert list(by_speed["configuration"].values()) == [1815, 32, 1, 2, 64, 64, 2]
+    assert by_speed["values"]["TFLOPS"] == pytest.approx(80.435, abs=5e-4)
+    assert list(by_energy["configuration"].values()) == [1485, 32, 2, 2, 64, 128, 2]
+    assert by_energy["values"]["TFLOPS/J"] == pytest.approx(0.9315, abs=5e-5)
+
+
+def test_every_strategy_replays_a_cache_within_its_budget(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    from app.engine import strategies
+
+    for name in strategies.names():
+        status, document = run(
+            capsys, "replay", str(shared_data / PS3), "--strategy", name, "--max-evaluations", "60", "--seed", "3"
+        )
+        assert status == 0, name
+        assert document["strategy"] == name
+        assert document["evaluated"] == 60, name
+        assert document["best"] is not None, name
+
+
+def test_the_same_seed_gives_the_same_run(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
+    words = ("replay", str(shared_data / PS3), "--strategy", "genetic_algorithm", "--max-evaluations", "150")
+    first, second, other = (run(capsys, *words, "--seed", seed)[1] for seed in ("5", "5", "6"))
+    assert first["best"] == second["best"]
+    assert first["front"] == second["front"]
+    assert first["front"] != other["front"]
+
+
+def test_fit_of_the_h200_sweep_recommends_a_clock_within_one_per_cent_of_the_best(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    status, fit = run(capsys, "fit", str(shared_data / "clock-sweeps/h200_fp64_gemm_clock_sweep.csv"))
+    assert status == 0
+    assert fit["ridge_mhz"] == pytest.approx(969, abs=40)
+    assert fit["best_measured_mhz"] == 975
+    watts_per_gflops = {975: 311.2 / 32130.1, 1020: 334.5 / 33767.7, 1080: 361.0 / 35754.2, 915: 296.8 / 29959.0}
+    assert watts_per_gflops[fit["recommended_clock_mhz"]] <= 1.01 * watts_per_gflops[975]
+
+
+def test_fit_says_that_the_ridge_of_the_rtx4000ada_is_not_bracketed(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    status, fit = run(capsys, "fit", str(shared_data / PS3))
+    assert status == 0
+    assert fit["ridge_bracketed"] is False
+    assert fit["reasons"]
+
+
+def test_the_twin_of_the_h200_follows_the_measured_sweep(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
+    import csv
+
+    status, document = run(capsys, "twin", "h200", "--truth", "--workload", "fp64_gemm", "--power-limit", "600")
+    assert status == 0
+    truth = {row["clock_mhz"]: row for row in document["clocks"]}
+    with open(shared_data / "clock-sweeps/h200_fp64_gemm_clock_sweep.csv") as file:
+        for measured in csv.DictReader(file):
+            row = truth[int(measured["clock_mhz_locked"])]
+            assert row["power_w"] == pytest.approx(float(measured["power_w"]), rel=0.05), measured
+            assert row["rate"] == pytest.approx(float(measured["dgflops"]), rel=0.05), measured
+
+
+def test_gpus_lists_the_simulated_boards_where_no_driver_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    status, boards = run(capsys, "gpus")
+    assert status == 0
+    for board in boards:
+        assert {"index", "uuid", "name", "source", "driver", "power_limit_w", "channels", "power_source"} <= set(board)
+        assert board["graphics_clocks_mhz"]["min"] < board["graphics_clocks_mhz"]["max"]
+        for told in board["channels"].values():
+            assert isinstance(told, str)
+
+
+def test_monitor_reports_each_channel_with_its_unit_and_the_energy(capsys: pytest.CaptureFixture[str]) -> None:
+    status, document = run(capsys, "monitor", "--gpu", "simulated:h200", "--duration", "2", "--speed", "4")
+    assert status == 0
+    assert document["source"] == "simulated"
+    power = document["channels"]["power_instant_w"]
+    assert power["unit"] == "W"
+    assert power["min"] <= power["mean"] <= power["max"]
+    assert document["energy_j"] == pytest.approx(power["mean"] * document["duration_s"], rel=0.1)
+    assert 1.5 < document["duration_s"] < 3
+    assert "core_voltage_mv" in document["unavailable"]
+    assert "core_voltage_mv" not in document["channels"]
+
+
+def test_a_recording_replays_what_was_watched(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "watched.csv.gz"
+    _, seen = run(
+        capsys, "monitor", "--gpu", "simulated:h200", "--duration", "2", "--speed", "4", "--record", str(file)
+    )
+    status, replayed = run(capsys, "monitor", "--gpu", f"recorded:{file}", "--duration", "1.5", "--speed", "4")
+    assert status == 0
+    assert replayed["source"] == "recorded"
+    mean = replayed["channels"]["power_instant_w"]["mean"]
+    assert mean == pytest.approx(seen["channels"]["power_instant_w"]["mean"], rel=0.1)
+
+
+def test_demo_without_a_window_prints_front_ridge_and_exports(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, document = run(capsys, "demo", "--max-evaluations", "40", "--out", str(tmp_path / "out"))
+    assert status == 0
+    assert document["source"] == "simulated"
+    assert document["evaluated"] == 40
+    assert document["front"]
+    assert document["fit"]["ridge_bracketed"]
+    for file in document["files"]:
+        assert Path(file).stat().st_size > 0
+    exported = json.loads(
+        next(Path(f) for f in document["files"] if f.endswith(".json") and "cache" not in f).read_text()
+    )
+    assert "simulated" in json.dumps(exported)
+
+
+def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from app.paths import resources
+
+    example = str(resources() / "examples" / "gemm.toml")
+    status, tuned = run(capsys, "tune", example, "--gpu", "simulated:a4000", "--max-evaluations", "25")
+    assert status == 0
+    status, exported = run(capsys, "export", str(tuned["session"]), "--out", str(tmp_path / "taken"))
+    assert status == 0
+    names = {Path(file).suffix for file in exported["files"]}
+    assert {".json", ".h", ".sh", ".csv"} <= names
+    cache = next(f for f in exported["files"] if "cache" in Path(f).name)
+    status, replayed = run(capsys, "replay", cache, "--strategy", "brute_force")
+    assert status == 0
+    assert replayed["evaluated"] == 25
+    assert replayed["best"]["configuration"] == tuned["best"]["configuration"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("replay", "no-such-file.json"), "no-such-file.json"),
+        (("tune", "no-such-file.toml"), "no-such-file.toml"),
+        (("fit", "no-such-file.csv"), "no-such-file.csv"),
+        (("monitor", "--gpu", "simulated:gtx9999"), "gtx9999"),
+        (("monitor", "--gpu", "recorded:nothing"), "nothing"),
+        (("monitor", "--duration", "-1"), "--duration"),
+        (("fit",), "fit"),
+        (("export",), "export"),
+        (("nonsense",), "nonsense"),
+    ],
+)
+def test_bad_input_is_one_document_with_exit_status_2(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str
+) -> None:
+    status, document = run(capsys, *words)
+    assert status == 2
+    error = document["error"]
+    assert set(error) == {"what", "where", "remedy"}
+    assert named in error["what"] + error["where"]
+    assert "\n" not in error["what"]
+    assert error["remedy"]
+
+
+def test_without_json_the_error_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "missing.toml"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+
+
+def test_commands_work_where_optional_packages_are_missing(tmp_path: Path) -> None:
+    """Neither Qt nor NVML nor PyCUDA may stop a headless command."""
+    blocker = tmp_path / "sitecustomize.py"
+    blocker.write_text(
+        "import sys\n"
+        "class Block:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in {'PySide6', 'shiboken6', 'pyqtgraph', 'pynvml', 'pycuda', 'cupy'}:\n"
+        "            raise ImportError(name + ' is not here')\n"
+        "sys.meta_path.insert(0, Block())\n"
+    )
+    root = Path(__file__).resolve().parents[1]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"}
+    for words in (["gpus"], ["demo", "--max-evaluations", "5"], ["monitor", "--duration", "0.5"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "app", *words, "--json"],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        json.loads(done.stdout)
+
+
+def test_interrupting_a_monitor_still_prints_what_was_seen() -> None:
+    root = Path(__file__).resolve().parents[1]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "monitor", "--gpu", "simulated:a100", "--duration", "600", "--json"],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+    document = json.loads(out)
+    assert 0 < document["duration_s"] < 60
+    assert math.isfinite(document["energy_j"])
