@@ -1,0 +1,89 @@
+"""The Pareto front of measurements, its hypervolume, and the two picks a person starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+def front(values: npt.ArrayLike, maximise: Sequence[bool]) -> Indices:
+    """Indices of the points that no other point beats, sorted by the first goal from its worst to its best.
+
+    `values` has shape (n, m), one column per goal; a point with a NaN takes no part. A point is beaten by one that is
+    at least as good in every goal and better in one; of equal points the first stays. O(n log n) for two goals, O(n k)
+    with k points on the front for more. Raises ValueError where the shapes disagree.
+    """
+    points = _smaller_better(values, maximise)
+    known = np.flatnonzero(~np.isnan(points).any(axis=1))
+    points = points[known]
+    if not len(points):
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort((known, *points.T[::-1]))  # by the first goal, then the next ones, then the index
+    chosen = _front_of_two(points[order, 1]) if points.shape[1] == 2 else _front_of_many(points[order])
+    return known[order[chosen]][::-1].astype(np.int64)
+
+
+def hypervolume(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequence[float]) -> float:
+    """The area that the front of two goals dominates, up to the reference point; in the product of the two units.
+
+    `values` has shape (n, 2). Points no better than the reference in a goal add nothing. Raises ValueError for other
+    shapes.
+    """
+    if len(maximise) != 2:
+        raise ValueError("the hypervolume is defined here for two goals")
+    points = _smaller_better(values, maximise)
+    corner = _smaller_better([reference], maximise)[0]
+    points = points[~np.isnan(points).any(axis=1)]
+    points = points[(points < corner).all(axis=1)]
+    if not len(points):
+        return 0.0
+    points = points[np.lexsort((points[:, 1], points[:, 0]))]
+    points = points[_front_of_two(points[:, 1])]
+    widths = np.append(points[1:, 0], corner[0]) - points[:, 0]
+    return float(widths @ (corner[1] - points[:, 1]))
+
+
+def best(values: npt.ArrayLike, maximise: bool) -> int | None:
+    """Index of the best value, the first of equals; None where all are NaN. The fastest or the most efficient pick."""
+    column = np.asarray(values, dtype=np.float64)
+    if not len(column) or np.isnan(column).all():
+        return None
+    return int(np.nanargmax(column) if maximise else np.nanargmin(column))
+
+
+def reference_point(values: npt.ArrayLike, maximise: Sequence[bool]) -> tuple[float, ...]:
+    """The customary reference of the hypervolume: 0 where larger is better, the worst value where smaller is."""
+    array = np.asarray(values, dtype=np.float64)
+    worst = [np.nanmax(c) if len(c) and not np.isnan(c).all() else 0.0 for c in array.T]
+    return tuple(0.0 if up else float(w) for up, w in zip(maximise, worst, strict=True))
+
+
+def _smaller_better(values: npt.ArrayLike, maximise: Sequence[bool]) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != len(maximise) or not len(maximise):
+        raise ValueError(f"values of shape {array.shape} do not fit {len(maximise)} goals")
+    return np.where(np.asarray(maximise, dtype=bool), -array, array)
+
+
+def _front_of_two(second: Floats) -> npt.NDArray[np.bool_]:
+    """Mask of the front, the points sorted by both goals: a point is on it where the second goal is a new minimum."""
+    best_before = np.minimum.accumulate(second)
+    mask = np.ones(len(second), dtype=bool)
+    mask[1:] = second[1:] < best_before[:-1]
+    return mask
+
+
+def _front_of_many(points: Floats) -> Indices:
+    """Positions of the front for any number of goals, the points sorted: what beats a point comes before it."""
+    chosen: list[int] = []
+    kept = np.empty_like(points)
+    for position, point in enumerate(points):
+        if not (kept[: len(chosen)] <= point).all(axis=1).any():
+            kept[len(chosen)] = point
+            chosen.append(position)
+    return np.asarray(chosen, dtype=np.int64)

@@ -1,0 +1,85 @@
+"""Text files from people and for people: read within bounds, written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from app.errors import InputError, WattridgeError
+
+MAXIMUM_BYTES = 256 * 1024 * 1024  # after decompression; published caches reach some 50 MB
+_CHUNK = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
+    """The text of a plain or gzipped UTF-8 file of at most `maximum_bytes` (decompressed).
+
+    Raises InputError where the file is missing, unreadable, too large, damaged or not UTF-8.
+    """
+    where = str(path)
+    try:
+        if not path.is_file():
+            raise InputError("no such file", where, "check the path")
+        with path.open("rb") as raw:
+            packed = raw.read(2) == _GZIP_MAGIC
+            raw.seek(0)
+            data = _read_bounded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"the compressed data is damaged or cut off: {error}", where, "fetch the file anew") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where, "check the path and its rights") from None
+    except ValueError as error:  # a null byte in the path, say
+        raise InputError(str(error), where, "check the path") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"line {line} is not UTF-8 text", where, "save the file as UTF-8") from None
+
+
+def _read_bounded(file: IO[bytes] | gzip.GzipFile, maximum_bytes: int, where: str) -> bytes:
+    """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
+    data = bytearray()
+    while chunk := file.read(_CHUNK):
+        data += chunk
+        if len(data) > maximum_bytes:
+            size = f"{maximum_bytes / 2**20:.0f} MiB"
+            raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
+    return bytes(data)
+
+
+def write_text(path: Path, text: str, *, overwrite: bool = False, executable: bool = False) -> Path:
+    """Write UTF-8 text so that a reader sees the old file or the new one, never half of it; returns the path.
+
+    Raises WattridgeError where the file exists and `overwrite` is false, or where the folder refuses it.
+    """
+    folder = path.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o755 if executable else 0o644)
+            if overwrite:
+                Path(temporary).replace(path)
+            else:
+                os.link(temporary, path)  # fails where the name is taken, without a moment between look and write
+                Path(temporary).unlink()
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except FileExistsError:
+        raise WattridgeError("the file exists already", str(path), "choose another name or folder") from None
+    except OSError as error:
+        raise WattridgeError(
+            f"cannot be written: {error.strerror or error}", str(path), "choose a folder that you may write to"
+        ) from None
+    return path
