@@ -1,0 +1,254 @@
+"""The results of a session as a table: a Qt model over `ResultTable`, sorted by argsort, and its view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Slot
+from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app.engine.measurement import Measurement, State, Value
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.views.context import Selection
+from app.views.quantities import Quantity, format_number, quantities_of, quantity
+
+Indices = npt.NDArray[np.int64]
+AnyIndex = QModelIndex | QPersistentModelIndex
+_NO_PARENT = QModelIndex()
+_NUMBER, _STATE = 0, 1  # the two columns before the parameters
+
+
+class ResultsModel(QAbstractTableModel):
+    """Rows are measurements, named by their index into the `ResultTable`; nothing is copied out of it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._table: ResultTable | None = None
+        self._units: dict[str, str] = {}
+        self._parameters: list[Quantity] = []
+        self._values: list[Quantity] = []
+        self._order: Indices = np.empty(0, dtype=np.int64)  # view row -> index into the table
+        self._sorted_by: tuple[int, bool] | None = None  # column, descending
+        self._best: int | None = None
+
+    def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
+        """Show another session, or none."""
+        self.beginResetModel()
+        self._table, self._best, self._sorted_by = table, None, None
+        self._units = dict(plan.units) if plan is not None else {}
+        self._parameters = list(quantities_of(plan).values()) if plan is not None else []
+        self._values = []
+        self._order = np.empty(0, dtype=np.int64)
+        self.endResetModel()
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Take in what the table has grown by. Cheap: sorted rows are merged, not sorted anew."""
+        if self._table is None:
+            return
+        length = len(self._table)
+        names = self._table.value_names
+        if len(names) != len(self._values):  # a new figure appeared: rare, at a session's start
+            first = self.columnCount()
+            self.beginInsertColumns(_NO_PARENT, first, first + len(names) - len(self._values) - 1)
+            self._values = [quantity(name, units=self._units) for name in names]
+            self.endInsertColumns()
+        shown = len(self._order)
+        if length == shown:
+            return
+        self.beginInsertRows(_NO_PARENT, shown, length - 1)
+        self._order = np.concatenate([self._order, np.arange(shown, length)])
+        self.endInsertRows()
+        if self._sorted_by is not None:
+            self._reorder()
+
+    def set_best(self, index: int | None) -> None:
+        """Mark the best measurement so far with a star."""
+        before, self._best = self._best, index
+        for changed in {before, index} - {None}:
+            row = self.row_of(int(changed or 0))
+            if row is not None:
+                at = self.index(row, _NUMBER)
+                self.dataChanged.emit(at, at)
+
+    def index_at(self, row: int) -> int:
+        """The measurement (index into the table) shown in a row of the view."""
+        return int(self._order[row])
+
+    def row_of(self, index: int) -> int | None:
+        """The row of the view that shows a measurement."""
+        found = np.flatnonzero(self._order == index)
+        return int(found[0]) if len(found) else None
+
+    # --- Qt's side ---------------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:  # noqa: N802
+        return 0 if parent.isValid() else len(self._order)
+
+    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:  # noqa: N802
+        return 0 if parent.isValid() or self._table is None else 2 + len(self._parameters) + len(self._values)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802
+        if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
+            return None
+        if section == _NUMBER:
+            return "#"
+        if section == _STATE:
+            return "State"
+        described = self._described(section)
+        return described.title if described else None
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if self._table is None or not index.isValid() or index.row() >= len(self._order):
+            return None
+        at = int(self._order[index.row()])
+        column = index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(at, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignLeft if column == _STATE else Qt.AlignmentFlag.AlignRight
+            return side | Qt.AlignmentFlag.AlignVCenter
+        measurement = self._table.measurement(at)
+        if role == Qt.ItemDataRole.ForegroundRole and measurement.state is not State.OK:
+            return QGuiApplication.palette().brush(QPalette.ColorRole.PlaceholderText)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return measurement.error or None
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column; -1 or '#' ascending is the order of measurement. Unknown values come last either way."""
+        descending = order is Qt.SortOrder.DescendingOrder
+        self._sorted_by = None if column < 0 or (column == _NUMBER and not descending) else (column, descending)
+        self._order = np.sort(self._order) if self._sorted_by is None else self._order
+        self._reorder()
+
+    def _reorder(self) -> None:
+        """Put the rows in order. The stable sort takes what is in order already for nothing."""
+        self.layoutAboutToBeChanged.emit()
+        before = self.persistentIndexList()
+        held = [self.index_at(index.row()) for index in before]
+        if self._sorted_by is not None and self._table is not None:
+            column, descending = self._sorted_by
+            key = self._key(column)[self._order]
+            self._order = self._order[np.argsort(-key if descending else key, kind="stable")]
+        after = [
+            self.index(row if (row := self.row_of(at)) is not None else -1, i.column())
+            for at, i in zip(held, before, strict=True)
+        ]
+        self.changePersistentIndexList(before, after)
+        self.layoutChanged.emit()
+
+    def _key(self, column: int) -> npt.NDArray[np.float64]:
+        assert self._table is not None
+        length = len(self._order)
+        if column == _NUMBER:
+            return np.arange(length, dtype=np.float64)
+        if column == _STATE:
+            return self._table.states()[:length].astype(np.float64)
+        described = self._described(column)
+        assert described is not None
+        return self._table.values(described.name)[:length]
+
+    def _described(self, column: int) -> Quantity | None:
+        shown = [*self._parameters, *self._values]
+        return shown[column - 2] if 2 <= column < 2 + len(shown) else None
+
+    def _text(self, at: int, column: int) -> str:
+        assert self._table is not None
+        if column == _NUMBER:
+            return f"★ {at + 1}" if at == self._best else str(at + 1)
+        measurement = self._table.measurement(at)
+        if column == _STATE:
+            return measurement.state.value
+        column -= 2
+        if column < len(self._parameters):
+            return value_text(measurement.configuration.get(self._parameters[column].name, ""))
+        described = self._values[column - len(self._parameters)]
+        return described.number(measurement.values.get(described.name, float("nan")))
+
+
+def value_text(value: Value) -> str:
+    """A parameter's value as shown: text and whole numbers as they are, other numbers to four digits."""
+    return format_number(value) if isinstance(value, float) and not value.is_integer() else str(value)
+
+
+def configuration_text(measurement: Measurement) -> str:
+    """A configuration in one line: 'block_size_x=32, tile=4'."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in measurement.configuration.items())
+
+
+class ResultsView(QTableView):
+    """The table as a person sees it. Its selected row and the shared selection follow each other."""
+
+    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.results = ResultsModel(self)
+        self._selection = selection
+        self.setModel(self.results)
+        self.setSortingEnabled(True)
+        self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.horizontalHeader().setSortIndicatorClearable(True)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        self.setAccessibleName("Results of the session")
+        self.selectionModel().currentRowChanged.connect(self._row_chosen)
+        selection.changed.connect(self._follow)
+        copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self, context=Qt.ShortcutContext.WidgetShortcut)
+        copy.activated.connect(self.copy_selected)
+        self._widths_set = 0
+
+    def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
+        self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.results.set_session(table, plan)
+        self._widths_set = 0
+        self._fit_columns()
+
+    def refresh(self, best: int | None = None) -> None:
+        """Take in new measurements; the newest stay in sight where the end was in sight."""
+        bar = self.verticalScrollBar()
+        at_end = bar.value() >= bar.maximum() - 1
+        self.results.refresh()
+        self.results.set_best(best)
+        self._fit_columns()
+        if at_end and self.results._sorted_by is None:
+            self.scrollToBottom()
+
+    @Slot()
+    def copy_selected(self) -> None:
+        """Put the selected configuration on the clipboard, as one line."""
+        table = self.results._table
+        if table is not None and 0 <= self._selection.index < len(table):
+            QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._selection.index)))
+
+    @Slot(QModelIndex, QModelIndex)
+    def _row_chosen(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if current.isValid():
+            self._selection.set(self.results.index_at(current.row()))
+
+    @Slot(int)
+    def _follow(self, index: int) -> None:
+        row = self.results.row_of(index) if index >= 0 else None
+        if row is None:
+            self.clearSelection()
+        elif self.currentIndex().row() != row or not self.selectionModel().hasSelection():
+            self.selectRow(row)
+            self.scrollTo(self.results.index(row, 0))
+
+    def _fit_columns(self) -> None:
+        """Widths from the heads and first rows, once for each column that appears, so that a person's own widths stay."""
+        count = self.results.columnCount()
+        if count == self._widths_set or not self.results.rowCount():
+            return
+        for column in range(self._widths_set, count):
+            self.resizeColumnToContents(column)
+        self._widths_set = count

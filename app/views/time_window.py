@@ -1,0 +1,69 @@
+"""`TimeWindow`: the stretch of time that is shown. Live it follows the newest reading; held it stays where it is."""
+
+from __future__ import annotations
+
+import math
+
+LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 8 * 3600.0)  # offered to people
+SHORTEST_S = 0.2
+LONGEST_S = 8 * 3600.0
+
+
+class TimeWindow:
+    """Lengths in s, instants in ns on the GPU's clock."""
+
+    def __init__(self, length_s: float = 60.0) -> None:
+        self.length_s = length_s
+        self._held_end_ns: int | None = None
+
+    @property
+    def live(self) -> bool:
+        """It follows the newest reading."""
+        return self._held_end_ns is None
+
+    def bounds(self, newest_ns: int, columns: int) -> tuple[int, int]:
+        """Start and end. Live, the end is the newest reading rounded up to a whole pixel column.
+
+        The rounding keeps the same readings in the same column from frame to frame, so that a trace moves without
+        shimmering; a column is at most one second wide for this, so that nothing new waits longer.
+        """
+        if self._held_end_ns is not None:
+            end = self._held_end_ns
+        else:
+            step = max(1, min(int(self.length_s * 1e9 / max(1, columns)), 1_000_000_000))
+            end = -(-newest_ns // step) * step
+        return end - int(self.length_s * 1e9), end
+
+    def hold(self, newest_ns: int) -> None:
+        """Stop following."""
+        if self._held_end_ns is None:
+            self._held_end_ns = newest_ns
+
+    def follow(self) -> None:
+        """Follow the newest reading again."""
+        self._held_end_ns = None
+
+    def set_length(self, length_s: float) -> None:
+        """Show that many seconds, the end staying where it is."""
+        self.length_s = min(max(length_s, SHORTEST_S), LONGEST_S)
+
+    def zoom(self, factor: float, anchor_ns: int) -> None:
+        """Lengthen (factor above 1) or shorten. Held, the instant under the mouse stays where it is; live, the end does."""
+        before = self.length_s
+        self.set_length(before * factor)
+        if self._held_end_ns is not None:
+            share = self.length_s / before
+            self._held_end_ns = anchor_ns + round((self._held_end_ns - anchor_ns) * share)
+
+    def pan(self, seconds: float, newest_ns: int, oldest_ns: int) -> None:
+        """Move by that many seconds (negative: into the past), holding; never past what was recorded."""
+        self.hold(newest_ns)
+        assert self._held_end_ns is not None
+        moved = self._held_end_ns + round(seconds * 1e9)
+        self._held_end_ns = max(min(moved, newest_ns), min(oldest_ns + int(self.length_s * 5e8), newest_ns))
+
+    def show(self, start_ns: int, end_ns: int) -> None:
+        """Hold just that stretch."""
+        if end_ns > start_ns and math.isfinite(float(end_ns - start_ns)):
+            self.set_length((end_ns - start_ns) / 1e9)
+            self._held_end_ns = end_ns
