@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def resources() -> Path:
-    """The folder with twins, kernels, examples, icons and recordings: inside the wheel, or beside `app` in a checkout."""
+    """The folder with twins, kernels, examples and recordings: inside the wheel, or beside `app` in a checkout."""
     installed = _PACKAGE / "resources"
     return installed if installed.is_dir() else _PACKAGE.parent / "resources"
 

@@ -63,7 +63,7 @@ class Gpu(Protocol):
         ...
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Asked lazily, kept."""
+        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Lazy and kept."""
         ...
 
     def memory_clocks_mhz(self) -> Sequence[int]:
