@@ -1,0 +1,100 @@
+"""The one place where NVML is called: loaded on first use, one thread at a time, every failure a typed error."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from app.sensors.errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
+
+_SEEING_REMEDY = "in a container, start it with the GPU passed in; `nvidia-smi` shows whether the driver works"
+
+
+class NvmlLibrary:
+    """NVML through pynvml. `module` stands in for pynvml in tests; the real one is imported on first use."""
+
+    def __init__(self, module: ModuleType | None = None) -> None:
+        self._module: Any = module
+        self._lock = threading.RLock()
+        self._ready = False
+
+    def open(self) -> None:
+        """Load and initialise the library, once. Raises NoDriver."""
+        with self._lock:
+            if self._ready:
+                return
+            if self._module is None:
+                import pynvml  # imported late: neither the window's first frame nor a simulated GPU needs it
+
+                self._module = pynvml
+            try:
+                self._module.nvmlInit()
+            except self._module.NVMLError as error:
+                raise NoDriver(
+                    f"no NVIDIA driver answers ({_code_text(self._module, error)})", remedy=_SEEING_REMEDY
+                ) from error
+            self._ready = True
+
+    def reopen(self) -> None:
+        """Let go of the library and initialise it anew, after a GPU or its driver went away. Raises NoDriver."""
+        with self._lock:
+            if self._ready:
+                self._ready = False
+                with suppress(self._module.NVMLError):  # what is gone needs no goodbye
+                    self._module.nvmlShutdown()
+            self.open()
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call one NVML function by name. Raises NotSupported, NoPermission, GpuLost, NoDriver or SensorError."""
+        with self._lock:
+            self.open()
+            entry = getattr(self._module, function, None)
+            if entry is None:
+                raise NotSupported(f"this nvidia-ml-py has no {function}")
+            try:
+                return entry(*arguments)
+            except self._module.NVMLError as error:
+                raise self.error(error.value, function) from error
+
+    def constant(self, name: str, fallback: int) -> int:
+        """One of NVML's numbers; the documented one where this nvidia-ml-py is too old to name it."""
+        return int(getattr(self._module, name, fallback))
+
+    def error(self, code: int, what: str) -> SensorError:
+        """The typed error of an nvmlReturn code."""
+        names = _ERRORS.get(code)
+        if names is None:
+            return SensorError(f"{what} failed with NVML error {code}")
+        kind, words = names
+        return kind(f"{words} ({what})")
+
+
+# nvmlReturn code -> our type and the words for people. Codes as in nvml.h, which never renumbers them.
+_ERRORS: dict[int, tuple[type[SensorError], str]] = {
+    1: (NoDriver, "NVML is not initialised"),
+    2: (NotSupported, "the driver does not know this query"),  # an older driver's answer to a newer argument
+    3: (NotSupported, "this board does not tell it"),
+    4: (NoPermission, "the driver refuses this to the present user"),
+    6: (NotSupported, "the driver has nothing of this kind"),
+    9: (NoDriver, "the NVIDIA driver is not loaded"),
+    10: (SensorError, "the driver did not answer in time"),
+    12: (NoDriver, "the driver's library libnvidia-ml is not there"),
+    13: (NotSupported, "this driver lacks the function"),
+    15: (GpuLost, "the GPU is lost"),
+    16: (GpuLost, "the GPU needs a reset"),
+    18: (NoDriver, "the driver and its library are of different versions"),
+    21: (NotSupported, "the driver has no data"),
+    25: (NotSupported, "the driver does not know this version of the query"),
+    28: (GpuLost, "the GPU is no longer there"),
+}
+
+
+def _code_text(module: Any, error: Any) -> str:
+    """The words of an initialisation that failed; NVML's own where we have none."""
+    known = _ERRORS.get(error.value)
+    return known[1] if known else str(error)
+
+
+LIBRARY = NvmlLibrary()

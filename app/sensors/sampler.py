@@ -1,0 +1,197 @@
+"""`Sampler`: one thread per GPU that reads it at even times, drains the driver's power buffer and fills the `Trace`."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from app.sensors.channel import POWER_SAMPLES, Reading
+from app.sensors.errors import GpuLost, NotSupported, SensorError
+from app.sensors.gpu import Gpu
+from app.sensors.trace import Trace
+
+if TYPE_CHECKING:
+    from app.sensors.recording import RecordingWriter
+
+_DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
+_CHECK_S = 1.0  # how often channels are looked at for having fallen silent
+_RETRY_S = 3.0  # how often a lost GPU is tried again
+_SHORTEST_WALL_S = 0.005  # on a clock that runs faster than the wall's, the thread must not spin
+
+SensorEventKind = Literal["lost", "back", "failed", "recovered"]
+
+
+@dataclass(frozen=True, slots=True)
+class SensorEvent:
+    """A change of state, told once: the GPU went or came back, or a channel (or the reading itself) did."""
+
+    time_ns: int  # on the GPU's clock
+    kind: SensorEventKind
+    what: str  # the channel's name; "" for the GPU as a whole
+    message: str  # one line for people
+
+
+class Sampler:
+    """Reads `gpu` every `interval_s` of its clock into `trace` until stopped. A failed read is a row of NaN.
+
+    `on_event` and `recorder` are called on the sampler's thread. Missed deadlines are skipped, never made up for.
+    """
+
+    def __init__(
+        self,
+        gpu: Gpu,
+        trace: Trace,
+        *,
+        interval_s: float = 0.02,
+        on_event: Callable[[SensorEvent], None] | None = None,
+        recorder: RecordingWriter | None = None,
+    ) -> None:
+        if not 0 < interval_s < math.inf:
+            raise ValueError(f"interval_s must be positive and finite, not {interval_s}")
+        speed = gpu.clock.speed
+        self.interval_s = max(interval_s, _SHORTEST_WALL_S * speed) if 1 < speed < math.inf else interval_s
+        self.gpu = gpu
+        self.trace = trace
+        self._on_event = on_event
+        self._recorder = recorder
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"sampler {gpu.info.index}", daemon=True)
+        self._failing: set[str] = set()
+        self._told: set[str] = set()  # channels that have told a value at least once
+        self._unreadable = ""  # the message of the failure that lasts
+        self._buffered = True
+        self._newest_sample_ns = gpu.clock.now_ns()
+
+    def start(self) -> None:
+        """Begin to read. Once only."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; returns at once."""
+        self._stop.set()
+
+    def join(self, timeout_s: float | None = 5.0) -> None:
+        """Wait for the thread to end. Safe where it was never started."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+
+    # --- on the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        clock, interval_ns = self.gpu.clock, max(1, round(self.interval_s * 1e9))
+        due_ns = clock.now_ns()
+        drain_ns = check_ns = due_ns
+        while not self._stop.is_set():
+            pause_s = 0.0
+            try:
+                reading = self._read()
+                self._keep(reading)
+                if reading.time_ns >= drain_ns:
+                    drain_ns = reading.time_ns + round(_DRAIN_S * 1e9)
+                    self._drain()
+                if reading.time_ns >= check_ns:
+                    check_ns = reading.time_ns + round(_CHECK_S * 1e9)
+                    self._check(reading)
+            except GpuLost as error:
+                self._fail("lost", str(error))
+                pause_s = _RETRY_S
+            except Exception as error:  # noqa: BLE001 - the thread's last line of defence: it reports and goes on
+                self._fail(
+                    "failed", str(error) if isinstance(error, SensorError) else f"{type(error).__name__}: {error}"
+                )
+                pause_s = _RETRY_S
+            due_ns += interval_ns
+            late_ns = clock.now_ns() + round(pause_s * 1e9) - due_ns
+            if late_ns > 0:
+                due_ns += -(-late_ns // interval_ns) * interval_ns
+            clock.wait((due_ns - clock.now_ns()) / 1e9, self._stop)
+        try:
+            self._drain()  # what the last tenth of a second left in the buffer
+        except SensorError:
+            return
+
+    def _read(self) -> Reading:
+        """One reading; a row of NaN where the read failed. Raises GpuLost."""
+        try:
+            reading = self.gpu.read()
+        except GpuLost:
+            self.trace.append(self._nothing())
+            raise
+        except SensorError as error:
+            self._fail("failed", str(error))
+            return self._nothing()
+        if self._unreadable:
+            lost, self._unreadable = self._unreadable, ""
+            self._tell("back" if lost == "lost" else "recovered", "", f"{self.gpu.info.label} answers again")
+        return reading
+
+    def _nothing(self) -> Reading:
+        return Reading(self.gpu.clock.now_ns(), (math.nan,) * len(self.gpu.channels))
+
+    def _keep(self, reading: Reading) -> None:
+        self.trace.append(reading)
+        if self._recorder is not None:
+            try:
+                self._recorder.write(reading)
+            except OSError as error:
+                self._stop_recording(error)
+
+    def _drain(self) -> None:
+        """Move what is new in the driver's buffer to the trace."""
+        if not self._buffered:
+            return
+        try:
+            samples = self.gpu.power_samples(self._newest_sample_ns)
+        except NotSupported:
+            self._buffered = False
+            return
+        except GpuLost:
+            raise
+        except SensorError as error:
+            if POWER_SAMPLES.name not in self._failing:
+                self._failing.add(POWER_SAMPLES.name)
+                self._tell("failed", POWER_SAMPLES.name, str(error))
+            return
+        if POWER_SAMPLES.name in self._failing:
+            self._failing.discard(POWER_SAMPLES.name)
+            self._tell("recovered", POWER_SAMPLES.name, f"{POWER_SAMPLES.label} is told again")
+        if not samples:
+            return
+        self._newest_sample_ns = samples[-1].time_ns
+        self.trace.append_power_samples(samples)
+        if self._recorder is not None:
+            try:
+                self._recorder.write_power_samples(samples)
+            except OSError as error:
+                self._stop_recording(error)
+
+    def _stop_recording(self, error: OSError) -> None:
+        self._recorder = None
+        self._tell("failed", "recording", f"the recording ends here: {error.strerror or error}")
+
+    def _check(self, reading: Reading) -> None:
+        """Tell once of each channel that fell silent or speaks again."""
+        for channel, value in zip(self.gpu.channels, reading.values, strict=True):
+            if not channel.available:
+                continue
+            if not math.isnan(value):
+                self._told.add(channel.name)
+                if channel.name in self._failing:
+                    self._failing.discard(channel.name)
+                    self._tell("recovered", channel.name, f"{channel.label} is told again")
+            elif channel.name in self._told and channel.name not in self._failing and not self._unreadable:
+                self._failing.add(channel.name)
+                self._tell("failed", channel.name, f"{channel.label} is no longer told")
+
+    def _fail(self, kind: Literal["lost", "failed"], message: str) -> None:
+        """Tell of a failure as long as it is not the one already told."""
+        if self._unreadable != kind:
+            self._unreadable = kind
+            self._tell(kind, "", message)
+
+    def _tell(self, kind: SensorEventKind, what: str, message: str) -> None:
+        if self._on_event is not None:
+            self._on_event(SensorEvent(self.gpu.clock.now_ns(), kind, what, message))

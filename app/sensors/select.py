@@ -1,0 +1,138 @@
+"""Which GPU: `--gpu` and the window's menu. A real board, a simulated one, or a recording."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from app.errors import InputError
+from app.paths import resources
+from app.sensors.clock import make_clock
+from app.sensors.errors import NoDriver, SensorError
+from app.sensors.gpu import Gpu
+
+DEFAULT_TWIN = "a100"  # opened where no NVIDIA driver answers
+_SIMULATED, _RECORDED = "simulated:", "recorded:"
+_SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
+
+
+def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0) -> Gpu:
+    """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME or recorded:FILE.
+
+    None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
+    `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
+    real board. Raises InputError that names what there is, and SensorError where a real board does not open.
+    """
+    if not speed > 0 or math.isnan(speed):
+        raise InputError(f"a speed of {speed} makes no sense", "--speed", "a positive number, 1 for real time")
+    text = (selector or "").strip()
+    if text.lower().startswith(_SIMULATED):
+        return _open_simulated(text[len(_SIMULATED) :], seed, speed)
+    if text.lower().startswith(_RECORDED):
+        return _open_recorded(text[len(_RECORDED) :], speed)
+    if text:
+        return _open_real(text, speed)
+    try:
+        return _open_real("0", speed)
+    except NoDriver:
+        return _open_simulated(DEFAULT_TWIN, seed, speed)
+
+
+def gpu_selectors() -> list[tuple[str, str]]:
+    """(selector, label) of everything that can be opened: real boards, simulated ones, recordings."""
+    from app.sensors import nvml
+    from app.sensors.simulated.twin import load_twin, twin_names
+
+    found: list[tuple[str, str]] = []
+    try:
+        found += [(uuid, f"{index}: {name}") for index, uuid, name in nvml.boards()]
+    except SensorError:
+        found = []
+    found += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
+    found += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
+    return found
+
+
+def list_gpus(*, seed: int = 0) -> list[Gpu]:
+    """Every real board, open; the simulated ones where no driver answers. The caller closes them.
+
+    A board that does not open (lost, or not ours to see) is left out as long as another one opens. Raises SensorError.
+    """
+    from app.sensors import nvml
+
+    try:
+        known = nvml.boards()
+    except NoDriver:
+        from app.sensors.simulated.gpu import SimulatedGpu
+        from app.sensors.simulated.twin import load_twin, twin_names
+
+        return [SimulatedGpu(load_twin(name), seed=seed, index=index) for index, name in enumerate(twin_names())]
+    gpus: list[Gpu] = []
+    failure: SensorError | None = None
+    for index, _, _ in known:
+        try:
+            gpus.append(nvml.NvmlGpu(index))
+        except SensorError as error:
+            failure = error
+    if not gpus and failure is not None:
+        raise failure
+    return gpus
+
+
+def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
+    from app.sensors.simulated.gpu import SimulatedGpu
+    from app.sensors.simulated.twin import load_twin
+
+    return SimulatedGpu(load_twin(name.strip() or DEFAULT_TWIN), seed=seed, clock=make_clock(speed))
+
+
+def _open_recorded(name: str, speed: float) -> Gpu:
+    from app.sensors.recorded import RecordedGpu
+    from app.sensors.recording import read_recording
+
+    known = _recordings()
+    path = known.get(name.strip()) or Path(name.strip()).expanduser()
+    if not path.is_file():
+        there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
+        raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
+    return RecordedGpu(read_recording(path), clock=make_clock(speed))
+
+
+def _open_real(text: str, speed: float) -> Gpu:
+    """An index or a UUID (or the start of one that names one board)."""
+    from app.sensors import nvml
+
+    if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
+        raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
+    try:
+        known = nvml.boards()
+    except NoDriver as error:
+        if not text.isdigit() or int(text):
+            raise InputError(
+                f"there is no GPU {text}: {error.what}", "--gpu", f"one of {', '.join(_alternatives())}"
+            ) from error
+        raise
+    fits = [
+        index
+        for index, uuid, _ in known
+        if text == str(index) or (len(text) > 4 and uuid.lower().startswith(text.lower()))
+    ]
+    if len(fits) != 1:
+        there = ", ".join(f"{index} ({name})" for index, _, name in known) or "none"
+        what = f"there is no GPU {text}" if not fits else f"{text} begins the UUID of several GPUs"
+        raise InputError(what, "--gpu", f"GPUs here: {there}; or {', '.join(_alternatives())}")
+    if speed != 1.0:
+        raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
+    return nvml.NvmlGpu(fits[0])
+
+
+def _alternatives() -> list[str]:
+    from app.sensors.simulated.twin import twin_names
+
+    return [*(f"{_SIMULATED}{name}" for name in twin_names()), *(f"{_RECORDED}{name}" for name in _recordings())]
+
+
+def _recordings() -> dict[str, Path]:
+    """Recordings that come with the program, by name: the file's name up to its first dot."""
+    folder = resources() / "recordings"
+    return {path.name.split(".")[0]: path for path in sorted(folder.glob("*.csv.gz"))} if folder.is_dir() else {}

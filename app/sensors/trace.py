@@ -1,0 +1,345 @@
+"""`Trace`: what one GPU told over the last hours. One thread appends (the sampler), any thread copies windows out."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
+from app.sensors.event_reasons import EventReason
+from app.sensors.ring import Ring
+
+_CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
+_REASONS = "event_reasons"
+_KEPT_CHANGES = 1 << 16  # changes of the event reasons: 8 h at two a second
+_POWER_CHANNELS = ("power_instant_w", "power_average_w")  # finest first
+_REASON_BITS = (1 << 24) - 1  # what a float32 holds exactly; NVML uses eleven bits
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one channel for drawing: seconds after the window's start, and values. NaN breaks the line."""
+
+    time_s: npt.NDArray[np.float64]
+    value: npt.NDArray[Any]  # float32; float64 for the energy counter
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """One channel over a span; NaN where nothing is known. The mean is weighted by time."""
+
+    mean: float
+    minimum: float
+    maximum: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpan:
+    """A time during which one clock event reason was set."""
+
+    reason: EventReason
+    start_ns: int
+    end_ns: int
+
+
+class Trace:
+    """The last `span_s` seconds at `rate_hz` readings a second; a channel that is not available takes no memory.
+
+    A value stands for the time since the reading before it: sensors average over the past. A silence longer than a
+    second (or five readings) is a gap: it breaks lines and counts in no mean and no energy.
+    """
+
+    def __init__(self, channels: Sequence[Channel], *, rate_hz: float = 50.0, span_s: float = 8 * 3600.0) -> None:
+        self.channels = tuple(channels)
+        rows = math.ceil(rate_hz * span_s)
+        gap_ns = int(max(1.0, 5.0 / rate_hz) * 1e9)
+        self._kept = [i for i, c in enumerate(self.channels) if c.available and c.name != _CUMULATIVE]
+        self._column = {self.channels[i].name: column for column, i in enumerate(self._kept)}
+        names = [c.name for c in self.channels]
+        available = {c.name for c in self.channels if c.available}
+        self._rows = Ring(len(self._kept), rows, gap_ns)
+        self._samples = Ring(1, math.ceil(max(rate_hz, 50.0) * span_s), gap_ns)
+        self._changes = Ring(1, _KEPT_CHANGES, 1 << 62)
+        self._reasons_index = names.index(_REASONS) if _REASONS in available else None
+        self._energy_index = names.index(_CUMULATIVE) if _CUMULATIVE in available else None
+        self._energy = np.zeros(self._rows.length if self._energy_index is not None else 0, np.float64)
+        self._reasons = 0
+
+    # --- the sampler's side -------------------------------------------------------------------------------------------
+
+    def append(self, reading: Reading) -> None:
+        """Keep one reading; one that is not newer than the last is dropped."""
+        rows, values = self._rows, reading.values
+        last_ns = rows.last_ns
+        if self._energy_index is not None:
+            self._energy[rows.count % rows.length] = values[self._energy_index]
+        if not rows.append(reading.time_ns, [values[i] for i in self._kept]):
+            return
+        if self._reasons_index is not None:
+            value = values[self._reasons_index]
+            bits = 0 if math.isnan(value) else int(value) & _REASON_BITS
+            if self._reasons and reading.time_ns - last_ns > rows.gap_ns:
+                self._change(last_ns + 1, 0)
+            if bits != self._reasons:
+                self._change(reading.time_ns, bits)
+
+    def append_power_samples(self, samples: Sequence[PowerSample]) -> None:
+        """Keep samples of the driver's buffer, oldest first; those not newer than the last are dropped."""
+        for sample in samples:
+            self._samples.append(sample.time_ns, (sample.power_w,))
+
+    def _change(self, time_ns: int, bits: int) -> None:
+        self._changes.append(time_ns, (bits,))
+        self._reasons = bits
+
+    # --- readers ------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Readings held."""
+        return self._rows.count - self._rows.first
+
+    @property
+    def appended(self) -> int:
+        """Readings and power samples ever appended: whoever draws looks here whether anything is new."""
+        return self._rows.count + self._samples.count
+
+    @property
+    def first_ns(self) -> int:
+        """Time of the oldest reading held; 0 while there is none."""
+        return self._rows.first_ns
+
+    @property
+    def last_ns(self) -> int:
+        """Time of the newest reading; 0 while there is none."""
+        return self._rows.last_ns
+
+    @property
+    def power_name(self) -> str:
+        """The finest power series there is: the driver's buffer, else instant, else average."""
+        if self._samples.count:
+            return POWER_SAMPLES.name
+        return next((name for name in _POWER_CHANNELS if name in self._column), _POWER_CHANNELS[-1])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every series that holds something, in the channels' order, the driver's samples last."""
+        held = tuple(c.name for c in self.channels if c.available)
+        return (*held, POWER_SAMPLES.name) if self._samples.count else held
+
+    def view(self, t0_ns: int, t1_ns: int, max_points: int, names: Sequence[str] | None = None) -> dict[str, Series]:
+        """Copies of the series between two times, each of about `max_points` points at most, for drawing.
+
+        Where there are more readings, blocks of them become their smallest and largest value. `names` None: all that
+        hold something. A channel that is not available gives an empty series. Raises KeyError for an unknown name.
+        """
+        wanted = self.names if names is None else names
+        out: dict[str, Series] = {}
+        columns = [name for name in wanted if name in self._column]
+        rows, (start, stop) = self._rows, self._rows.between(t0_ns, t1_ns)
+        if columns:
+            time_ns, values = rows.points(start, stop, max_points, [self._column[name] for name in columns])
+            time_s, values = _broken(time_ns, values, rows.gaps, t0_ns)
+            out = {name: Series(time_s, value) for name, value in zip(columns, values, strict=True)}
+        for name in wanted:
+            if name == POWER_SAMPLES.name:
+                first, last = self._samples.between(t0_ns, t1_ns)
+                time_ns, values = self._samples.points(first, last, max_points, [0])
+                time_s, values = _broken(time_ns, values, self._samples.gaps, t0_ns)
+                out[name] = Series(time_s, values[0])
+            elif name == _CUMULATIVE and self._energy_index is not None:
+                out[name] = self._view_energy(start, stop, max_points, t0_ns)
+            elif name not in out:
+                out[CHANNELS[name].name] = Series(np.empty(0), np.empty(0, np.float32))
+        return {name: out[name] for name in wanted}
+
+    def _view_energy(self, start: int, stop: int, max_points: int, t0_ns: int) -> Series:
+        """A counter only rises, so every so many rows show all there is to see."""
+        step = -(-(stop - start) // max(1, max_points)) or 1
+        slots = np.arange(start, stop, step) % self._rows.length
+        time_ns = self._rows.times(start, stop)[::step]
+        time_s, values = _broken(time_ns, self._energy[slots][None, :], self._rows.gaps, t0_ns)
+        return Series(time_s, values[0])
+
+    def at(self, time_ns: int) -> dict[str, float]:
+        """Every series' value nearest to a time, NaN where nothing is known near it."""
+        out = dict.fromkeys((c.name for c in self.channels), math.nan)
+        row = _nearest(self._rows, time_ns)
+        if row is not None:
+            values = self._rows.row(row)
+            out.update((name, float(values[column])) for name, column in self._column.items())
+            if self._energy_index is not None:
+                out[_CUMULATIVE] = float(self._energy[row % self._rows.length])
+        if self._samples.count:
+            sample = _nearest(self._samples, time_ns)
+            out[POWER_SAMPLES.name] = math.nan if sample is None else float(self._samples.row(sample)[0])
+        return out
+
+    def statistics(self, name: str, t0_ns: int, t1_ns: int) -> Statistics:
+        """Mean over time, extremes, and how many readings lie in the span. Raises KeyError for an unknown name."""
+        values, weight_s, inside = self._weighted(name, t0_ns, t1_ns)
+        known = values == values  # NaN is the one number that differs from itself
+        if not known.all():
+            values, weight_s = values[known], weight_s[known]
+        if not len(values):
+            return Statistics(math.nan, math.nan, math.nan, 0)
+        total = float(weight_s.sum())
+        mean = float(values @ weight_s) / total if total > 0 else float(values.mean())
+        return Statistics(mean, float(values.min()), float(values.max()), int(np.count_nonzero(known[:inside])))
+
+    def energy_j(self, t0_ns: int, t1_ns: int) -> float:
+        """Integral of the finest power over the span, over the time that readings cover; NaN where there are none."""
+        values, weight_s, _ = self._weighted(self.power_name, t0_ns, t1_ns)
+        known = values == values
+        if not np.any(weight_s[known]):
+            return math.nan
+        return float(values[known] @ weight_s[known])
+
+    def _weighted(
+        self, name: str, t0_ns: int, t1_ns: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], int]:
+        """Values that reach into the span, the seconds of it each stands for, and how many were read inside it."""
+        if name != POWER_SAMPLES.name and name not in CHANNELS:
+            raise KeyError(name)
+        ring = self._samples if name == POWER_SAMPLES.name else self._rows
+        start, stop = ring.between(t0_ns, t1_ns)
+        last = min(stop + 1, ring.count)  # the reading after the span may speak for the span's end
+        previous = max(start - 1, ring.first)
+        time_ns = ring.times(previous, last)
+        if name == POWER_SAMPLES.name:
+            values = ring.column(0, start, last)
+        elif name == _CUMULATIVE and self._energy_index is not None:
+            values = ring.take(self._energy, start, last)
+        elif name in self._column:
+            values = ring.column(self._column[name], start, last)
+        else:
+            values = np.full(last - start, math.nan)
+        apart_ns = np.diff(time_ns)
+        gaps = apart_ns > ring.gap_ns
+        if len(apart_ns):  # only the outermost readings reach over the span's ends
+            apart_ns[0] = min(time_ns[1], t1_ns) - max(time_ns[0], t0_ns)
+            apart_ns[-1] = min(time_ns[-1], t1_ns) - max(time_ns[-2], t0_ns)
+            apart_ns[gaps] = 0
+        weight_s = apart_ns * 1e-9
+        if len(weight_s) < len(values):  # the very first reading of all has none before it
+            weight_s = np.concatenate((np.zeros(1), weight_s))
+        if last > stop and not weight_s[-1] > 0:
+            values, weight_s = values[:-1], weight_s[:-1]
+        return values.astype(np.float64), weight_s, stop - start
+
+    def event_spans(self, t0_ns: int, t1_ns: int, resolution_ns: int | None = None) -> list[EventSpan]:
+        """When each clock event reason was set, clipped to the span, by reason and then time.
+
+        Spans of one reason closer together than `resolution_ns` (a thousandth of the span) are shown as one.
+        """
+        end_ns = min(t1_ns, self.last_ns)
+        changes = self._changes
+        start = max(changes.first, changes.before(t0_ns) - 1)
+        time_ns = changes.times(start, changes.before(t1_ns))
+        bits = changes.column(0, start, start + len(time_ns)).astype(np.int64)
+        if not len(bits) or end_ns <= t0_ns:
+            return []
+        apart_ns = (t1_ns - t0_ns) // 1000 if resolution_ns is None else resolution_ns
+        edges_ns = np.append(np.clip(time_ns, t0_ns, end_ns), end_ns)
+        spans = []
+        seen = int(np.bitwise_or.reduce(bits))
+        for reason in (EventReason(1 << bit) for bit in range(seen.bit_length()) if seen >> bit & 1):
+            active = np.concatenate(([0], (bits & reason) != 0, [0])).astype(np.int8)
+            turns = np.diff(active)
+            starts, ends = edges_ns[turns == 1], edges_ns[turns == -1]
+            separate = starts[1:] - ends[:-1] > apart_ns
+            for begin, end in zip(starts[np.append(True, separate)], ends[np.append(separate, True)], strict=True):
+                spans.append(EventSpan(reason, int(begin), int(end)))
+        return spans
+
+    def columns(self, t0_ns: int, t1_ns: int) -> dict[str, npt.NDArray[Any]]:
+        """Every reading of the span as it came: `time_ns` (int64) and one column per available channel."""
+        start, stop = self._rows.between(t0_ns, t1_ns)
+        out: dict[str, npt.NDArray[Any]] = {"time_ns": self._rows.times(start, stop)}
+        for channel in self.channels:
+            if channel.name in self._column:
+                out[channel.name] = self._rows.column(self._column[channel.name], start, stop)
+            elif channel.name == _CUMULATIVE and self._energy_index is not None:
+                out[channel.name] = self._rows.take(self._energy, start, stop)
+        return out
+
+    def power_samples(self, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """The driver's power samples of the span as they came: times in ns, power in W."""
+        start, stop = self._samples.between(t0_ns, t1_ns)
+        return self._samples.times(start, stop), self._samples.column(0, start, stop)
+
+    def write_csv(self, path: Path, t0_ns: int, t1_ns: int, *, gpu: str = "") -> None:
+        """Write every reading and every driver's sample of the span, in order of time, an empty cell where unknown.
+
+        `time_s` counts from `t0_ns`; names carry the units. `gpu` (`info.label`, which says 'simulated' where it is
+        so) fills a column of its own. Raises OSError.
+        """
+        columns = self.columns(t0_ns, t1_ns)
+        sample_ns, sample_w = self.power_samples(t0_ns, t1_ns)
+        header = [name for name in columns if name != "time_ns"]
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            names = [*header, POWER_SAMPLES.name] if len(sample_ns) else header
+            writer.writerow(["time_s", *names, *(["gpu"] if gpu else [])])
+            writer.writerows(_csv_rows(columns, header, sample_ns, sample_w, t0_ns, [gpu] if gpu else []))
+
+
+def _csv_rows(
+    columns: dict[str, npt.NDArray[Any]],
+    header: list[str],
+    sample_ns: npt.NDArray[np.int64],
+    sample_w: npt.NDArray[np.float32],
+    t0_ns: int,
+    tail: list[str],
+) -> Iterator[list[str]]:
+    """Readings and samples merged by time. Seven digits are what float32 holds; the counter keeps its millijoules."""
+    time_ns = columns["time_ns"]
+    order = np.argsort(np.concatenate((time_ns, sample_ns)), kind="stable")
+    blank = [""] * len(header)
+    for place in order.tolist():
+        if place < len(time_ns):
+            stamp, cells = time_ns[place], [_cell(name, columns[name][place]) for name in header]
+            if len(sample_ns):
+                cells.append("")
+        else:
+            stamp, cells = sample_ns[place - len(time_ns)], [*blank, f"{sample_w[place - len(time_ns)]:.7g}"]
+        yield [f"{(int(stamp) - t0_ns) / 1e9:.6f}", *cells, *tail]
+
+
+def _cell(name: str, value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.3f}" if name == _CUMULATIVE else f"{value:.7g}"
+
+
+def _nearest(ring: Ring, time_ns: int) -> int | None:
+    """The row nearest to a time, None where none is within a gap's length."""
+    after = ring.before(time_ns)
+    near = ring.times(max(after - 1, ring.first), min(after + 1, ring.count))
+    if not len(near):
+        return None
+    away = np.abs(near - time_ns)
+    best = int(np.argmin(away))
+    return max(after - 1, ring.first) + best if away[best] <= ring.gap_ns else None
+
+
+def _broken(
+    time_ns: npt.NDArray[np.int64], values: npt.NDArray[Any], gaps: Sequence[tuple[int, int]], t0_ns: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Seconds after t0_ns, and the values with a NaN in every gap that lies between two points."""
+    time_s = (time_ns - t0_ns) / 1e9
+    if not gaps or len(time_ns) < 2:
+        return time_s, values
+    within = [(before, after) for before, after in gaps if time_ns[0] <= before and after <= time_ns[-1]]
+    if not within:
+        return time_s, values
+    places = np.searchsorted(time_ns, [after for _, after in within])
+    middles = [((before + after) / 2 - t0_ns) / 1e9 for before, after in within]
+    return np.insert(time_s, places, middles), np.insert(values, places, np.nan, axis=1)
