@@ -76,7 +76,7 @@ class Expression:
     closure: Closure
 
     def evaluate(self, values: Scope) -> Operand:
-        """The value for single values, or a column where a name stands for one. Raises InputError for mixed-up types."""
+        """The value for single values, or a column where a name stands for one. Raises InputError for mixed types."""
         scope = {name: arithmetic.normalised(values[name]) for name in self.names}
         try:
             with np.errstate(all="ignore"):

@@ -1,4 +1,7 @@
-"""Finding a row by its codes in O(log n): one integer key of mixed radix per row, in several levels where 63 bits are few."""
+"""Finding a row by its codes in O(log n): one integer key of mixed radix per row.
+
+Keys have several levels where 62 bits are too few for one.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,258 @@
+"""Building a search space: restrictions prune while it is built, so 10^9 combinations need not be looked at.
+
+The space starts as one factor per parameter (see `factors`). Whichever restriction, or parameter with dependent values,
+joins the smallest tables next is applied next. What is left at the end is multiplied out and sorted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from app.engine.arithmetic import Column, Operand, column_of, normalised
+from app.engine.expressions import Expression, parse_conjuncts, parse_values
+from app.engine.measurement import Value
+from app.engine.space.dependent import Dependent, count_completions, expand, in_order
+from app.engine.space.factors import Factor, check_size, join, product
+from app.engine.space.keys import MAX_SPAN, radix
+from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
+from app.errors import InputError
+from app.sensors.device_limits import DeviceLimits
+
+MAX_ROWS = 2 * 10**7
+MAX_PARAMETERS = 64
+MAX_VALUES = 65536  # of one parameter
+BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
+
+
+def build_space(
+    parameters: Mapping[str, Sequence[Value] | Value],
+    restrictions: Sequence[str],
+    constants: Mapping[str, Value],
+    limits: DeviceLimits,
+    device_parameters: Mapping[str, tuple[Value, ...]] | None = None,
+    block_size_names: Sequence[str] = BLOCK_SIZE_NAMES,
+    notes: tuple[str, ...] = (),
+) -> SearchSpace:
+    """All valid configurations, parameters in the given order, device settings after them.
+
+    A parameter is a list of values, or text: a range or expression over other parameters, constants and the device's
+    limits. A product of block sizes above the device's limit is never valid. Raises InputError for anything wrong with
+    the parameters or restrictions, for a space beyond MAX_ROWS, and for an empty one.
+    """
+    start = time.perf_counter()
+    given = {**parameters, **(device_parameters or {})}
+    _check_names(parameters, device_parameters or {}, constants)
+    builder = _Builder(given, {**limits.as_names(), **constants})
+    for text, where in [
+        *_implicit_limit(given, constants, block_size_names),
+        *((text, f"restrictions[{at}]") for at, text in enumerate(restrictions)),
+    ]:
+        builder.restrict(text, where)
+    builder.run()
+    settings = frozenset(device_parameters or {})
+    described = tuple(
+        Parameter(name, tuple(builder.values[name].tolist()), device_setting=name in settings) for name in given
+    )
+    reduced, codes = compacted(described, builder.sorted_codes(list(given)))
+    return SearchSpace(reduced, codes, builder.cartesian, builder.removed_by, time.perf_counter() - start, notes)
+
+
+def space_of_table(parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]) -> SearchSpace:
+    """The space of exactly these rows (values in the order of `parameters`), as recorded; a row given twice counts once."""
+    start = time.perf_counter()
+    columns = list(zip(*rows, strict=True)) or [() for _ in parameters]
+    described: list[Parameter] = []
+    codes: list[np.ndarray] = []
+    for (name, listed), column in zip(parameters.items(), columns, strict=True):
+        values = tuple(dict.fromkeys([*listed, *column]))
+        place = {value: code for code, value in enumerate(values)}
+        codes.append(np.array([place[value] for value in column], dtype=np.uint32))
+        described.append(Parameter(name, values))
+    if not rows:
+        raise InputError("the table has no rows", "parameters", "it needs at least one configuration")
+    table = np.unique(np.stack(codes, axis=1), axis=0)
+    cartesian = math.prod(len(parameter.values) for parameter in described)
+    reduced, packed = compacted(tuple(described), table)
+    return SearchSpace(reduced, packed, cartesian, build_seconds=time.perf_counter() - start)
+
+
+def _check_names(
+    parameters: Mapping[str, object], device_parameters: Mapping[str, object], constants: Mapping[str, Value]
+) -> None:
+    if not parameters and not device_parameters:
+        raise InputError("there are no parameters", "parameters", "list at least one with its values")
+    if len(parameters) + len(device_parameters) > MAX_PARAMETERS:
+        raise InputError("too many parameters", "parameters", f"at most {MAX_PARAMETERS}")
+    for name in (*parameters, *device_parameters):
+        if not name.isidentifier():
+            raise InputError(f"'{name}' is not a name", "parameters", "use letters, digits and _")
+        if name in constants or (name in parameters and name in device_parameters):
+            raise InputError(f"'{name}' is defined twice", "parameters", "rename one of them")
+
+
+def _implicit_limit(
+    given: Mapping[str, object], constants: Mapping[str, Value], block_size_names: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The device's limit on threads per block, where block sizes are among the parameters."""
+    sizes = [name for name in block_size_names if name in given or name in constants]
+    if not any(name in given for name in sizes):
+        return []
+    return [(" * ".join(sizes) + " <= max_threads_per_block", "implicit limit")]
+
+
+class _Builder:
+    """The state of one build: factors, and what still waits to be applied to them."""
+
+    def __init__(self, given: Mapping[str, Sequence[Value] | Value], fixed: Mapping[str, Value]) -> None:
+        self.values: dict[str, Column] = {}
+        self.removed_by: dict[str, int] = {}
+        self._fixed: dict[str, Operand] = dict(fixed)
+        self._names = tuple(given)
+        self._factors: list[Factor] = []
+        self._restrictions: list[Expression] = []
+        dependents: list[Dependent] = []
+        for name, listed in given.items():
+            where = f"parameters.{name}"
+            if not isinstance(listed, str):
+                self._bind(name, _listed(listed, where))
+                continue
+            expression = parse_values(listed, where)
+            for part in expression.parts:
+                part.check_names((*self._names, *self._fixed))
+            needs = tuple(needed for needed in expression.names if needed in given)
+            if needs:
+                dependents.append(Dependent(name, expression, needs))
+            else:
+                flat, _ = expression.expand(self._fixed, 1)
+                self._bind(name, _listed(list(dict.fromkeys(flat.tolist())), where))
+        self._pending = in_order(dependents)
+        self.cartesian = self._total()
+
+    def _bind(self, name: str, listed: list[Value]) -> None:
+        self.values[name] = column_of(listed)
+        self._factors.append(Factor({name: np.arange(len(listed), dtype=np.uint32)}, len(listed)))
+
+    def restrict(self, text: str, where: str) -> None:
+        """Take a restriction in, split at its `and`s."""
+        self.removed_by.setdefault(text, 0)
+        for part in parse_conjuncts(text, where):
+            part.check_names((*self._names, *self._fixed))
+            if not any(name in self._names for name in part.names) and not part.mask(self._fixed, ()):
+                raise InputError(f"'{text}' is never true", where, "no parameter can change it")
+            self._restrictions.append(part)
+
+    def run(self) -> None:
+        """Apply restrictions and expand dependent parameters, the smallest join first, until none waits."""
+        order: list[str] = []
+        total = self.cartesian
+        waiting = [part for part in self._restrictions if any(name in self._names for name in part.names)]
+        while waiting or self._pending:
+            ready = [part for part in waiting if not self._unbound(part.names)]
+            expandable = [dependent for dependent in self._pending if not self._unbound(dependent.needs)]
+            restriction = min(ready, key=lambda part: self._joined_size(part.names), default=None)
+            dependent = min(expandable, key=lambda item: self._joined_size(item.needs), default=None)
+            if restriction is not None and (
+                dependent is None or self._joined_size(restriction.names) <= 16 * self._joined_size(dependent.needs)
+            ):
+                waiting.remove(restriction)
+                self._apply(restriction)
+                left = self._total()
+                self.removed_by[restriction.text] += total - left
+                order.append(restriction.text)
+                total = left
+                if total == 0:
+                    raise InputError(
+                        f"no configuration is valid: '{restriction.text}' removes the last",
+                        restriction.where,
+                        "relax it or widen the parameters",
+                    )
+            elif dependent is not None:
+                self._expand(dependent)
+        self.removed_by = {text: self.removed_by[text] for text in (*dict.fromkeys(order), *self.removed_by)}
+
+    def _unbound(self, names: Sequence[str]) -> bool:
+        return any(name in self._names and name not in self.values for name in names)
+
+    def _touched(self, names: Sequence[str]) -> list[Factor]:
+        return [factor for factor in self._factors if any(name in factor.codes for name in names)]
+
+    def _joined_size(self, names: Sequence[str]) -> int:
+        return math.prod(factor.size for factor in self._touched(names))
+
+    def _total(self) -> int:
+        if not self._pending:
+            return math.prod(factor.size for factor in self._factors)
+        return count_completions(self._factors, self._pending, self.values, self._fixed, MAX_ROWS)
+
+    def _replace(self, old: Sequence[Factor], new: Factor) -> None:
+        self._factors = [factor for factor in self._factors if not any(factor is other for other in old)] + [new]
+
+    def _apply(self, restriction: Expression) -> None:
+        touched = self._touched(restriction.names)
+        names = [name for name in restriction.names if name in self._names]
+        joined = join(
+            touched,
+            names,
+            lambda columns, shape: restriction.mask({**self._fixed, **columns}, shape),
+            self.values,
+            MAX_ROWS,
+        )
+        self._replace(touched, joined)
+
+    def _expand(self, dependent: Dependent) -> None:
+        touched = self._touched(dependent.needs)
+        check_size(self._joined_size(dependent.needs), MAX_ROWS)
+        grown, self.values[dependent.name], _ = expand(product(touched), dependent, self.values, self._fixed, MAX_ROWS)
+        self._pending.remove(dependent)
+        self._replace(touched, grown)
+        if grown.size == 0:
+            raise InputError(
+                f"'{dependent.expression.text}' has no values", f"parameters.{dependent.name}", "widen the range"
+            )
+
+    def sorted_codes(self, names: Sequence[str]) -> np.ndarray:
+        """The table of codes in the order of `names`, sorted lexicographically. Shape (rows, parameters)."""
+        sizes = [len(self.values[name]) for name in names]
+        rows = math.prod(factor.size for factor in self._factors)
+        check_size(rows, MAX_ROWS)
+        table = np.empty((rows, len(names)), dtype=smallest_dtype(sizes), order="F")
+        if math.prod(sizes) > MAX_SPAN:
+            codes = product(self._factors).codes
+            order = np.lexsort([codes[name] for name in reversed(names)])
+            for j, name in enumerate(names):
+                table[:, j] = codes[name][order]
+            return np.ascontiguousarray(table)
+        weight = dict(zip(names, radix(sizes).tolist(), strict=True))
+        key = np.zeros(1, dtype=np.int64)
+        for factor in self._factors:
+            own = np.zeros(factor.size, dtype=np.int64)
+            for name, column in factor.codes.items():
+                own += column * np.int64(weight[name])
+            key = (key[:, None] + own[None, :]).ravel()
+        key.sort()
+        for j, name in enumerate(names):
+            code = key // weight[name]
+            table[:, j] = code
+            key -= code * weight[name]
+        return np.ascontiguousarray(table)
+
+
+def _listed(listed: Sequence[Value] | Value, where: str) -> list[Value]:
+    """The values of a parameter, checked: a single value is a list of one."""
+    values = [listed] if isinstance(listed, (int, float, str)) else list(listed)
+    plain = [normalised(value) for value in values]
+    if not plain:
+        raise InputError("an empty list", where, "give at least one value")
+    if len(plain) > MAX_VALUES:
+        raise InputError(f"{len(plain)} values", where, f"at most {MAX_VALUES}")
+    for value in plain:
+        if not isinstance(value, (int, float, str)) or (isinstance(value, float) and not math.isfinite(value)):
+            raise InputError(f"the value {value!r}", where, "use numbers, text, true or false")
+    if len(set(plain)) < len(plain):
+        twice = next(value for at, value in enumerate(plain) if value in plain[:at])
+        raise InputError(f"the value {twice!r} is listed twice", where, "remove one of them")
+    return [value for value in plain if isinstance(value, (int, float, str))]
