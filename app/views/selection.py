@@ -18,6 +18,7 @@ class Selection(QObject):
     """
 
     changed = Signal(int)  # index into `table`; -1: none
+    steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
 
     def __init__(self, bridge: EngineBridge) -> None:
         super().__init__()
@@ -25,6 +26,7 @@ class Selection(QObject):
         self.plan: SessionPlan | None = None
         self.session: int | None = None
         self.index = -1
+        self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
 
     @Slot(int)
@@ -35,6 +37,13 @@ class Selection(QObject):
         if index != self.index:
             self.index = index
             self.changed.emit(index)
+
+    @Slot(object)
+    def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
+        """Keep the next session to the supported graphics clocks within a range; None takes that back."""
+        if clocks_mhz != self.clocks_mhz:
+            self.clocks_mhz = clocks_mhz
+            self.steered.emit(clocks_mhz)
 
     @Slot(object)
     def _session_started(self, event: SessionStarted) -> None:
