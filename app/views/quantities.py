@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.engine.formats.kernel_tuner import DEVICE_SETTINGS
 from app.engine.objectives import Goal
 from app.engine.session import SessionPlan
+from app.views.figures import MINUS, UNKNOWN, signed
 
 # ending of a name -> (unit as shown, factor). Times are shown in ms (DOMAIN.md).
 _ENDINGS: dict[str, tuple[str, float]] = {
@@ -52,9 +54,10 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
     """How `name` is shown. A kernel's `parameter` keeps its name: 'tile_s' is no time. `units` come from the plan."""
     if parameter:
         return Quantity(name, name, "")
+    known = DEVICE_SETTINGS.get(name, name)
     for ending, (unit, factor) in _ENDINGS.items():
-        if name.endswith(ending) and len(name) > len(ending):
-            return Quantity(name, name[: -len(ending)].replace("_", " ").capitalize(), unit, factor)
+        if known.endswith(ending) and len(known) > len(ending):
+            return Quantity(name, known[: -len(ending)].replace("_", " ").capitalize(), unit, factor)
     unit = (units or {}).get(name, "")
     return Quantity(name, name, "" if unit == name else unit)
 
@@ -85,24 +88,10 @@ def is_efficiency(name: str) -> bool:
 def format_number(value: float) -> str:
     """Four significant digits, plain figures from a thousand on, a dash for NaN."""
     if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        return UNKNOWN
     if 1e3 <= abs(value) < 1e7:
-        return f"{value:.0f}"
-    return f"{value:.4g}"
-
-
-def format_duration(seconds: float | None) -> str:
-    """A span of time in the two largest units that matter; a dash where unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return "–"
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        return signed(value, 0)
+    return f"{value:.4g}".replace("-", MINUS)
 
 
 def _label_is_unit(label: str) -> bool:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.engine.measurement import Measurement, State, Value
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
-from app.views.context import Selection
+from app.views.selection import Selection
 from app.views.quantities import Quantity, format_number, quantities_of, quantity
 
 Indices = npt.NDArray[np.int64]
@@ -233,7 +233,7 @@ class ResultsView(QTableView):
     @Slot(QModelIndex, QModelIndex)
     def _row_chosen(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if current.isValid():
-            self._selection.set(self.results.index_at(current.row()))
+            self._selection.select(self.results.index_at(current.row()))
 
     @Slot(int)
     def _follow(self, index: int) -> None:

@@ -1,0 +1,139 @@
+"""`PointCloud`: a hundred thousand points in a plot, painted once into a picture that appended points are added to.
+
+The picture is redrawn only when the view moves or the markers change, so that streaming results costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+import shiboken6
+from PySide6.QtCore import QPointF, QRectF, Qt, Slot
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from app.views.markers import COLOURS, Styles, marker_atlas
+from app.views.theme import Colours
+
+Floats = npt.NDArray[np.float64]
+_SIZES = ((300, 11.0), (3_000, 9.0), (30_000, 7.0))  # up to so many points, this wide; above, small
+_SMALL = 5.0
+
+
+class PointCloud(QGraphicsItem):
+    """Points in data coordinates, painted in those of the `ViewBox`, whose child it is."""
+
+    def __init__(self, view: pg.ViewBox, colours: Colours) -> None:
+        super().__init__(view)
+        self._view = view
+        self._count = 0
+        self._x = np.empty(1024)
+        self._y = np.empty(1024)
+        self._style: Styles = np.empty(1024, dtype=np.uint16)
+        self._picture: QPixmap | None = None
+        self._painted = 0  # how many of the points the picture holds
+        self._atlas: tuple[QPixmap, int] | None = None
+        self._atlas_key: tuple[float, Colours, float] | None = None
+        self._colours = colours
+        self.setZValue(-5)  # below the front, which lies among the view's children at 0
+        self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemClipsToShape)
+        view.sigTransformChanged.connect(self._view_moved)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def set_points(self, x: Floats, y: Floats, style: Styles) -> None:
+        """Replace all points; arrays of shape (n,), finite."""
+        self._count = 0
+        self.invalidate()
+        self.append(x, y, style)
+
+    def append(self, x: Floats, y: Floats, style: Styles) -> None:
+        """Add points on top of those that are there."""
+        start, end = self._count, self._count + len(x)
+        if end > len(self._x):
+            capacity = max(end, 2 * len(self._x))
+            self._x, self._y = np.resize(self._x, capacity), np.resize(self._y, capacity)
+            self._style = np.resize(self._style, capacity)
+        self._x[start:end], self._y[start:end], self._style[start:end] = x, y, style
+        if self.marker_size(start) != self.marker_size(end):
+            self._picture = None
+        self._count = end
+        self.update()
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self.invalidate()
+
+    def invalidate(self) -> None:
+        """Paint everything anew at the next frame."""
+        self._picture = None
+        self.update()
+
+    def marker_size(self, count: int | None = None) -> float:
+        """The width of a marker in logical pixels: the more points, the smaller."""
+        n = self._count if count is None else count
+        return next((size for limit, size in _SIZES if n <= limit), _SMALL)
+
+    def nearest(self, at: QPointF, reach: float = 14.0) -> int | None:
+        """The point nearest to a place in the view's own pixels, None where none is within `reach` pixels."""
+        if not self._count:
+            return None
+        px, py = self._pixels(0)
+        with np.errstate(invalid="ignore"):
+            distance = (px - at.x()) ** 2 + (py - at.y()) ** 2
+        # Of points in one place, the one on top is meant: the last.
+        found = self._count - 1 - int(np.argmin(distance[::-1]))
+        return found if distance[found] <= reach * reach else None
+
+    def _pixels(self, start: int) -> tuple[Floats, Floats]:
+        """Points from `start` on in the view's own logical pixels."""
+        (x0, x1), (y0, y1) = self._view.viewRange()
+        width, height = self._view.width(), self._view.height()
+        x, y = self._x[start : self._count], self._y[start : self._count]
+        return (x - x0) * (width / ((x1 - x0) or 1.0)), (y1 - y) * (height / ((y1 - y0) or 1.0))
+
+    @Slot()
+    def _view_moved(self, *_: object) -> None:
+        self.prepareGeometryChange()
+        self.invalidate()
+
+    def boundingRect(self) -> QRectF:  # noqa: N802
+        return self._view.rect()
+
+    def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
+        ratio = painter.device().devicePixelRatioF()
+        width, height = self._view.width(), self._view.height()
+        if self._picture is None or self._picture.devicePixelRatio() != ratio:
+            self._picture = QPixmap(max(1, round(width * ratio)), max(1, round(height * ratio)))
+            self._picture.setDevicePixelRatio(ratio)
+            self._picture.fill(Qt.GlobalColor.transparent)
+            self._painted = 0
+        if self._painted < self._count:
+            self._paint_from(self._painted, ratio)
+            self._painted = self._count
+        painter.drawPixmap(QPointF(0, 0), self._picture)
+
+    def _paint_from(self, start: int, ratio: float) -> None:
+        """Add the points from `start` on to the picture, in one call."""
+        key = (self.marker_size(), self._colours, ratio)
+        if self._atlas is None or key != self._atlas_key:
+            self._atlas, self._atlas_key = marker_atlas(*key), key
+        atlas, cell = self._atlas
+        px, py = self._pixels(start)
+        inside = (px > -cell) & (px < self._view.width() + cell) & (py > -cell) & (py < self._view.height() + cell)
+        style = self._style[start : self._count][inside]
+        if not len(style):
+            return
+        # Qt takes a C array of fragments of ten doubles: x, y, source left, top, width, height, scale x, y, turn, opacity.
+        fragments = np.empty((len(style), 10))
+        fragments[:, 0], fragments[:, 1] = px[inside], py[inside]
+        fragments[:, 2], fragments[:, 3] = style % COLOURS * cell, style // COLOURS * cell
+        fragments[:, 4:6], fragments[:, 6:8], fragments[:, 8], fragments[:, 9] = cell, 1 / ratio, 0.0, 1.0
+        first = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
+        painter = QPainter(self._picture)
+        if ratio != 1.0:
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawPixmapFragments(first, len(fragments), atlas)
+        painter.end()

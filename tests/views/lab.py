@@ -1,0 +1,119 @@
+"""What the tests of the laboratory's panels share: a context around a scripted engine, and real sessions to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.engine import events
+from app.engine.measurement import Measurement, State
+from app.engine.objectives import Goal, Objective
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.engine.space.search_space import Parameter, SearchSpace
+from app.views.bridge import EngineBridge
+from app.views.context import Context
+from app.views.selection import Selection
+
+
+class ScriptedEngine:
+    """Keeps the commands it is given; the test says what happens."""
+
+    def __init__(self, on_event: Callable[[events.Event], None]) -> None:
+        self.tell = on_event
+        self.commands: list[events.Command] = []
+
+    def start(self) -> None: ...
+
+    def submit(self, command: events.Command) -> None:
+        self.commands.append(command)
+
+    def stop(self) -> None: ...
+
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+class Lab:
+    """A context whose engine is scripted. `session(table, plan)` is what the engine says when one starts."""
+
+    def __init__(self, gpu: Any = None, store: Any = None) -> None:
+        self.engine = ScriptedEngine(lambda event: self.bridge._deliver(event))
+        self.bridge = EngineBridge(lambda _on_event: self.engine)
+        self.selection = Selection(self.bridge)
+        none: Any = None
+        self.context = Context(self.bridge, gpu, none, none, store, self.selection)
+
+    def session(self, table: ResultTable, plan: SessionPlan) -> None:
+        self.engine.tell(events.SessionStarted(1, plan, table))
+
+    def grow(self, table: ResultTable, best: int | None = None, budget: int = 0) -> None:
+        """The engine says that the table has grown."""
+        self.engine.tell(events.MeasurementsAdded(1, len(table), progress(table, best=best, budget=budget)))
+
+
+def progress(
+    table: ResultTable,
+    state: events.SessionState = events.SessionState.RUNNING,
+    best: int | None = None,
+    budget: int = 0,
+) -> events.Progress:
+    failed = sum(table.failures().values())
+    value = None if best is None else 1.0
+    return events.Progress(1, state, len(table), failed, budget or table.space.size, 2.0, 25.0, 8.0, best, value)
+
+
+def plan_for(space: SearchSpace, objective: Objective, **rest: Any) -> SessionPlan:
+    def no_runner() -> Any:
+        raise AssertionError("these tests measure nothing")
+
+    facts = {"title": "gemm", "gpu": "Test GPU", "driver": "1", "source": "recorded", "strategy": "brute_force", **rest}
+    return SessionPlan(space=space, objective=objective, make_runner=no_runner, **facts)
+
+
+def grid_space(clocks: int = 10, tiles: int = 8) -> SearchSpace:
+    """Clocks x tiles x two words."""
+    parameters = (
+        Parameter("graphics_clock_mhz", tuple(900 + 60 * i for i in range(clocks)), device_setting=True),
+        Parameter("tile", tuple(2 ** (i % 8) if tiles <= 8 else i for i in range(tiles))),
+        Parameter("layout", ("row", "column")),
+    )
+    shape = [len(p.values) for p in parameters]
+    codes = np.stack(np.meshgrid(*(np.arange(n) for n in shape), indexing="ij"), axis=-1).reshape(-1, len(shape))
+    return SearchSpace(parameters, codes.astype(np.uint16), cartesian=len(codes))
+
+
+SPEED, EFFICIENCY = Goal("GFLOP/s", True), Goal("GFLOPS/W", True)
+OBJECTIVE = Objective(EFFICIENCY, (SPEED, EFFICIENCY))
+
+
+def measured(space: SearchSpace, row: int) -> Measurement:
+    """A measurement whose figures follow from its row: faster at higher clocks, most efficient in the middle."""
+    configuration = space.configuration(row)
+    clock, tile = float(configuration["graphics_clock_mhz"]), float(configuration["tile"])
+    if configuration["layout"] == "column" and tile == space.parameters[1].values[-1]:
+        return Measurement(row, configuration, State.COMPILE, error="too many registers", source="recorded")
+    speed = clock * (1 + np.log2(1 + tile)) * (0.9 if configuration["layout"] == "column" else 1.0)
+    power = 60 + 0.1 * clock * max(1.0, 1 + 1.5e-3 * (clock - 1100)) ** 2
+    values = {"time_s": 1e3 / speed / 1e3, "energy_j": 1e3 / speed * power / 1e3, "power_w": power}
+    values |= {"GFLOP/s": speed, "GFLOPS/W": speed / power}
+    return Measurement(row, configuration, State.OK, values, observed_clock_mhz=clock, source="recorded")
+
+
+def filled(space: SearchSpace, rows: int | None = None) -> ResultTable:
+    table = ResultTable(space)
+    table.extend(measured(space, row) for row in range(space.size if rows is None else rows))
+    return table
+
+
+def cache_session(path: Path) -> tuple[ResultTable, SessionPlan]:
+    """Every entry of a Kernel Tuner cache as a finished session."""
+    from app.engine.formats.kernel_tuner import read_cache
+
+    cache = read_cache(path)
+    table = ResultTable(cache.space())
+    table.extend(cache.measurements())
+    objective = Objective(Goal("TFLOPS/J", True), (Goal("TFLOPS", True), Goal("TFLOPS/J", True)))
+    return table, plan_for(table.space, objective, title=path.name)
