@@ -2,13 +2,367 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from app.sensors.channel import CHANNELS, PowerSample, Reading, channel
+from app.sensors.clock import Clock, HostClock
+from app.sensors.errors import GpuLost, NoDriver, NotSupported, SensorError
+from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.nvml_channels import (
+    CORES_PER_MULTIPROCESSOR,
+    EVERY_READ_S,
+    POWER_FIELDS,
+    QUERIES,
+    SLOW_S,
+    Query,
+    power_usage_query,
+    watts,
+)
 from app.sensors.nvml_library import LIBRARY, NvmlLibrary
+from app.sensors.nvml_power_buffer import PowerBuffer
+from app.sensors.voltage import VoltageReader
+
+_MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
+_TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
+_CLOCKS_TIMEOUT_S = 5.0
+
+T = TypeVar("T")
+_Asked = tuple[Query, str, tuple[Any, ...]]  # what is asked, by which function, with which arguments
 
 
 def boards(library: NvmlLibrary = LIBRARY) -> list[tuple[int, str, str]]:
     """(index, UUID, name) of every board the driver shows. Raises NoDriver and SensorError."""
     found = []
     for index in range(library.call("nvmlDeviceGetCount")):
-        handle = library.call("nvmlDeviceGetHandleByIndex", index)
-        found.append((index, library.call("nvmlDeviceGetUUID", handle), library.call("nvmlDeviceGetName", handle)))
+        try:
+            handle = library.call("nvmlDeviceGetHandleByIndex", index)
+            name = _text(library.call("nvmlDeviceGetName", handle))
+            found.append((index, _text(library.call("nvmlDeviceGetUUID", handle)), name))
+        except GpuLost:  # the others still answer
+            continue
     return found
+
+
+class NvmlGpu:
+    """One real board. Quick channels are asked at every read, slow ones by a thread of their own and held meanwhile.
+
+    Opening asks everything once: what fails then is a channel that is not available, with the driver's reason.
+    Raises NoDriver, GpuLost or SensorError when opened. `voltage` None leaves nvidia-smi alone.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        *,
+        library: NvmlLibrary = LIBRARY,
+        clock: Clock | None = None,
+        voltage: Callable[[str], VoltageReader] | None = VoltageReader,
+    ) -> None:
+        self.clock: Clock = clock or HostClock()
+        self._library = library
+        self._lost = False
+        library.open()
+        self._generation = library.generation
+        self._handle = library.call("nvmlDeviceGetHandleByIndex", index)
+        self._uuid = _text(self._ask("nvmlDeviceGetUUID"))
+        self._voltage = voltage(self._uuid) if voltage else None  # begins now, since nvidia-smi takes longest
+        self._missing: dict[str, str] = {}  # channel -> why it is not available
+        self._held: dict[str, float] = {}  # what the slow thread read last
+        self._fields: list[tuple[str, tuple[int, int]]] = []
+        self._quick: list[_Asked] = []
+        self._slow: list[_Asked] = []
+        try:
+            capability: tuple[int, int] | None = self._told("nvmlDeviceGetCudaComputeCapability")
+            self._probe_fields()
+            for query in QUERIES:
+                self._probe(query)
+            self._probe_power_usage(capability)
+            self._buffer = PowerBuffer(self._ask)
+            self._probe_voltage()
+            self.info = self._describe(index, capability)
+        except SensorError:
+            if self._voltage is not None:
+                self._voltage.stop()
+            raise
+        self.channels = tuple(channel(name, self._missing.get(name)) for name in CHANNELS)
+        self._place = {described.name: place for place, described in enumerate(self.channels)}
+        self._clocks: dict[int, tuple[int, ...]] = {}
+        self._memory_clocks: tuple[int, ...] | None = None
+        self._stop = threading.Event()
+        self._slow_thread: threading.Thread | None = None
+        self._start_lock = threading.Lock()
+
+    # --- the Gpu seam -------------------------------------------------------------------------------------------------
+
+    def read(self) -> Reading:
+        """All channels now; one that fails is NaN. Raises GpuLost when the board is gone; the next read tries again."""
+        if self._lost or self._generation != self._library.generation:
+            self._attach_again()
+        if self._slow_thread is None:
+            self._start_slow()
+        values = [math.nan] * len(self.channels)
+        place = self._place
+        for name, value in self._held.copy().items():
+            values[place[name]] = value
+        if self._voltage is not None:
+            values[place["core_voltage_mv"]] = self._voltage.latest_mv()
+        time_ns = self.clock.now_ns()
+        try:
+            for name, value in self._read_fields():
+                values[place[name]] = value
+            for query, function, arguments in self._quick:
+                for name, value in zip(query.channels, self._values(query, function, arguments), strict=True):
+                    values[place[name]] = value
+        except (GpuLost, NoDriver) as error:
+            self._lost = True
+            raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
+        return Reading(time_ns, tuple(values))
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        """The driver's 20 ms samples newer than `since_ns`, oldest first; new ones appear about every 100 ms.
+
+        Raises NotSupported where the driver keeps none, GpuLost when the board is gone.
+        """
+        return self._buffer.since(since_ns)
+
+    def energy_j(self) -> float:
+        """The energy counter, asked now (about 4 ms). Raises NotSupported, GpuLost."""
+        return float(self._ask("nvmlDeviceGetTotalEnergyConsumption")) * 1e-3
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        """Supported graphics clocks at the present memory clock (the nearest supported one), ascending."""
+        memory = self.memory_clocks_mhz()
+        present = self._told("nvmlDeviceGetClockInfo", _MEMORY_CLOCK)
+        if not memory or present is None:
+            return ()
+        nearest = min(memory, key=lambda clock_mhz: abs(clock_mhz - present))
+        if nearest not in self._clocks:
+            self._clocks[nearest] = self._clock_list("nvmlDeviceGetSupportedGraphicsClocks", nearest)
+        return self._clocks[nearest]
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        """Supported memory clocks, ascending; empty where not told."""
+        if self._memory_clocks is None:
+            self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
+        return self._memory_clocks
+
+    def close(self) -> None:
+        """End the threads. NVML itself stays loaded: other boards may be open."""
+        self._stop.set()
+        if self._voltage is not None:
+            self._voltage.stop()
+            self._voltage.join()
+        if self._slow_thread is not None:
+            self._slow_thread.join(2.0)
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, function: str, *arguments: Any) -> Any:
+        return self._library.call(function, self._handle, *arguments)
+
+    def _told(self, function: str, *arguments: Any) -> Any:
+        """An answer, or None where there is none. Raises GpuLost."""
+        try:
+            return self._ask(function, *arguments)
+        except GpuLost:
+            raise
+        except SensorError:
+            return None
+
+    def _values(self, query: Query, function: str, arguments: tuple[Any, ...]) -> tuple[float, ...]:
+        """A query's values, NaN where it failed. Raises GpuLost, NoDriver."""
+        try:
+            return query.values(self._ask(function, *arguments))
+        except (GpuLost, NoDriver):
+            raise
+        except SensorError:
+            return (math.nan,) * len(query.channels)
+
+    def _read_fields(self) -> list[tuple[str, float]]:
+        """The power fields in one call; each has a return code of its own. Raises GpuLost, NoDriver."""
+        if not self._fields:
+            return []
+        try:
+            answers = self._ask("nvmlDeviceGetFieldValues", [field for _, field in self._fields])
+        except (GpuLost, NoDriver):
+            raise
+        except SensorError:
+            return []
+        out = []
+        for (name, _), answer in zip(self._fields, answers, strict=True):
+            if answer.nvmlReturn == 0:
+                out.append((name, watts(answer.valueType, answer.value)))
+            elif isinstance(error := self._library.error(answer.nvmlReturn, name), GpuLost):
+                raise error
+        return out
+
+    def _attach_again(self) -> None:
+        """After the board was lost or NVML was initialised anew: find the board by its UUID. Raises GpuLost."""
+        try:
+            if self._lost:
+                self._library.reopen(self._generation)
+            self._handle = self._library.call("nvmlDeviceGetHandleByUUID", self._uuid)
+        except SensorError as error:
+            self._lost = True
+            raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
+        self._generation = self._library.generation
+        self._lost = False
+
+    def _clock_list(self, function: str, *arguments: Any) -> tuple[int, ...]:
+        """A list of clocks, ascending. This query hangs on some boards, so it is given a few seconds."""
+        answer = _within(_CLOCKS_TIMEOUT_S, lambda: self._told(function, *arguments))
+        return tuple(sorted({int(clock) for clock in answer or ()}))
+
+    # --- the slow channels --------------------------------------------------------------------------------------------
+
+    def _start_slow(self) -> None:
+        with self._start_lock:
+            if self._slow_thread is None and not self._stop.is_set():
+                self._slow_thread = threading.Thread(target=self._read_slow, name="slow channels", daemon=True)
+                self._slow_thread.start()
+                if self._voltage is not None:
+                    self._voltage.start()
+
+    def _read_slow(self) -> None:
+        due_s = dict.fromkeys(range(len(self._slow)), 0.0)
+        while not self._stop.is_set():
+            for number, (query, function, arguments) in enumerate(self._slow):
+                if time.monotonic() < due_s[number] or self._stop.is_set():
+                    continue
+                due_s[number] = time.monotonic() + max(query.pace_s, SLOW_S)
+                try:
+                    values = self._values(query, function, arguments)
+                except (GpuLost, NoDriver):
+                    values = (math.nan,) * len(query.channels)  # the quick channels tell that the board is gone
+                self._held.update(zip(query.channels, values, strict=True))
+            self._stop.wait(max(0.01, min(due_s.values(), default=math.inf) - time.monotonic()) if due_s else None)
+
+    # --- opening ------------------------------------------------------------------------------------------------------
+
+    def _probe_fields(self) -> None:
+        """Which power fields this board tells. Old drivers refuse the whole call for one field they do not know."""
+        for name, field in POWER_FIELDS.items():
+            try:
+                answer = self._ask("nvmlDeviceGetFieldValues", [field])[0]
+                if answer.nvmlReturn != 0:
+                    raise self._library.error(answer.nvmlReturn, name)
+                if math.isnan(watts(answer.valueType, answer.value)):
+                    raise NotSupported("the driver tells 0 W, which is no measurement")
+                self._fields.append((name, field))
+            except GpuLost:
+                raise
+            except SensorError as error:
+                self._missing[name] = error.what
+
+    def _probe(self, query: Query) -> None:
+        """Find the way of asking that works here, and whether it is quick enough for every read. Raises GpuLost."""
+        reason = ""
+        for function, arguments in query.ways:
+            try:
+                values = query.values(self._ask(function, *arguments))
+                if all(math.isnan(value) for value in values) and query.pace_s > EVERY_READ_S:
+                    raise NotSupported(f"this board does not tell it ({function})")
+            except GpuLost:
+                raise
+            except SensorError as error:
+                reason = reason or error.what
+                continue
+            quick = query.pace_s == EVERY_READ_S and self._duration_s(function, arguments) < _TOO_SLOW_S
+            (self._quick if quick else self._slow).append((query, function, arguments))
+            self._held.update(zip(query.channels, values, strict=True) if not quick else ())
+            return
+        self._missing.update(dict.fromkeys(query.channels, reason))
+
+    def _duration_s(self, function: str, arguments: tuple[Any, ...]) -> float:
+        """The shortest of three calls: the first after a pause may be slower."""
+        stamps = [time.perf_counter()]
+        for _ in range(3):
+            self._told(function, *arguments)
+            stamps.append(time.perf_counter())
+        return min(after - before for before, after in pairwise(stamps))
+
+    def _probe_power_usage(self, capability: tuple[int, int] | None) -> None:
+        query = power_usage_query(capability)
+        if query.channels[0] in self._missing:
+            reason = self._missing.pop(query.channels[0])
+            self._probe(query)
+            if query.channels[0] in self._missing:
+                self._missing[query.channels[0]] = reason
+
+    def _probe_voltage(self) -> None:
+        if self._voltage is None:
+            self._missing["core_voltage_mv"] = "NVML has no voltage, and nvidia-smi was not asked"
+            return
+        reason = self._voltage.unavailable()
+        if reason is not None:
+            self._missing["core_voltage_mv"] = reason
+            self._voltage.stop()
+            self._voltage = None
+
+    def _describe(self, index: int, capability: tuple[int, int] | None) -> GpuInfo:
+        limits = self._told("nvmlDeviceGetPowerManagementLimitConstraints")
+        memory = self._told("nvmlDeviceGetMemoryInfo")
+        if self._buffer.unavailable is None:
+            power_source = "the driver's buffer of power samples"
+        else:
+            polled = "average" if "power_instant_w" in self._missing else "instant"
+            power_source = f"{polled} power, polled: {self._buffer.unavailable}"
+        try:
+            driver = _text(self._library.call("nvmlSystemGetDriverVersion"))
+        except SensorError:
+            driver = ""
+        return GpuInfo(
+            index=index,
+            uuid=self._uuid,
+            name=_text(self._ask("nvmlDeviceGetName")),
+            source="nvml",
+            driver=driver,
+            power_limit=PowerLimit(
+                minimum_w=limits[0] * 1e-3 if limits else None,
+                maximum_w=limits[1] * 1e-3 if limits else None,
+                default_w=_watt_or_none(self._told("nvmlDeviceGetPowerManagementDefaultLimit")),
+                current_w=_watt_or_none(self._told("nvmlDeviceGetEnforcedPowerLimit")),
+            ),
+            compute_capability=capability,
+            multiprocessors=self._count_multiprocessors(capability),
+            memory_mib=memory.total / 2**20 if memory else None,
+            power_source=power_source,
+        )
+
+    def _count_multiprocessors(self, capability: tuple[int, int] | None) -> int | None:
+        """Told by boards that can be partitioned, else cores over cores per multiprocessor."""
+        attributes = self._told("nvmlDeviceGetAttributes")
+        if attributes is not None and attributes.multiprocessorCount:
+            return int(attributes.multiprocessorCount)
+        cores = self._told("nvmlDeviceGetNumGpuCores")
+        each = CORES_PER_MULTIPROCESSOR.get(capability) if capability else None
+        return int(cores) // each if cores and each else None
+
+
+def _text(answer: Any) -> str:
+    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else str(answer)
+
+
+def _watt_or_none(milliwatt: Any) -> float | None:
+    return None if milliwatt is None else milliwatt * 1e-3
+
+
+def _within(seconds: float, ask: Callable[[], T]) -> T | None:
+    """What `ask` returns, or None where it does not return in time; the thread that hangs is left behind."""
+    answers: list[T] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except SensorError:
+            return
+
+    thread = threading.Thread(target=run, name="supported clocks", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return answers[0] if answers else None

@@ -1,4 +1,7 @@
-"""The one place where NVML is called: loaded on first use, one thread at a time, every failure a typed error."""
+"""The one place where NVML is called: loaded on first use, from any thread, every failure a typed error.
+
+NVML itself is thread-safe, so calls are not held up by one another: some take 20 ms. Only loading is locked.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,21 @@ from app.sensors.errors import GpuLost, NoDriver, NoPermission, NotSupported, Se
 _SEEING_REMEDY = "in a container, start it with the GPU passed in; `nvidia-smi` shows whether the driver works"
 
 
+class NothingThere(NotSupported):
+    """The driver has nothing of this kind just now."""
+
+
 class NvmlLibrary:
-    """NVML through pynvml. `module` stands in for pynvml in tests; the real one is imported on first use."""
+    """NVML through pynvml. `module` stands in for pynvml in tests; the real one is imported on first use.
+
+    `generation` counts initialisations: handles of an earlier one are dead.
+    """
 
     def __init__(self, module: ModuleType | None = None) -> None:
         self._module: Any = module
         self._lock = threading.RLock()
         self._ready = False
+        self.generation = 0
 
     def open(self) -> None:
         """Load and initialise the library, once. Raises NoDriver."""
@@ -36,11 +47,15 @@ class NvmlLibrary:
                     f"no NVIDIA driver answers ({_code_text(self._module, error)})", remedy=_SEEING_REMEDY
                 ) from error
             self._ready = True
+            self.generation += 1
 
-    def reopen(self) -> None:
-        """Let go of the library and initialise it anew, after a GPU or its driver went away. Raises NoDriver."""
+    def reopen(self, generation: int) -> None:
+        """Initialise the library anew, after a GPU or its driver went away. Raises NoDriver.
+
+        Nothing happens where somebody did so since `generation`.
+        """
         with self._lock:
-            if self._ready:
+            if self._ready and generation == self.generation:
                 self._ready = False
                 with suppress(self._module.NVMLError):  # what is gone needs no goodbye
                     self._module.nvmlShutdown()
@@ -48,19 +63,15 @@ class NvmlLibrary:
 
     def call(self, function: str, *arguments: Any) -> Any:
         """Call one NVML function by name. Raises NotSupported, NoPermission, GpuLost, NoDriver or SensorError."""
-        with self._lock:
+        if not self._ready:
             self.open()
-            entry = getattr(self._module, function, None)
-            if entry is None:
-                raise NotSupported(f"this nvidia-ml-py has no {function}")
-            try:
-                return entry(*arguments)
-            except self._module.NVMLError as error:
-                raise self.error(error.value, function) from error
-
-    def constant(self, name: str, fallback: int) -> int:
-        """One of NVML's numbers; the documented one where this nvidia-ml-py is too old to name it."""
-        return int(getattr(self._module, name, fallback))
+        entry = getattr(self._module, function, None)
+        if entry is None:
+            raise NotSupported(f"this nvidia-ml-py has no {function}")
+        try:
+            return entry(*arguments)
+        except self._module.NVMLError as error:
+            raise self.error(error.value, function) from error
 
     def error(self, code: int, what: str) -> SensorError:
         """The typed error of an nvmlReturn code."""
@@ -77,7 +88,7 @@ _ERRORS: dict[int, tuple[type[SensorError], str]] = {
     2: (NotSupported, "the driver does not know this query"),  # an older driver's answer to a newer argument
     3: (NotSupported, "this board does not tell it"),
     4: (NoPermission, "the driver refuses this to the present user"),
-    6: (NotSupported, "the driver has nothing of this kind"),
+    6: (NothingThere, "the driver has nothing of this kind"),
     9: (NoDriver, "the NVIDIA driver is not loaded"),
     10: (SensorError, "the driver did not answer in time"),
     12: (NoDriver, "the driver's library libnvidia-ml is not there"),
@@ -85,8 +96,9 @@ _ERRORS: dict[int, tuple[type[SensorError], str]] = {
     15: (GpuLost, "the GPU is lost"),
     16: (GpuLost, "the GPU needs a reset"),
     18: (NoDriver, "the driver and its library are of different versions"),
-    21: (NotSupported, "the driver has no data"),
+    21: (NothingThere, "the driver has no data"),
     25: (NotSupported, "the driver does not know this version of the query"),
+    26: (NotSupported, "this driver no longer tells it"),
     28: (GpuLost, "the GPU is no longer there"),
 }
 

@@ -1,0 +1,142 @@
+"""Which NVML call tells which channel, in what unit and how often it is worth asking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+EVERY_READ_S = 0.0
+SLOW_S = 1.0  # changes slowly, or a call of milliseconds (the energy counter takes 4 ms on an H200)
+SLOWEST_S = 5.0  # PCIe throughput is counted over 20 ms while the caller waits
+
+# nvmlClockType_t and other numbers of nvml.h, which never change
+_GRAPHICS, _SM, _MEMORY, _VIDEO = 0, 1, 2, 3
+_PCIE_SENT, _PCIE_RECEIVED = 0, 1
+_GPU_SENSOR = 0
+_UNKNOWN_STATE = 32  # NVML_PSTATE_UNKNOWN
+
+# Field values: channel -> (field, scope, factor to the channel's unit). Read together in one call.
+_POWER_AVERAGE, _POWER_INSTANT, _MEMORY_TEMPERATURE = 185, 186, 82
+_MEMORY_SCOPE = 2  # NVML_POWER_SCOPE_MEMORY
+POWER_FIELDS: dict[str, tuple[int, int]] = {
+    "power_instant_w": (_POWER_INSTANT, 0),
+    "power_average_w": (_POWER_AVERAGE, 0),
+    "memory_power_w": (_POWER_AVERAGE, _MEMORY_SCOPE),
+}
+
+# nvmlValueType_t -> member of the nvmlValue_t union
+_UNION_MEMBER = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+
+
+def union_number(value_type: int, value: Any) -> float:
+    """The number in an nvmlValue_t; NaN for a type that we do not know."""
+    return float(getattr(value, _UNION_MEMBER[value_type])) if 0 <= value_type < len(_UNION_MEMBER) else math.nan
+
+
+def watts(value_type: int, value: Any) -> float:
+    """A power in mW as W. No powered board draws exactly nothing: a zero is a sensor that is not there."""
+    return union_number(value_type, value) * 1e-3 or math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One call that tells one or more channels. `ways` are tried in order when a board is opened; the first counts."""
+
+    channels: tuple[str, ...]
+    ways: tuple[tuple[str, tuple[Any, ...]], ...]  # (NVML function, arguments after the handle)
+    values: Callable[[Any], tuple[float, ...]]
+    pace_s: float
+
+
+def _as_it_is(answer: Any) -> tuple[float, ...]:
+    return (float(answer),)
+
+
+def _from_milli(answer: Any) -> tuple[float, ...]:
+    return (answer * 1e-3,)
+
+
+def _state(answer: Any) -> tuple[float, ...]:
+    return (math.nan if answer == _UNKNOWN_STATE else float(answer),)
+
+
+def _utilisation(answer: Any) -> tuple[float, ...]:
+    return float(answer.gpu), float(answer.memory)
+
+
+def _memory_used(answer: Any) -> tuple[float, ...]:
+    return (answer.used / 2**20,)
+
+
+def _first_field(answer: Any) -> tuple[float, ...]:
+    """A single field value. Its own return code is checked: a failed field is NaN."""
+    field = answer[0]
+    return (union_number(field.valueType, field.value) if field.nvmlReturn == 0 else math.nan,)
+
+
+def _one(
+    channel: str,
+    function: str,
+    *arguments: Any,
+    values: Callable[[Any], tuple[float, ...]] = _as_it_is,
+    pace_s: float = SLOW_S,
+    other: str | None = None,
+) -> Query:
+    ways = ((function, arguments), (other, arguments)) if other else ((function, arguments),)
+    return Query((channel,), ways, values, pace_s)
+
+
+QUERIES: tuple[Query, ...] = (
+    _one("graphics_clock_mhz", "nvmlDeviceGetClockInfo", _GRAPHICS, pace_s=EVERY_READ_S),
+    _one("sm_clock_mhz", "nvmlDeviceGetClockInfo", _SM, pace_s=EVERY_READ_S),
+    _one("memory_clock_mhz", "nvmlDeviceGetClockInfo", _MEMORY, pace_s=EVERY_READ_S),
+    _one(
+        "event_reasons",
+        "nvmlDeviceGetCurrentClocksEventReasons",
+        other="nvmlDeviceGetCurrentClocksThrottleReasons",
+        pace_s=EVERY_READ_S,
+    ),
+    Query(
+        ("utilisation_percent", "memory_utilisation_percent"),
+        (("nvmlDeviceGetUtilizationRates", ()),),
+        _utilisation,
+        EVERY_READ_S,
+    ),
+    _one("performance_state", "nvmlDeviceGetPerformanceState", values=_state, pace_s=EVERY_READ_S),
+    _one("temperature_c", "nvmlDeviceGetTemperatureV", _GPU_SENSOR, other="nvmlDeviceGetTemperature"),
+    _one("memory_temperature_c", "nvmlDeviceGetFieldValues", [_MEMORY_TEMPERATURE], values=_first_field),
+    _one(
+        "power_limit_w",
+        "nvmlDeviceGetEnforcedPowerLimit",
+        other="nvmlDeviceGetPowerManagementLimit",
+        values=_from_milli,
+    ),
+    _one("energy_j", "nvmlDeviceGetTotalEnergyConsumption", values=_from_milli),
+    _one("video_clock_mhz", "nvmlDeviceGetClockInfo", _VIDEO),
+    _one("requested_graphics_clock_mhz", "nvmlDeviceGetApplicationsClock", _GRAPHICS),
+    _one("requested_memory_clock_mhz", "nvmlDeviceGetApplicationsClock", _MEMORY),
+    _one("memory_used_mib", "nvmlDeviceGetMemoryInfo", values=_memory_used),
+    _one("fan_percent", "nvmlDeviceGetFanSpeed"),
+    _one("pcie_rx_mb_per_s", "nvmlDeviceGetPcieThroughput", _PCIE_RECEIVED, values=_from_milli, pace_s=SLOWEST_S),
+    _one("pcie_tx_mb_per_s", "nvmlDeviceGetPcieThroughput", _PCIE_SENT, values=_from_milli, pace_s=SLOWEST_S),
+)
+
+# Where the driver lacks the power fields, nvmlDeviceGetPowerUsage is one or the other by generation
+# (arXiv 2312.02741): a 1 s average on GA10x, Ada and Hopper, instant before and on GA100.
+POWER_USAGE = "nvmlDeviceGetPowerUsage"
+
+
+def power_usage_query(compute_capability: tuple[int, int] | None) -> Query:
+    """What nvmlDeviceGetPowerUsage tells on a board of that compute capability."""
+    averaged = compute_capability is not None and compute_capability > (8, 0)
+    channel = "power_average_w" if averaged else "power_instant_w"
+    return _one(channel, POWER_USAGE, values=_from_milli, pace_s=EVERY_READ_S)
+
+
+# Cores per multiprocessor by compute capability (CUDA C++ Programming Guide, arithmetic throughput of FP32)
+CORES_PER_MULTIPROCESSOR: dict[tuple[int, int], int] = {
+    (3, 5): 192, (3, 7): 192, (5, 0): 128, (5, 2): 128, (6, 0): 64, (6, 1): 128, (7, 0): 64, (7, 5): 64,
+    (8, 0): 64, (8, 6): 128, (8, 9): 128, (9, 0): 128, (10, 0): 128, (12, 0): 128,
+}  # fmt: skip
