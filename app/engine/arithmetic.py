@@ -40,7 +40,7 @@ def column_of(values: tuple[Value, ...] | list[Value]) -> Column:
 def normalised(operand: Operand) -> Operand:
     """Any NumPy scalar or column as one of the kinds above."""
     if isinstance(operand, np.generic):
-        return operand.item()  # type: ignore[no-any-return]
+        return operand.item()
     if isinstance(operand, np.ndarray):
         if operand.dtype.kind in "iu":
             return operand.astype(np.int64, copy=False)
@@ -246,7 +246,7 @@ def _unary(plain: Callable[[Any], Any], keeps_integers: bool = False) -> Callabl
         result = np.where(np.isfinite(argument) & np.isinf(plain(argument)), np.nan, plain(argument))
         if keeps_integers and (np.abs(result) < _EXACT).all():
             result = result.astype(np.int64)
-        return result if result.ndim else result.item()  # type: ignore[no-any-return]
+        return result if result.ndim else result.item()
 
     return operate
 

@@ -1,13 +1,18 @@
-"""What a person writes in TOML, checked and frozen. `load_specification` reads it; nothing here builds or measures."""
+"""What a person writes in TOML, checked and frozen; nothing here builds or measures.
+
+`load_specification` reads a file (see `specification_loader`), `evaluate_metrics` calculates a person's metrics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from app.engine.measurement import Value
+from app.engine.expressions import Expression, parse
+from app.engine.measurement import Configuration, Value
 from app.engine.objectives import Objective
 
 
@@ -79,3 +84,32 @@ class Specification:
     max_evaluations: int | None = None
     max_seconds: float | None = None
     seed: int = 0
+
+
+def load_specification(path: Path) -> Specification:
+    """Read and check a specification. Raises InputError with file, key and remedy for anything wrong in it."""
+    from app.engine.specification_loader import load
+
+    return load(path)
+
+
+def evaluate_metrics(
+    spec: Specification, configuration: Configuration, values: Mapping[str, float]
+) -> dict[str, float]:
+    """The metrics of one measurement, in the specification's order.
+
+    `values` holds what was measured, named with units. A metric is NaN where it is undefined (a division by zero) and
+    left out where something it needs was not measured.
+    """
+    scope: dict[str, Value] = {**spec.constants, **configuration, **values}
+    metrics: dict[str, float] = {}
+    for name, text in spec.metrics.items():
+        expression = _parsed(text, f"metrics.{name}")
+        if all(needed in scope for needed in expression.names):
+            metrics[name] = scope[name] = expression.number(scope)
+    return metrics
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, where: str) -> Expression:
+    return parse(text, where)

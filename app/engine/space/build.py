@@ -62,7 +62,7 @@ def build_space(
 
 
 def space_of_table(parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]) -> SearchSpace:
-    """The space of exactly these rows (values in the order of `parameters`), as recorded; a row given twice counts once."""
+    """The space of exactly these rows (values in the order of `parameters`); a row given twice counts once."""
     start = time.perf_counter()
     columns = list(zip(*rows, strict=True)) or [() for _ in parameters]
     described: list[Parameter] = []

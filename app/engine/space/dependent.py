@@ -1,4 +1,4 @@
-"""Parameters whose values depend on earlier ones (`blk_m = "range(dim_m, 257, dim_m)"`): expanding and counting them."""
+"""Parameters whose values depend on others, such as `blk_m = "range(dim_m, 257, dim_m)"`: expanding and counting."""
 
 from __future__ import annotations
 

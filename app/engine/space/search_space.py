@@ -60,7 +60,7 @@ class SearchSpace:
     def column_of_rows(self, name: str, rows: Rows | slice) -> npt.NDArray[np.generic]:
         """The values of one parameter over some rows."""
         index = self.names.index(name)
-        return self._columns_of_values[index][self.codes[rows, index]]
+        return np.asarray(self._columns_of_values[index][self.codes[rows, index]])
 
     def row_of(self, configuration: Configuration) -> int | None:
         """The row of a configuration, None where it is not in the space. O(log n)."""

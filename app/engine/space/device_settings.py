@@ -1,0 +1,82 @@
+"""Clocks and caps as dimensions of a space: what a specification asks for, resolved against the board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from app.engine.measurement import Value
+from app.engine.specification import SettingValues
+from app.errors import InputError
+from app.sensors.gpu import Gpu
+
+POWER_LIMIT_STEPS = 10  # how many limits 'supported' stands for, as boards take any between their ends
+
+
+def resolve_device_settings(
+    wanted: Mapping[str, SettingValues], gpu: Gpu, model_range_mhz: tuple[float, float] | None = None
+) -> dict[str, tuple[Value, ...]]:
+    """The values of each device setting on this board, ascending; those a person listed stay as listed.
+
+    `{ points = n }` spreads n values evenly over what the board supports, both ends included; 'ridge' takes the
+    supported clocks within `model_range_mhz`. Raises InputError for a value the board does not support, for a setting
+    it does not tell of, and where no clock lies in the range.
+    """
+    return {name: _resolved(name, values, gpu, model_range_mhz) for name, values in wanted.items()}
+
+
+def _resolved(
+    name: str, values: SettingValues, gpu: Gpu, model_range_mhz: tuple[float, float] | None
+) -> tuple[Value, ...]:
+    where = f"device_settings.{name}"
+    if name == "power_limit_w":
+        return _power_limits(values, gpu, where)
+    supported = gpu.graphics_clocks_mhz() if name == "graphics_clock_mhz" else gpu.memory_clocks_mhz()
+    if not supported:
+        raise InputError(f"{gpu.info.label} does not tell its clocks", where, "remove this setting")
+    if values == "supported":
+        return tuple(supported)
+    if values == "ridge":
+        return _near_ridge(supported, model_range_mhz, where)
+    if isinstance(values, int):
+        return _spread(supported, values)
+    for value in values:
+        if value not in supported:
+            nearest = min(supported, key=lambda clock: abs(clock - float(value)))
+            raise InputError(
+                f"{gpu.info.label} has no clock of {value} MHz", where, f"the nearest it has is {nearest} MHz"
+            )
+    return tuple(values)
+
+
+def _spread(supported: Sequence[int], points: int) -> tuple[Value, ...]:
+    """`points` of the supported clocks, evenly spread, both ends included."""
+    places = np.rint(np.linspace(0, len(supported) - 1, min(points, len(supported)))).astype(int)
+    return tuple(supported[place] for place in places.tolist())
+
+
+def _near_ridge(supported: Sequence[int], model_range_mhz: tuple[float, float] | None, where: str) -> tuple[Value, ...]:
+    if model_range_mhz is None:
+        raise InputError("'ridge' needs a fitted frequency model", where, "fit the model first, or list the clocks")
+    low, high = model_range_mhz
+    near = tuple(clock for clock in supported if low <= clock <= high)
+    if not near:
+        raise InputError(f"no supported clock lies in {low:.0f}..{high:.0f} MHz", where, "list the clocks instead")
+    return near
+
+
+def _power_limits(values: SettingValues, gpu: Gpu, where: str) -> tuple[Value, ...]:
+    limit = gpu.info.power_limit
+    low, high = limit.minimum_w, limit.maximum_w
+    if low is None or high is None:
+        raise InputError(f"{gpu.info.label} does not tell its power limits", where, "remove this setting")
+    if values == "supported" or isinstance(values, int):
+        points = POWER_LIMIT_STEPS if values == "supported" else int(values)
+        return tuple(dict.fromkeys(np.rint(np.linspace(low, high, points)).tolist()))
+    if values == "ridge":
+        raise InputError("'ridge' is for the graphics clock", where, "list the limits in W")
+    for value in values:
+        if not low <= float(value) <= high:
+            raise InputError(f"{value} W is outside what {gpu.info.label} takes", where, f"from {low:g} to {high:g} W")
+    return tuple(values)
