@@ -1,0 +1,67 @@
+"""The frequency model of a board, from a clock sweep or from a session's measurements."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.models.frequency import FrequencyFit
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.engine.sweep import sweep_clocks
+from app.errors import WattridgeError
+from app.sensors.gpu import Gpu
+
+
+def fit_of_sweep(
+    gpu: Gpu,
+    *,
+    points: int = 10,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: threading.Event | None = None,
+    guard: DeviceGuard | None = None,
+) -> tuple[FrequencyFit, str]:
+    """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
+
+    Raises WattridgeError where the board cannot run or be set, or where `stop` ended the sweep before three clocks.
+    """
+    from app.engine.models.frequency import fit_frequency_model
+
+    sweep = sweep_clocks(
+        gpu, guard if guard is not None else DeviceGuard(gpu), points=points, on_progress=on_progress, stop=stop
+    )
+    if len(sweep.clock_mhz) < 3:
+        raise WattridgeError("the clock sweep was stopped before it had enough clocks", gpu.info.label)
+    simulated = gpu.info.source == "simulated"
+    fit = fit_frequency_model(
+        sweep.clock_mhz,
+        sweep.power_w,
+        rate=sweep.rate,
+        limited=sweep.limited,
+        limit_w=sweep.limit_w,
+        supported_mhz=gpu.graphics_clocks_mhz(),
+        gpu=gpu.info.name,
+        series=sweep.series,
+        simulated=simulated,
+    )
+    return fit, f"sweep of {len(sweep.clock_mhz)} clocks, {sweep.series}{', simulated' if simulated else ''}"
+
+
+def fit_of_table(table: ResultTable, plan: SessionPlan) -> tuple[FrequencyFit, str]:
+    """Fit to a session's measurements. Raises WattridgeError or InputError where they hold too few clocks."""
+    from app.engine.models.frequency import fit_frequency_model
+    from app.engine.models.points import points_of_table
+
+    points = points_of_table(table)
+    fit = fit_frequency_model(
+        points.clock_mhz,
+        points.power_w,
+        rate=points.rate,
+        limited=points.limited,
+        gpu=plan.gpu,
+        series=points.series,
+        simulated=plan.source == "simulated",
+    )
+    said = "" if plan.source == "nvml" else f", {plan.source}"
+    return fit, f"session of {plan.title}, {points.series}{said}"

@@ -1,0 +1,252 @@
+"""From what a person asked for to a `SessionPlan`: everything resolved, checked, and ready to run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import app.engine.strategies  # noqa: F401  (registers every strategy)
+from app.engine.control.guard import DeviceGuard
+from app.engine.fitting import fit_of_sweep
+from app.engine.formats.kernel_tuner import read_cache
+from app.engine.measurement import Value
+from app.engine.objectives import Goal, Objective
+from app.engine.runner.base import Runner
+from app.engine.runner.launching import require_launching
+from app.engine.runner.replay import ReplayRunner
+from app.engine.session import SessionPlan
+from app.engine.space.search_space import SearchSpace
+from app.engine.specification import Specification
+from app.engine.store import Store
+from app.engine.strategies import base as strategies
+from app.errors import InputError, WattridgeError
+from app.sensors.gpu import Gpu
+from app.sensors.select import open_gpu
+
+# What every measurement on a board can tell; metrics come on top.
+MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
+
+
+def plan_replay(
+    path: Path,
+    *,
+    strategy: str | None = None,
+    strategy_options: Mapping[str, Any] | None = None,
+    objective: Goal | None = None,
+    front: Sequence[Goal] | None = None,
+    max_evaluations: int | None = None,
+    max_seconds: float | None = None,
+    seed: int | None = None,
+) -> SessionPlan:
+    """A session that is answered from a Kernel Tuner cache. Brute force unless a strategy is named.
+
+    Without an objective the first goal of the front is taken, else the cache's own. Raises InputError for a bad file,
+    strategy, option or name of a value.
+    """
+    cache = read_cache(path)
+    names = cache.value_names
+    goal = objective or (front[0] if front else cache.goal)
+    if front is None:
+        front = _default_front(names)
+    _check_goals((goal, *front), names, str(path))
+    return _checked(
+        SessionPlan(
+            title=cache.kernel or path.name,
+            gpu=cache.device,
+            driver="",
+            source="recorded",
+            space=cache.space(),
+            objective=Objective(goal, tuple(front)),
+            strategy=strategy or "brute_force",
+            make_runner=lambda: ReplayRunner(cache),
+            strategy_options=dict(strategy_options or {}),
+            max_evaluations=max_evaluations,
+            max_seconds=max_seconds,
+            seed=seed or 0,
+            units=dict(cache.units),
+            origin={"kind": "replay", "file": str(path.resolve()), "sha256": _digest(path)},
+        )
+    )
+
+
+def plan_specification(
+    spec: Specification,
+    gpu: Gpu,
+    *,
+    strategy: str | None = None,
+    strategy_options: Mapping[str, Any] | None = None,
+    objective: Goal | None = None,
+    front: Sequence[Goal] | None = None,
+    max_evaluations: int | None = None,
+    max_seconds: float | None = None,
+    seed: int | None = None,
+    device_settings: Mapping[str, Sequence[Value]] | None = None,
+    guard: DeviceGuard | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: Event | None = None,
+) -> SessionPlan:
+    """A session that measures a specification on a board; what is given here wins over the specification.
+
+    `device_settings` replaces values of device settings, as 'steer' does. Where a setting says 'ridge', the board's
+    clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
+    Raises InputError for a bad specification, and WattridgeError where the board cannot run it.
+    """
+    from app.engine.space.build import build_space
+    from app.engine.space.device_settings import resolve_device_settings
+    from app.engine.workloads.profiled import ProfiledKernel
+
+    limits = require_launching(gpu).limits
+    ProfiledKernel.of(spec, limits)  # a specification that cannot run there is told before anything is swept
+    goal = objective or (spec.objective.goal if spec.objective else None) or (front[0] if front else None)
+    if goal is None:
+        raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
+    if front is None:
+        front = spec.objective.front if spec.objective else ()
+    values = (*MEASURED, *spec.metrics)
+    front = tuple(front) or _default_front(values)
+    _check_goals((goal, *front), values, str(spec.path))
+
+    guard = guard if guard is not None else DeviceGuard(gpu)
+    wanted = {**spec.device_settings, **{name: tuple(given) for name, given in (device_settings or {}).items()}}
+    steered = _model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
+    block_names = spec.kernel.block_size_names if spec.kernel else ("block_size_x", "block_size_y", "block_size_z")
+    space = build_space(
+        spec.parameters,
+        spec.restrictions,
+        spec.constants,
+        limits,
+        device_parameters=resolve_device_settings(wanted, gpu, steered),
+        block_size_names=block_names,
+    )
+    return _checked(
+        SessionPlan(
+            title=spec.name,
+            gpu=gpu.info.name,
+            driver=gpu.info.driver,
+            source=gpu.info.source,
+            space=space,
+            objective=Objective(goal, tuple(front)),
+            strategy=strategy or spec.strategy,
+            make_runner=_measuring(spec, gpu, space, guard),
+            strategy_options=dict(strategy_options if strategy_options is not None else spec.strategy_options),
+            max_evaluations=max_evaluations if max_evaluations is not None else spec.max_evaluations,
+            max_seconds=max_seconds if max_seconds is not None else spec.max_seconds,
+            seed=seed if seed is not None else spec.seed,
+            origin={
+                "kind": "specification",
+                "file": str(spec.path.resolve()),
+                "sha256": _digest(spec.path),
+                "gpu": gpu.info.uuid,
+            },
+        )
+    )
+
+
+def plan_resume(
+    store: Store,
+    session: int,
+    *,
+    gpu: Gpu | None = None,
+    max_evaluations: int | None = None,
+    max_seconds: float | None = None,
+    guard: DeviceGuard | None = None,
+) -> SessionPlan:
+    """A stored session, to be gone on with under the same id; budgets given here replace the stored ones.
+
+    A specification is measured on `gpu`, else on the board it was measured on, opened anew. Raises InputError where
+    the session, its file or its board is gone, or where the file is not what it was.
+    """
+    from app.engine.specification import load_specification
+
+    loaded = store.load(session)
+    record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
+    if not path.is_file():
+        raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
+    if _digest(path) != record.origin.get("sha256"):
+        raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
+    make_runner: Callable[[], Runner]
+    if record.origin.get("kind") == "replay":
+        cache = read_cache(path)
+        space, make_runner = cache.space(), lambda: ReplayRunner(cache)
+    else:
+        board = gpu if gpu is not None else open_gpu(record.origin.get("gpu"))
+        if board.info.name != record.gpu:
+            raise InputError(
+                f"session {session} was measured on another board, {record.gpu}", board.info.label, "open that one"
+            )
+        space = loaded.space
+        make_runner = _measuring(load_specification(path), board, space, guard)
+    return SessionPlan(
+        title=record.title,
+        gpu=record.gpu,
+        driver=record.driver,
+        source=record.source,
+        space=space,
+        objective=record.objective,
+        strategy=record.strategy,
+        make_runner=make_runner,
+        strategy_options=record.strategy_options,
+        max_evaluations=max_evaluations if max_evaluations is not None else record.max_evaluations,
+        max_seconds=max_seconds if max_seconds is not None else record.max_seconds,
+        seed=record.seed,
+        units=record.units,
+        resume=session,
+        origin=record.origin,
+    )
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard | None) -> Callable[[], Runner]:
+    """What makes the runner of a specification on a board. Raises WattridgeError where the board cannot run it."""
+    from app.engine.runner.simulated import SimulatedRunner  # imported late: a replay needs no physics
+
+    board = require_launching(gpu)
+    return lambda: SimulatedRunner(board, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
+
+
+def _model_range(
+    gpu: Gpu,
+    guard: DeviceGuard,
+    on_progress: Callable[[int, int], None] | None,
+    stop: Event | None,
+) -> tuple[float, float]:
+    """The clocks within 10 % of the model's optimum, from a sweep made now."""
+    fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
+    if fit.range_mhz is None:
+        raise WattridgeError(
+            f"the model of the clocks is not identifiable: {'; '.join(fit.reasons)}",
+            gpu.info.label,
+            "give graphics_clock_mhz as a list or as { points = n }",
+        )
+    return fit.range_mhz
+
+
+def _checked(plan: SessionPlan) -> SessionPlan:
+    """The plan, its strategy and options known and its budget sensible; nothing was written yet."""
+    strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
+    for name, budget in (("max_evaluations", plan.max_evaluations), ("max_seconds", plan.max_seconds)):
+        if budget is not None and not budget > 0:
+            raise InputError(f"{name} is {budget}", plan.title, "give a positive number")
+    return plan
+
+
+def _check_goals(goals: Iterable[Goal], names: Sequence[str], where: str) -> None:
+    for goal in goals:
+        if goal.name not in names:
+            raise InputError(f"there is no value '{goal.name}'", where, f"known: {', '.join(names)}")
+
+
+def _default_front(names: Sequence[str]) -> tuple[Goal, ...]:
+    """Time against energy, where both are told."""
+    told = tuple(name for name in ("time_s", "energy_j") if name in names)
+    return tuple(Goal(name, maximise=False) for name in told) if len(told) == 2 else ()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

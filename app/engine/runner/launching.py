@@ -1,0 +1,38 @@
+"""A board that can run work for us, and the words for one that cannot."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from app.errors import WattridgeError
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.gpu import Gpu
+from app.sensors.load import Execution, Load
+
+
+@runtime_checkable
+class LaunchingGpu(Gpu, Protocol):
+    """Launches of a load, back to back, timed by the device's own events."""
+
+    limits: DeviceLimits
+
+    def begin(self, load: Load) -> None:
+        """Start launching; returns at once. Work under way goes over to the new load."""
+        ...
+
+    def end(self) -> Execution:
+        """Stop, and tell how the launches since `begin` went."""
+        ...
+
+
+def require_launching(gpu: Gpu) -> LaunchingGpu:
+    """The board, known to run work. Raises WattridgeError, with what to choose instead, where it cannot."""
+    if isinstance(gpu, LaunchingGpu):
+        return gpu
+    if gpu.info.source == "recorded":
+        raise WattridgeError("a recording cannot run kernels", gpu.info.label, "choose --gpu simulated:NAME")
+    raise WattridgeError(
+        "this version does not run kernels on real GPUs yet",
+        gpu.info.label,
+        "choose --gpu simulated:NAME, or replay a cache",
+    )

@@ -1,0 +1,122 @@
+"""`SimulatedRunner`: measures configurations on a simulated board, through its sensors as on a real one."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.measurement import Configuration, Measurement, State, Value
+from app.engine.runner.launching import LaunchingGpu
+from app.engine.runner.meter import Meter, Window
+from app.engine.space.search_space import SearchSpace
+from app.engine.specification import Specification, evaluate_metrics
+from app.engine.workloads.profiled import ProfiledKernel
+from app.sensors.event_reasons import LIMITING
+from app.sensors.simulated.profiles import LaunchRefused
+
+
+class SimulatedRunner:
+    """Implements `Runner`. Takes over the guard: closing the runner restores the board's settings."""
+
+    source = "simulated"
+    batch = 16  # enough to save clock changes, few enough to stop soon
+
+    def __init__(self, gpu: LaunchingGpu, spec: Specification, space: SearchSpace, guard: DeviceGuard) -> None:
+        self._gpu = gpu
+        self._spec = spec
+        self._space = space
+        self._guard = guard
+        self._kernel = ProfiledKernel.of(spec, gpu.limits)
+        self._settings = tuple(p.name for p in space.parameters if p.device_setting)
+        self._meter = Meter(gpu, memory_power=any("memory_power_w" in text for text in spec.metrics.values()))
+
+    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure the rows, those of one device setting together, beginning with the setting in force."""
+        for row in sorted(rows, key=self._order):
+            if stop.is_set():
+                return
+            measurement = self._measure(int(row), stop)
+            if measurement is None:
+                return
+            yield measurement
+
+    def close(self) -> None:
+        """Restore the board's settings."""
+        self._guard.restore()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _setting_of(self, configuration: Configuration) -> dict[str, float]:
+        return {name: float(configuration[name]) for name in self._settings}
+
+    def _order(self, row: int) -> tuple[bool, tuple[float, ...]]:
+        wanted = self._setting_of(self._space.configuration(int(row)))
+        in_force = self._guard.applied
+        return any(in_force.get(name) != value for name, value in wanted.items()), tuple(wanted.values())
+
+    def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
+        """One configuration; None when stopped."""
+        configuration = self._space.configuration(row)
+        start_ns = self._gpu.clock.now_ns()
+        try:
+            load = self._kernel.prepare(configuration)
+        except LaunchRefused as refusal:
+            return self._failed(row, configuration, refusal)
+        self._guard.apply(**self._setting_of(configuration))
+        window = self._meter.measure(load, stop=stop)
+        if window is None:
+            return None
+        values, intervals = self._figures(configuration, window)
+        return Measurement(
+            row=row,
+            configuration=configuration,
+            state=State.OK,
+            values=values,
+            intervals=intervals,
+            window_ns=window.window_ns,
+            observed_clock_mhz=window.observed_clock_mhz,
+            event_reasons=window.event_reasons,
+            power_source=window.power_source,
+            source=self.source,
+            timestamp_s=time.time(),
+            cost_s=(self._gpu.clock.now_ns() - start_ns) / 1e9,
+        )
+
+    def _failed(self, row: int, configuration: dict[str, Value], refusal: LaunchRefused) -> Measurement:
+        return Measurement(
+            row=row,
+            configuration=configuration,
+            state=State(refusal.state),
+            error=str(refusal),
+            source=self.source,
+            timestamp_s=time.time(),
+        )
+
+    def _figures(
+        self, configuration: Configuration, window: Window
+    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+        """Measured values and metrics, and the 95 % intervals that follow from the power's."""
+        measured = {
+            "time_s": window.time_s,
+            "energy_j": window.energy_j,
+            "power_w": window.power_w,
+            "observed_clock_mhz": window.observed_clock_mhz,
+            "temperature_c": window.temperature_c,
+            "memory_power_w": window.memory_power_w,
+        }
+        measured = {name: value for name, value in measured.items() if not math.isnan(value)}
+        if window.event_reasons & LIMITING:
+            measured["settled"] = float(window.settled)
+        values = {**measured, **evaluate_metrics(self._spec, configuration, measured)}
+        if window.power_interval_w is None:
+            return values, {}
+        ends = []
+        for power_w in window.power_interval_w:
+            at_end = {**measured, "power_w": power_w, "energy_j": power_w * window.time_s}
+            ends.append({**at_end, **evaluate_metrics(self._spec, configuration, at_end)})
+        low, high = ends
+        intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}
+        return values, intervals

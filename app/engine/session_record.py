@@ -1,0 +1,160 @@
+"""What the store keeps of a session, and how spaces, objectives and measurements are written as text and bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.engine.events import SessionState
+from app.engine.measurement import Measurement, State
+from app.engine.models.frequency import FrequencyFit
+from app.engine.objectives import Goal, Objective
+from app.engine.results import ResultTable
+from app.engine.space.search_space import Parameter, SearchSpace
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """One stored session without its measurements."""
+
+    id: int
+    created_s: float  # wall clock, seconds since the epoch
+    finished_s: float | None
+    state: SessionState
+    reason: str
+    title: str
+    gpu: str
+    driver: str
+    source: str  # nvml, simulated or recorded
+    strategy: str
+    strategy_options: Mapping[str, Any]
+    objective: Objective
+    seed: int
+    max_evaluations: int | None
+    max_seconds: float | None
+    units: Mapping[str, str]
+    origin: Mapping[str, str]
+    cartesian: int
+    valid: int
+    evaluated: int
+    elapsed_s: float  # wall clock while it ran, pauses left out
+    version: str  # of the program that wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSession:
+    """A stored session with its space and every measurement."""
+
+    record: SessionRecord
+    space: SearchSpace
+    table: ResultTable
+
+
+def objective_to_text(objective: Objective) -> str:
+    goals = [[goal.name, goal.maximise] for goal in (objective.goal, *objective.front)]
+    return json.dumps(goals)
+
+
+def objective_from_text(text: str) -> Objective:
+    goal, *front = (Goal(name, maximise) for name, maximise in json.loads(text))
+    return Objective(goal, tuple(front))
+
+
+def space_to_row(space: SearchSpace) -> tuple[str, bytes]:
+    """The parameters as JSON and the codes as compressed bytes (sorted small integers: about a bit each)."""
+    described = {
+        "parameters": [[p.name, list(p.values), p.device_setting] for p in space.parameters],
+        "dtype": space.codes.dtype.str,
+        "shape": list(space.codes.shape),
+        "cartesian": space.cartesian,
+        "removed_by": dict(space.removed_by),
+        "build_seconds": space.build_seconds,
+        "notes": list(space.notes),
+    }
+    return json.dumps(described), zlib.compress(np.ascontiguousarray(space.codes).tobytes(), 1)
+
+
+def space_from_row(text: str, packed: bytes) -> SearchSpace:
+    described = json.loads(text)
+    codes = np.frombuffer(zlib.decompress(packed), dtype=np.dtype(described["dtype"])).reshape(described["shape"])
+    return SearchSpace(
+        parameters=tuple(Parameter(name, tuple(values), setting) for name, values, setting in described["parameters"]),
+        codes=codes,
+        cartesian=described["cartesian"],
+        removed_by=described["removed_by"],
+        build_seconds=described["build_seconds"],
+        notes=tuple(described["notes"]),
+    )
+
+
+# Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
+MEASUREMENT_COLUMNS = (
+    "row, state, measured, intervals, error, window_start_ns, window_end_ns, observed_clock_mhz, event_reasons,"
+    " power_source, source, timestamp_s, cost_s"
+)
+
+
+def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
+    start_ns, end_ns = measurement.window_ns or (None, None)
+    return (
+        measurement.row,
+        measurement.state.value,
+        json.dumps(dict(measurement.values)),
+        json.dumps(dict(measurement.intervals)) if measurement.intervals else None,
+        measurement.error,
+        start_ns,
+        end_ns,
+        _number(measurement.observed_clock_mhz),
+        measurement.event_reasons,
+        measurement.power_source,
+        measurement.source,
+        _number(measurement.timestamp_s),
+        measurement.cost_s,
+    )
+
+
+def measurement_from_row(space: SearchSpace, stored: Sequence[Any]) -> Measurement:
+    row, state, values, intervals, error, start_ns, end_ns, clock, reasons, power_source, source, when, cost = stored
+    return Measurement(
+        row=row,
+        configuration=space.configuration(row),
+        state=State(state),
+        values=json.loads(values),
+        intervals={name: (low, high) for name, (low, high) in json.loads(intervals).items()} if intervals else {},
+        error=error,
+        window_ns=None if start_ns is None else (start_ns, end_ns),
+        observed_clock_mhz=math.nan if clock is None else clock,
+        event_reasons=reasons,
+        power_source=power_source,
+        source=source,
+        timestamp_s=math.nan if when is None else when,
+        cost_s=cost,
+    )
+
+
+def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
+    """Every field of a fit as JSON holds it; arrays become lists."""
+    document = dataclasses.asdict(fit)
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in document.items()}
+
+
+def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
+    named = dict(document)
+    for name in ("clock_mhz", "power_w"):
+        named[name] = np.asarray(named[name], dtype=np.float64)
+    named["used"] = np.asarray(named["used"], dtype=np.bool_)
+    for name in ("optimum_interval_mhz", "range_mhz", "reasons"):
+        named[name] = None if named[name] is None else tuple(named[name])
+    return FrequencyFit(**named)
+
+
+def _number(value: float) -> float | None:
+    """SQLite has no NaN: it stores NULL."""
+    return None if math.isnan(value) else value

@@ -1,0 +1,315 @@
+"""`Store`: sessions, measurements and fits in one SQLite file (WAL). A measurement is on disk before it is reported."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import app
+from app.engine.events import SessionState
+from app.engine.measurement import Measurement
+from app.engine.models.frequency import FrequencyFit
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.engine.session_lock import SessionLock
+from app.engine.session_record import (
+    MEASUREMENT_COLUMNS,
+    LoadedSession,
+    SessionRecord,
+    fit_from_document,
+    fit_to_document,
+    measurement_from_row,
+    measurement_to_row,
+    objective_from_text,
+    objective_to_text,
+    space_from_row,
+    space_to_row,
+)
+from app.engine.space.search_space import SearchSpace
+from app.errors import InputError, WattridgeError
+from app.paths import data_folder
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    created_s REAL NOT NULL, finished_s REAL, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
+    title TEXT NOT NULL, gpu TEXT NOT NULL, driver TEXT NOT NULL, source TEXT NOT NULL,
+    strategy TEXT NOT NULL, strategy_options TEXT NOT NULL, objective TEXT NOT NULL, seed INTEGER NOT NULL,
+    max_evaluations INTEGER, max_seconds REAL, units TEXT NOT NULL, origin TEXT NOT NULL,
+    cartesian TEXT NOT NULL, valid INTEGER NOT NULL, evaluated INTEGER NOT NULL DEFAULT 0,
+    elapsed_s REAL NOT NULL DEFAULT 0, version TEXT NOT NULL,
+    space TEXT NOT NULL, codes BLOB NOT NULL
+);
+CREATE TABLE measurements (
+    session INTEGER NOT NULL REFERENCES sessions(id), ordinal INTEGER NOT NULL,
+    row INTEGER NOT NULL, state TEXT NOT NULL, measured TEXT NOT NULL, intervals TEXT, error TEXT NOT NULL,
+    window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL, event_reasons INTEGER NOT NULL,
+    power_source TEXT NOT NULL, source TEXT NOT NULL, timestamp_s REAL, cost_s REAL NOT NULL,
+    PRIMARY KEY (session, row)
+) WITHOUT ROWID;
+CREATE TABLE fits (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    created_s REAL NOT NULL, session INTEGER REFERENCES sessions(id), gpu TEXT NOT NULL, source TEXT NOT NULL,
+    fit TEXT NOT NULL
+);
+"""
+_RECORD_COLUMNS = (
+    "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
+    " max_evaluations, max_seconds, units, origin, cartesian, valid, evaluated, elapsed_s, version"
+)
+_ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
+
+
+class Store:
+    """The person's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
+
+    Every method raises WattridgeError, with the remedy, where the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path if path is not None else data_folder() / "wattridge.sqlite"
+        self._mutex = threading.RLock()
+        self._held: dict[int, SessionLock] = {}
+        with self._telling():
+            self._db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
+            try:
+                self._prepare()
+            except (sqlite3.Error, WattridgeError):
+                self._db.close()
+                raise
+        self._mark_interrupted()
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def create_session(self, plan: SessionPlan) -> int:
+        """Write a new session with its whole space; its id. This store holds the session until `finish` or `close`."""
+        space, codes = space_to_row(plan.space)
+        values = {
+            "created_s": time.time(),
+            "state": SessionState.RUNNING.value,
+            "title": plan.title,
+            "gpu": plan.gpu,
+            "driver": plan.driver,
+            "source": plan.source,
+            "strategy": plan.strategy,
+            "strategy_options": json.dumps(dict(plan.strategy_options)),
+            "objective": objective_to_text(plan.objective),
+            "seed": plan.seed,
+            "max_evaluations": plan.max_evaluations,
+            "max_seconds": plan.max_seconds,
+            "units": json.dumps(dict(plan.units)),
+            "origin": json.dumps(dict(plan.origin)),
+            "cartesian": str(plan.space.cartesian),  # may exceed 64 bits
+            "valid": plan.space.size,
+            "version": app.__version__,
+            "space": space,
+            "codes": codes,
+        }
+        marks = ", ".join(f":{name}" for name in values)
+        with self._transaction():
+            cursor = self._db.execute(f"INSERT INTO sessions ({', '.join(values)}) VALUES ({marks})", values)
+            session = int(cursor.lastrowid or 0)
+            self._hold(session)  # before anyone can see it: an unheld running session counts as interrupted
+        return session
+
+    def reopen(self, session: int, max_evaluations: int | None = None, max_seconds: float | None = None) -> None:
+        """Take up a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
+        self.session(session)
+        with self._transaction():
+            self._hold(session)
+            self._db.execute(
+                "UPDATE sessions SET state = ?, reason = '', finished_s = NULL, max_evaluations = ?, max_seconds = ?"
+                " WHERE id = ?",
+                (SessionState.RUNNING.value, max_evaluations, max_seconds, session),
+            )
+
+    def append(self, session: int, measurements: Sequence[Measurement], elapsed_s: float | None = None) -> None:
+        """Write measurements in one transaction, committed on return. Raises ValueError for a row it holds already."""
+        marks = ", ".join("?" * (2 + len(MEASUREMENT_COLUMNS.split(","))))
+        statement = f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS}) VALUES ({marks})"
+        with self._transaction():
+            first = self._db.execute("SELECT evaluated FROM sessions WHERE id = ?", (session,)).fetchone()[0]
+            rows = [(session, first + i, *measurement_to_row(m)) for i, m in enumerate(measurements)]
+            try:
+                self._db.executemany(statement, rows)
+            except sqlite3.IntegrityError as error:
+                raise ValueError(f"session {session} already holds one of these rows: {error}") from error
+            self._db.execute(
+                "UPDATE sessions SET evaluated = evaluated + ?, elapsed_s = coalesce(?, elapsed_s) WHERE id = ?",
+                (len(rows), elapsed_s, session),
+            )
+
+    def set_state(self, session: int, state: SessionState, elapsed_s: float | None = None) -> None:
+        """Note that a held session is paused or runs on."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE sessions SET state = ?, elapsed_s = coalesce(?, elapsed_s) WHERE id = ?",
+                (state.value, elapsed_s, session),
+            )
+
+    def finish(self, session: int, state: SessionState, reason: str = "", elapsed_s: float | None = None) -> None:
+        """Write how a session ended and let go of it."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE sessions SET state = ?, reason = ?, finished_s = ?, elapsed_s = coalesce(?, elapsed_s)"
+                " WHERE id = ?",
+                (state.value, reason, time.time(), elapsed_s, session),
+            )
+        self._release(session)
+
+    def save_fit(self, fit: FrequencyFit, source: str, session: int | None = None) -> int:
+        """Keep a fitted frequency model; its id. `source` says in words what it was fitted to."""
+        with self._transaction():
+            cursor = self._db.execute(
+                "INSERT INTO fits (created_s, session, gpu, source, fit) VALUES (?, ?, ?, ?, ?)",
+                (time.time(), session, fit.gpu, source, json.dumps(fit_to_document(fit))),
+            )
+            return int(cursor.lastrowid or 0)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def sessions(self) -> list[SessionRecord]:
+        """Every session, newest first. One whose process died has become 'interrupted'."""
+        self._mark_interrupted()
+        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions ORDER BY id DESC")
+        return [_record(row) for row in rows]
+
+    def session(self, session: int) -> SessionRecord:
+        """One session. Raises InputError where there is none of that id."""
+        self._mark_interrupted()
+        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE id = ?", (session,))
+        if not rows:
+            raise InputError(f"there is no session {session}", str(self.path), "list them with: wattridge sessions")
+        return _record(rows[0])
+
+    def space(self, session: int) -> SearchSpace:
+        """The search space of a session. Raises InputError where there is none of that id."""
+        self.session(session)
+        [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
+        return space_from_row(described, packed)
+
+    def load(self, session: int) -> LoadedSession:
+        """A session with its space and all its measurements, in the order in which they were measured."""
+        record, space = self.session(session), self.space(session)
+        table = ResultTable(space)
+        statement = f"SELECT {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ? ORDER BY ordinal"
+        table.extend(measurement_from_row(space, row) for row in self._query(statement, (session,)))
+        return LoadedSession(record, space, table)
+
+    def latest_fit(self, gpu: str) -> tuple[FrequencyFit, str] | None:
+        """The newest fit of a board of that name, with what it was fitted to; None where there is none."""
+        rows = self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC LIMIT 1", (gpu,))
+        return (fit_from_document(json.loads(rows[0][0])), rows[0][1]) if rows else None
+
+    def close(self) -> None:
+        """Close the file. Sessions still held are let go of, and count as interrupted. Safe to call twice."""
+        with self._mutex:
+            for session in list(self._held):
+                self._release(session)
+            self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")  # a power cut costs nothing that was reported
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.execute("BEGIN IMMEDIATE")  # two first starts at once must not both create the tables
+        try:
+            version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+            if version > SCHEMA_VERSION:
+                raise WattridgeError(
+                    f"written by a newer version (schema {version}, this program knows {SCHEMA_VERSION})",
+                    str(self.path),
+                    "update wattridge, or set WATTRIDGE_DATA to another folder",
+                )
+            if version == 0:
+                for statement in _SCHEMA.split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+
+    def _mark_interrupted(self) -> None:
+        """A session that says it runs, but whose lock nobody holds, was cut off."""
+        statement = "SELECT id FROM sessions WHERE state IN (?, ?)"
+        if all(session in self._held for (session,) in self._query(statement, _ALIVE)):
+            return
+        with self._transaction():  # locks are only taken inside one, so that two processes never wait for each other
+            for (session,) in self._db.execute(statement, _ALIVE).fetchall():
+                lock = None if session in self._held else self._lock(session)
+                if lock is not None:
+                    self._db.execute(
+                        "UPDATE sessions SET state = ?, reason = ? WHERE id = ?",
+                        (SessionState.INTERRUPTED.value, "the program ended while it ran", session),
+                    )
+                    lock.release()
+
+    def _hold(self, session: int) -> None:
+        lock = self._lock(session)
+        if lock is None:
+            raise WattridgeError(f"session {session} is running already", str(self.path), "stop it there first")
+        self._held[session] = lock
+
+    def _release(self, session: int) -> None:
+        with self._mutex:
+            lock = self._held.pop(session, None)
+        if lock is not None:
+            lock.release()
+
+    def _lock(self, session: int) -> SessionLock | None:
+        with self._telling():
+            return SessionLock.acquire(self.path.with_name(f"{self.path.stem}-running") / f"{session}.lock")
+
+    def _query(self, statement: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._mutex, self._telling():
+            return self._db.execute(statement, arguments).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._mutex, self._telling():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Turn what SQLite or the file system says into one line with a remedy."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise WattridgeError(
+                f"the store cannot be used: {error}",
+                str(self.path),
+                "free space or rights may be missing; WATTRIDGE_DATA names another folder",
+            ) from error
+
+
+def _record(row: tuple[Any, ...]) -> SessionRecord:
+    named = dict(zip(_RECORD_COLUMNS.split(", "), row, strict=True))
+    named["state"] = SessionState(named["state"])
+    named["objective"] = objective_from_text(named["objective"])
+    named["cartesian"] = int(named["cartesian"])
+    for name in ("strategy_options", "units", "origin"):
+        named[name] = json.loads(named[name])
+    return SessionRecord(**named)

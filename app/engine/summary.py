@@ -1,0 +1,75 @@
+"""A session in one document: what `tune --json` and `replay --json` print."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from app.engine.analysis.pareto import front
+from app.engine.events import SessionState
+from app.engine.measurement import State
+from app.engine.objectives import Goal
+from app.engine.results import STATES, ResultTable
+from app.engine.session import SessionPlan
+
+_OK = STATES.index(State.OK)
+
+
+def session_summary(
+    table: ResultTable,
+    plan: SessionPlan,
+    *,
+    session: int | None = None,
+    seconds: float = math.nan,
+    state: SessionState | None = None,
+    reason: str = "",
+) -> dict[str, Any]:
+    """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
+    ok = table.states() == _OK
+    indices = np.flatnonzero(ok)
+    goal = plan.objective.goal
+    costs = np.asarray([goal.cost(table.measurement(int(i)).values) for i in indices])
+    best = int(indices[np.argmin(costs)]) if len(costs) and np.isfinite(costs).any() else None
+    return {
+        "session": session,
+        "gpu": plan.gpu,
+        "source": plan.source,
+        "strategy": plan.strategy,
+        "seed": plan.seed,
+        "cartesian": plan.space.cartesian,
+        "valid": plan.space.size,
+        "evaluated": len(table),
+        "failed": table.failures(),
+        "seconds": _number(seconds),
+        "best": None if best is None else _entry(table, best),
+        "front": [_entry(table, index) for index in front_indices(table, plan.objective.front)],
+        "objective": str(plan.objective),
+        "front_objective": [str(each) for each in plan.objective.front],
+        "title": plan.title,
+        "state": state.value if state is not None else None,
+        "reason": reason,
+        "notes": list(plan.space.notes),
+    }
+
+
+def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:
+    """Indices of the successful measurements on the front of the goals; empty where there are no goals."""
+    if not goals or not len(table):
+        return []
+    columns = np.column_stack([table.values(goal.name) for goal in goals])
+    columns[table.states()[: len(columns)] != _OK] = np.nan
+    return [int(index) for index in front(columns, [goal.maximise for goal in goals])]
+
+
+def _entry(table: ResultTable, index: int) -> dict[str, Any]:
+    measurement = table.measurement(index)
+    return {
+        "configuration": dict(measurement.configuration),
+        "values": {name: _number(value) for name, value in measurement.values.items()},
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,36 @@
+"""A kernel as the simulated boards run it: its profile's formulas turn a configuration into work and traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.engine.measurement import Configuration, Value
+from app.engine.specification import Specification
+from app.errors import InputError
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.load import Load
+from app.sensors.simulated.profiles import load_of
+
+
+class ProfiledKernel:
+    """The kernel of a specification on a simulated board."""
+
+    def __init__(self, profile: str, constants: Mapping[str, Value], limits: DeviceLimits) -> None:
+        self._profile = profile
+        self._constants = dict(constants)
+        self._limits = limits
+
+    @classmethod
+    def of(cls, spec: Specification, limits: DeviceLimits) -> ProfiledKernel:
+        """Raises InputError where the specification does not say how a simulated board costs its kernel."""
+        if spec.kernel is None or not spec.kernel.profile:
+            raise InputError(
+                "a simulated GPU cannot run this: there is no [kernel] with a profile",
+                str(spec.path),
+                'add profile = "gemm", "convolution", "dot" or "copy" under [kernel], or choose a real GPU',
+            )
+        return cls(spec.kernel.profile, spec.constants, limits)
+
+    def prepare(self, configuration: Configuration) -> Load:
+        """What one launch asks of the board. Raises LaunchRefused where a real board would refuse it."""
+        return load_of(self._profile, configuration, self._constants, self._limits)

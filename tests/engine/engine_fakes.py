@@ -1,0 +1,146 @@
+"""Small stand-ins for what a session runs on: a space, runners that obey the test, and strategies with a known path."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from app.engine.events import Event
+from app.engine.measurement import Measurement, State
+from app.engine.objectives import Goal, Objective
+from app.engine.session import SessionPlan
+from app.engine.space.search_space import Parameter, SearchSpace
+from app.engine.strategies import base as strategies
+
+E = TypeVar("E")
+
+
+def grid(width: int = 10, height: int = 10) -> SearchSpace:
+    """Two parameters, every combination valid."""
+    codes = np.stack(np.meshgrid(np.arange(width), np.arange(height), indexing="ij"), axis=-1).reshape(-1, 2)
+    parameters = (
+        Parameter("x", tuple(range(width))),
+        Parameter("letter", tuple("abcdefghijklmnopqrstuvwxyz"[:height])),
+    )
+    return SearchSpace(parameters, codes.astype(np.uint8), cartesian=width * height, removed_by={"x >= 0": 0})
+
+
+def measurement_of(space: SearchSpace, row: int) -> Measurement:
+    """What the fake board always says of a row: every seventh fails, the time falls with the row."""
+    configuration = space.configuration(row)
+    if row % 7 == 3:
+        return Measurement(row, configuration, State.RUNTIME, error="launch failed", source="simulated")
+    values = {"time_s": 1.0 / (1 + row), "energy_j": 2.0 + row}
+    return Measurement(row, configuration, State.OK, values, source="simulated", observed_clock_mhz=1000.0 + row)
+
+
+class FakeRunner:
+    """Answers at once, remembers what it was asked for, and can be told to wait, to fail, or to skip."""
+
+    source = "simulated"
+
+    def __init__(self, space: SearchSpace, batch: int = 8, before: Callable[[int], None] | None = None) -> None:
+        self.space = space
+        self.batch = batch
+        self.measured: list[int] = []
+        self.closed = False
+        self._before = before
+
+    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        for row in rows:
+            if stop.is_set():
+                return
+            if self._before is not None:
+                self._before(row)
+            self.measured.append(row)
+            yield measurement_of(self.space, row)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@strategies.strategy
+class InOrder:
+    """Every row, from the first to the last."""
+
+    name = "test_in_order"
+    label = "In order"
+
+    @dataclass(frozen=True)
+    class Options:
+        chunk: int = 8
+
+    def search(
+        self, space: SearchSpace, rng: np.random.Generator, batch: int, options: InOrder.Options
+    ) -> strategies.Search:
+        for start in range(0, space.size, options.chunk):
+            yield list(range(start, min(start + options.chunk, space.size)))
+
+
+@strategies.strategy
+class OneByOne:
+    """Every row in an order drawn from the seed and bent by what was learnt: a path that only equal outcomes repeat."""
+
+    name = "test_one_by_one"
+    label = "One by one"
+
+    @dataclass(frozen=True)
+    class Options:
+        pass
+
+    def search(
+        self, space: SearchSpace, rng: np.random.Generator, batch: int, options: OneByOne.Options
+    ) -> strategies.Search:
+        left = list(rng.permutation(space.size))
+        while left:
+            [outcome] = yield [int(left.pop())]
+            if np.isfinite(outcome.cost) and outcome.cost < 0.05:
+                left.reverse()
+
+
+def plan(space: SearchSpace, runner: FakeRunner, **changes: object) -> SessionPlan:
+    """A plan over the fake board that makes time small."""
+    made = SessionPlan(
+        title="fake",
+        gpu="Fake GPU",
+        driver="0",
+        source="simulated",
+        space=space,
+        objective=Objective(Goal("time_s", False), (Goal("time_s", False), Goal("energy_j", False))),
+        strategy="test_in_order",
+        make_runner=lambda: runner,
+        seed=4,
+        units={"score": "points"},
+        origin={"kind": "fake"},
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+class Listener:
+    """Keeps every event; `wait_for` returns the first of a kind, also one that came before."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._news = threading.Condition()
+
+    def __call__(self, event: Event) -> None:
+        with self._news:
+            self.events.append(event)
+            self._news.notify_all()
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [event for event in list(self.events) if isinstance(event, kind)]
+
+    def wait_for(self, kind: type[E], when: Callable[[E], bool] = lambda _: True, timeout: float = 10.0) -> E:
+        def found() -> E | None:
+            return next((event for event in self.of(kind) if when(event)), None)
+
+        with self._news:
+            assert self._news.wait_for(lambda: found() is not None, timeout), f"no {kind.__name__} in {self.events}"
+        event = found()
+        assert event is not None
+        return event

@@ -1,0 +1,204 @@
+"""The store: what goes in comes out, whoever asks, and a session that was cut off is found."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_fakes import FakeRunner, grid, measurement_of, plan
+
+from app.engine.events import SessionState
+from app.engine.measurement import Measurement, State
+from app.engine.models.frequency import FrequencyFit
+from app.engine.store import Store
+from app.errors import InputError, WattridgeError
+
+SPACE = grid()
+
+
+def new_session(store: Store, **changes: object) -> int:
+    return store.create_session(plan(SPACE, FakeRunner(SPACE), **changes))
+
+
+def test_a_session_comes_back_as_it_was_written(own_data_folder: Path) -> None:
+    with Store() as store:
+        session = new_session(store, strategy_options={"chunk": 3}, max_evaluations=50, max_seconds=1.5)
+        measurements = [measurement_of(SPACE, row) for row in (5, 3, 99)]
+        store.append(session, measurements[:2])
+        store.append(session, measurements[2:], elapsed_s=4.0)
+        store.finish(session, SessionState.DONE, "the budget is used up", 4.5)
+
+    with Store() as store:
+        loaded = store.load(session)
+    record = loaded.record
+    assert (record.state, record.reason, record.evaluated, record.elapsed_s) == (
+        "done",
+        "the budget is used up",
+        3,
+        4.5,
+    )
+    assert (record.strategy_options, record.max_evaluations, record.max_seconds) == ({"chunk": 3}, 50, 1.5)
+    assert (record.gpu, record.units, record.origin) == ("Fake GPU", {"score": "points"}, {"kind": "fake"})
+    assert record.objective == plan(SPACE, FakeRunner(SPACE)).objective
+    assert loaded.space.parameters == SPACE.parameters
+    assert np.array_equal(loaded.space.codes, SPACE.codes)
+    assert loaded.space.removed_by == SPACE.removed_by
+    found = [loaded.table.measurement(index) for index in range(3)]
+    assert [(m.row, m.configuration, m.state, m.values, m.error) for m in found] == [
+        (m.row, m.configuration, m.state, m.values, m.error) for m in measurements
+    ]
+    assert math.isnan(found[1].observed_clock_mhz)
+    assert (own_data_folder / "wattridge.sqlite").is_file()
+
+
+def test_intervals_windows_and_unknown_values_survive() -> None:
+    measured = Measurement(
+        7,
+        SPACE.configuration(7),
+        State.OK,
+        {"power_w": 201.5, "GFLOPS/W": math.nan},
+        {"power_w": (200.0, 203.0)},
+        window_ns=(10, 2**60),
+        event_reasons=4,
+        power_source="driver buffer",
+        source="simulated",
+        timestamp_s=1.25,
+        cost_s=0.4,
+    )
+    with Store() as store:
+        session = new_session(store)
+        store.append(session, [measured])
+        found = store.load(session).table.measurement(0)
+    assert math.isnan(found.values["GFLOPS/W"])
+    assert (found.intervals, found.window_ns, found.event_reasons) == (measured.intervals, measured.window_ns, 4)
+    assert (found.power_source, found.timestamp_s, found.cost_s) == ("driver buffer", 1.25, 0.4)
+
+
+def test_no_row_is_ever_written_twice_and_a_refused_batch_leaves_nothing() -> None:
+    with Store() as store:
+        session = new_session(store)
+        store.append(session, [measurement_of(SPACE, 1)])
+        with pytest.raises(ValueError):
+            store.append(session, [measurement_of(SPACE, 2), measurement_of(SPACE, 1)])
+        assert [int(row) for row in store.load(session).table.rows()] == [1]
+        assert store.session(session).evaluated == 1
+
+
+def test_sessions_are_listed_newest_first() -> None:
+    with Store() as store:
+        first, second = new_session(store), new_session(store)
+        assert [record.id for record in store.sessions()] == [second, first]
+
+
+def test_a_session_whose_store_went_away_is_interrupted_and_can_be_taken_up_again() -> None:
+    store = Store()
+    session = new_session(store)
+    store.close()
+    with Store() as later:
+        assert later.session(session).state is SessionState.INTERRUPTED
+        later.reopen(session, max_evaluations=9)
+        assert later.session(session).state is SessionState.RUNNING
+        assert later.session(session).max_evaluations == 9
+
+
+def test_a_running_session_is_left_alone_by_other_openings_and_cannot_be_run_twice() -> None:
+    with Store() as one, Store() as other:
+        session = new_session(one)
+        assert other.session(session).state is SessionState.RUNNING
+        with pytest.raises(WattridgeError, match="running already"):
+            other.reopen(session)
+        one.finish(session, SessionState.STOPPED)
+        other.reopen(session)
+
+
+def test_threads_and_openings_write_at_once_without_losing_anything() -> None:
+    def write(store: Store, session: int, rows: range) -> None:
+        for row in rows:
+            store.append(session, [measurement_of(SPACE, row)])
+
+    with Store() as one, Store() as other:
+        sessions = [new_session(one), new_session(other)]
+        threads = [
+            threading.Thread(target=write, args=(store, session, range(start, start + 25)))
+            for store, session in zip((one, other), sessions, strict=True)
+            for start in (0, 25)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for session in sessions:
+            assert sorted(one.load(session).table.rows()) == list(range(50))
+
+
+def test_an_unknown_session_is_bad_input() -> None:
+    with Store() as store, pytest.raises(InputError, match="no session 7"):
+        store.load(7)
+
+
+def test_a_file_that_is_no_database_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "wattridge.sqlite"
+    path.write_bytes(b"not a database at all, but long enough to be looked at" * 20)
+    with pytest.raises(WattridgeError, match="cannot be used") as error:
+        Store(path)
+    assert str(path) in str(error.value)
+    assert "WATTRIDGE_DATA" in error.value.remedy
+
+
+def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "wattridge.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(WattridgeError, match="newer version"):
+        Store(path)
+
+
+def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
+    def fit(ridge: float | None) -> FrequencyFit:
+        return FrequencyFit(
+            gpu="Fake GPU",
+            series="full load",
+            points=3,
+            form="sharp",
+            p_idle_w=30.0,
+            p_max_w=None,
+            alpha_w_per_mhz=0.1,
+            beta_per_mhz=0.001,
+            ridge_mhz=ridge,
+            softness_mhz=None,
+            optimum_mhz=1000.0,
+            optimum_interval_mhz=(990.0, 1010.0),
+            recommended_clock_mhz=1005.0,
+            best_measured_mhz=1005.0,
+            range_mhz=None,
+            r2=0.999,
+            rmse_w=0.5,
+            identifiable=True,
+            optimum_bracketed=True,
+            ridge_bracketed=ridge is not None,
+            reasons=("a", "b"),
+            standard_errors={"ridge_mhz": 3.0},
+            clock_mhz=np.asarray([900.0, 1000.0, 1100.0]),
+            power_w=np.asarray([100.0, 120.0, 150.0]),
+            used=np.asarray([True, True, False]),
+            simulated=True,
+        )
+
+    with Store() as store:
+        assert store.latest_fit("Fake GPU") is None
+        store.save_fit(fit(None), "sweep of 3 clocks")
+        store.save_fit(fit(980.0), "session of gemm", new_session(store))
+    with Store() as store:
+        found = store.latest_fit("Fake GPU")
+        assert store.latest_fit("another") is None
+    assert found is not None
+    kept, source = found
+    assert (kept.ridge_mhz, source, kept.reasons, kept.range_mhz) == (980.0, "session of gemm", ("a", "b"), None)
+    assert kept.optimum_interval_mhz == (990.0, 1010.0)
+    assert kept.power_w.tolist() == [100.0, 120.0, 150.0]
+    assert kept.used.tolist() == [True, True, False]

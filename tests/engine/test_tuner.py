@@ -1,0 +1,241 @@
+"""The engine thread: what it does with commands, in which order it tells, and that nothing ends it but its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from engine_fakes import FakeRunner, Listener, grid, plan
+
+from app.engine.events import (
+    Apply,
+    EngineFault,
+    Fit,
+    MeasurementsAdded,
+    Pause,
+    Resume,
+    SessionChanged,
+    SessionStarted,
+    SessionState,
+    Start,
+    Stop,
+)
+from app.engine.running import run_session
+from app.engine.store import Store
+from app.engine.summary import session_summary
+from app.engine.tuner import Tuner
+from app.errors import InputError, WattridgeError
+
+SPACE = grid()
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store() as opened:
+        yield opened
+
+
+@pytest.fixture
+def heard() -> Listener:
+    return Listener()
+
+
+@pytest.fixture
+def tuner(store: Store, heard: Listener) -> Iterator[Tuner]:
+    engine = Tuner(store, heard)
+    engine.start()
+    yield engine
+    engine.stop()
+    engine.join(10)
+
+
+def never() -> threading.Event:
+    return threading.Event()
+
+
+class Gate:
+    """Lets a runner measure up to a row, and on when opened."""
+
+    def __init__(self, at: int) -> None:
+        self._at = at
+        self.reached = threading.Event()
+        self.open = threading.Event()
+
+    def __call__(self, row: int) -> None:
+        if row == self._at:
+            self.reached.set()
+            assert self.open.wait(10)
+
+
+def test_a_session_runs_to_its_end_and_everything_reported_is_on_disk(store: Store, heard: Listener) -> None:
+    runner = FakeRunner(SPACE)
+    result = run_session(plan(SPACE, runner), store, heard, never())
+    assert (result.state, result.progress.evaluated, len(result.table)) == (SessionState.DONE, 100, 100)
+    assert runner.closed
+    assert sorted(runner.measured) == list(range(100))
+    assert isinstance(heard.events[0], SessionStarted)
+    assert isinstance(heard.events[-1], SessionChanged)
+    assert heard.of(MeasurementsAdded)[-1].length == 100
+    assert store.session(result.session).evaluated == 100
+    assert store.session(result.session).state is SessionState.DONE
+
+
+def test_every_measurement_is_on_disk_when_it_is_reported(store: Store) -> None:
+    on_disk: list[tuple[int, int]] = []
+
+    def look(event: object) -> None:
+        if isinstance(event, MeasurementsAdded):
+            with Store() as other:
+                on_disk.append((event.length, other.session(event.session).evaluated))
+
+    run_session(plan(SPACE, FakeRunner(SPACE)), store, look, never())
+    assert on_disk
+    assert all(reported == found for reported, found in on_disk)
+
+
+def test_the_best_and_the_failures_are_told(store: Store, heard: Listener) -> None:
+    result = run_session(plan(SPACE, FakeRunner(SPACE)), store, heard, never())
+    assert result.progress.failed == len([row for row in range(100) if row % 7 == 3])
+    assert result.progress.best_index == 99
+    assert result.progress.best_value == pytest.approx(0.01)
+    summary = session_summary(result.table, result.plan, session=result.session, seconds=1.0)
+    assert summary["failed"] == {"runtime": 14}
+    assert summary["best"]["configuration"] == {"x": 9, "letter": "j"}
+    assert len(summary["front"]) == 86  # time falls and energy rises with the row: no row beats another
+    assert (summary["cartesian"], summary["valid"], summary["evaluated"]) == (100, 100, 100)
+
+
+def test_the_evaluation_budget_is_kept_exactly(store: Store, heard: Listener) -> None:
+    runner = FakeRunner(SPACE)
+    result = run_session(plan(SPACE, runner, max_evaluations=13), store, heard, never())
+    assert (len(runner.measured), result.state, result.reason) == (13, SessionState.DONE, "the budget is used up")
+
+
+def test_the_time_budget_ends_a_session(store: Store, heard: Listener) -> None:
+    runner = FakeRunner(SPACE, before=lambda _: threading.Event().wait(0.02) and None)
+    result = run_session(plan(SPACE, runner, max_seconds=0.1), store, heard, never())
+    assert (result.state, result.reason) == (SessionState.DONE, "the time is used up")
+    assert 1 <= len(result.table) < 20
+
+
+def test_a_wrong_option_is_bad_input_and_nothing_is_written(store: Store, heard: Listener) -> None:
+    with pytest.raises(InputError):
+        run_session(plan(SPACE, FakeRunner(SPACE), strategy_options={"colour": 3}), store, heard, never())
+    with pytest.raises(InputError):
+        run_session(plan(SPACE, FakeRunner(SPACE), strategy="nonsense"), store, heard, never())
+    assert store.sessions() == []
+    assert heard.events == []
+
+
+def test_a_lost_gpu_ends_the_session_with_what_was_measured(store: Store, heard: Listener) -> None:
+    def fall_off(row: int) -> None:
+        if row == 20:
+            raise WattridgeError("the GPU fell off the bus", remedy="restart the machine")
+
+    runner = FakeRunner(SPACE, before=fall_off)
+    result = run_session(plan(SPACE, runner), store, heard, never())
+    assert (result.state, len(result.table)) == (SessionState.FAILED, 20)
+    assert heard.of(EngineFault) == [EngineFault("the GPU fell off the bus", "restart the machine")]
+    assert store.session(result.session).state is SessionState.FAILED
+    assert runner.closed
+
+
+def test_a_runner_that_leaves_a_row_out_is_a_failure_not_an_endless_loop(store: Store, heard: Listener) -> None:
+    class Forgetful(FakeRunner):
+        def measure(self, rows, stop):  # type: ignore[no-untyped-def]
+            return iter(())
+
+    result = run_session(plan(SPACE, Forgetful(SPACE)), store, heard, never())
+    assert result.state is SessionState.FAILED
+    assert "no result" in result.reason
+
+
+def test_pause_holds_the_session_and_resume_goes_on(tuner: Tuner, heard: Listener, store: Store) -> None:
+    gate = Gate(at=30)
+    runner = FakeRunner(SPACE, before=gate)
+    tuner.submit(Start(plan(SPACE, runner)))
+    assert gate.reached.wait(10)
+    tuner.submit(Pause())
+    gate.open.set()
+    paused = heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.PAUSED)
+    assert store.session(paused.progress.session).state is SessionState.PAUSED
+    assert store.session(paused.progress.session).evaluated == len(runner.measured) == paused.progress.evaluated
+    tuner.submit(Resume())
+    heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.RUNNING)
+    done = heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE)
+    assert done.progress.evaluated == 100
+    assert runner.measured == list(range(100))
+
+
+def test_stop_ends_a_session_at_once_also_while_paused(tuner: Tuner, heard: Listener) -> None:
+    gate = Gate(at=30)
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE, before=gate))))
+    assert gate.reached.wait(10)
+    tuner.submit(Pause())
+    tuner.submit(Stop())
+    gate.open.set()
+    ended = heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.STOPPED)
+    assert ended.progress.evaluated <= 31
+
+
+def test_stop_right_after_start_is_not_lost(tuner: Tuner, heard: Listener) -> None:
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE, before=lambda _: threading.Event().wait(0.01) and None))))
+    tuner.submit(Stop())
+    heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.STOPPED)
+
+
+def test_sessions_follow_each_other_and_a_second_one_at_once_is_refused(tuner: Tuner, heard: Listener) -> None:
+    gate = Gate(at=5)
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE, before=gate))))
+    assert gate.reached.wait(10)
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE))))
+    gate.open.set()
+    assert "running" in heard.wait_for(EngineFault).what
+    first = heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE).progress.session
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE))))
+    heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE and e.progress.session != first)
+
+
+def test_ending_the_thread_stops_the_session_and_keeps_it_for_later(store: Store, heard: Listener) -> None:
+    gate = Gate(at=10)
+    tuner = Tuner(store, heard)
+    tuner.start()
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE, before=gate))))
+    assert gate.reached.wait(10)
+    tuner.stop()
+    gate.open.set()
+    tuner.join(10)
+    [record] = store.sessions()
+    assert record.state is SessionState.STOPPED
+    assert record.evaluated == heard.of(SessionChanged)[-1].progress.evaluated
+
+
+def test_what_cannot_be_done_is_one_event_and_the_thread_lives_on(tuner: Tuner, heard: Listener) -> None:
+    def broken() -> FakeRunner:
+        raise RuntimeError("a defect")
+
+    tuner.submit(Fit(sweep=False))
+    tuner.submit(Fit(sweep=True))
+    tuner.submit(Apply(graphics_clock_mhz=1000))
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE), make_runner=broken)))
+    tuner.submit(Pause())
+    tuner.submit(Resume())
+    tuner.submit(Stop())
+    heard.wait_for(EngineFault, lambda e: "a defect" in e.what)
+    assert len(heard.of(EngineFault)) == 4
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE))))
+    heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE)
+
+
+def test_commands_at_random_moments_lose_no_measurement(tuner: Tuner, heard: Listener, store: Store) -> None:
+    runner = FakeRunner(SPACE, before=lambda _: threading.Event().wait(0.001) and None)
+    tuner.submit(Start(plan(SPACE, runner, strategy="test_one_by_one")))
+    session = heard.wait_for(SessionStarted).session
+    for pause_s in (0.0, 0.003, 0.011, 0.02, 0.001):
+        threading.Event().wait(pause_s)
+        tuner.submit(Pause())
+        tuner.submit(Resume())
+    heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE)
+    assert sorted(runner.measured) == list(range(100))
+    assert sorted(store.load(session).table.rows()) == list(range(100))
