@@ -1,0 +1,136 @@
+"""The meter reads the true power of known boards through slow, lagging and averaging sensors."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+from fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.runner.meter import Meter, confidence_interval
+from app.engine.runner.power_source import find_power_source
+from app.engine.sweep import spread_clocks, sweep_clocks
+from app.errors import WattridgeError
+from app.sensors.load import Load
+
+BOARDS = {
+    "buffer": {"buffer": True},
+    "hopper and a100, instant": {"refresh_s": 0.1, "averaging_s": 0.025},
+    "turing": {"refresh_s": 0.1, "averaging_s": 0.1},
+    "volta": {"refresh_s": 0.02, "averaging_s": 0.01},
+    "one second average": {"refresh_s": 0.1, "averaging_s": 1.0},
+}
+
+
+@pytest.mark.parametrize("sensor", BOARDS)
+def test_power_time_and_energy_are_the_loads_own_whatever_ran_before(sensor: str) -> None:
+    board = FakeBoard(**BOARDS[sensor])  # type: ignore[arg-type]
+    meter = Meter(board)
+    for load in (HEAVY, LIGHT, HEAVY):
+        window = meter.measure(load)
+        assert window is not None
+        true_w = board.power_w(load)
+        assert window.power_w == pytest.approx(true_w, rel=1e-3)
+        assert window.time_s == pytest.approx(board.time_s(load))
+        assert window.energy_j == pytest.approx(true_w * board.time_s(load), rel=1e-3)
+        assert window.settled
+    assert not board.busy
+
+
+def test_a_buffer_needs_a_fraction_of_the_time_of_polling() -> None:
+    def cost_s(**sensor: object) -> float:
+        board = FakeBoard(**sensor)  # type: ignore[arg-type]
+        meter = Meter(board)
+        meter.measure(HEAVY)
+        start = board.clock.now_ns()
+        meter.measure(LIGHT)
+        return (board.clock.now_ns() - start) / 1e9
+
+    assert cost_s(buffer=True) < 0.6
+    assert 1.0 < cost_s() < 1.6
+
+
+@pytest.mark.parametrize(("refresh_s", "averaging_s"), [(0.1, 0.025), (0.1, 1.0), (0.02, 0.01)])
+def test_refresh_and_settling_are_found_by_looking(refresh_s: float, averaging_s: float) -> None:
+    source = find_power_source(FakeBoard(refresh_s=refresh_s, averaging_s=averaging_s), HEAVY)
+    assert source is not None
+    assert source.refresh_s == pytest.approx(refresh_s, abs=0.006)
+    assert averaging_s * 0.9 <= source.settle_s <= averaging_s + 3 * refresh_s
+
+
+def test_under_a_cap_windows_go_on_until_the_clock_stands_still() -> None:
+    board = FakeBoard(buffer=True, cap_clock_mhz=(1500.0, 1400.0, 1300.0, 1250.0, 1240.0, 1240.0))
+    window = Meter(board).measure(HEAVY)
+    assert window is not None
+    assert window.settled
+    assert window.observed_clock_mhz == 1240.0
+    assert window.power_w == pytest.approx(IDLE_W + 150.0 * 1240 / 1500, rel=1e-3)
+
+
+def test_a_cap_that_never_comes_to_rest_is_said() -> None:
+    wandering = [1000.0 + 100.0 * (i % 2) for i in range(200)]
+    window = Meter(FakeBoard(buffer=True, cap_clock_mhz=wandering)).measure(HEAVY)
+    assert window is not None
+    assert not window.settled
+
+
+def test_stopping_leaves_the_board_idle_and_no_figure() -> None:
+    stop = threading.Event()
+    stop.set()
+    board = FakeBoard()
+    assert Meter(board).measure(HEAVY, stop=stop) is None
+    assert not board.busy
+
+
+def test_a_board_that_tells_no_power_is_one_clear_line() -> None:
+    board = FakeBoard()
+    board.channels = tuple(
+        replace(c, unavailable="not told") if c.name == "power_instant_w" else c for c in board.channels
+    )
+    with pytest.raises(WattridgeError, match="tells no power"):
+        Meter(board).measure(HEAVY)
+
+
+def test_a_sweep_tells_power_and_speed_at_observed_clocks_and_restores() -> None:
+    board = FakeBoard(buffer=True)
+    board.lock_graphics_clock(700)
+    steps: list[tuple[int, int]] = []
+    load = Load("known", "fp32", 2e11, 1e9)
+    sweep = sweep_clocks(board, DeviceGuard(board), load=load, points=6, on_progress=lambda *at: steps.append(at))
+    assert sweep.clock_mhz.tolist() == sweep.requested_mhz.tolist() == spread_clocks(CLOCKS, 6)
+    assert sweep.power_w == pytest.approx(IDLE_W + 50.0 * sweep.clock_mhz / 1500.0, rel=1e-3)
+    assert sweep.rate == pytest.approx(2e11 / sweep.time_s / 1e9)
+    assert steps == [(i, 6) for i in range(1, 7)]
+    assert not sweep.limited.any()
+    assert board.clock_mhz == 700
+
+
+def test_a_stopped_sweep_keeps_what_it_has() -> None:
+    stop = threading.Event()
+    board = FakeBoard(buffer=True)
+    sweep = sweep_clocks(
+        board, DeviceGuard(board), load=HEAVY, stop=stop, on_progress=lambda done, _: stop.set() if done == 2 else None
+    )
+    assert len(sweep.clock_mhz) == 2
+    assert board.clock_mhz == 1500.0
+
+
+@given(st.lists(st.integers(100, 3000), min_size=1, max_size=80, unique=True), st.integers(2, 20))
+@settings(max_examples=50, deadline=None)
+def test_spread_clocks_are_supported_ascending_and_reach_the_top(supported: list[int], points: int) -> None:
+    chosen = spread_clocks(supported, points)
+    assert set(chosen) <= set(supported)
+    assert chosen == sorted(set(chosen))
+    assert chosen[-1] == max(supported)
+    assert 1 <= len(chosen) <= points
+
+
+def test_the_interval_is_students() -> None:
+    low, high = confidence_interval([10.0, 12.0, 11.0, 13.0], 4) or (0.0, 0.0)
+    assert (low + high) / 2 == pytest.approx(11.5)
+    assert high - low == pytest.approx(2 * 3.1824463 * 1.2909944 / 2, rel=1e-6)  # t(0.975, 3), s, sqrt(4)
+    assert confidence_interval([10.0], 1) is None
