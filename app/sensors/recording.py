@@ -1,0 +1,306 @@
+"""Recordings: what a GPU told, kept in a text file that can be replayed anywhere.
+
+The file is UTF-8 text, gzipped, `NAME.csv.gz`:
+
+- The first line is one JSON object: `format` "wattridge-recording", `version` 1, then `name`, `driver`,
+  `recorded_from` (nvml or simulated), `power_limit_w` {min, max, default, current}, `compute_capability`
+  [major, minor], `multiprocessors`, `memory_mib`, `power_source`, `graphics_clocks_mhz` and `memory_clocks_mhz`
+  (lists), and `channels`, an object of every channel in order: null where it is told, else the reason why not.
+- Each further line is `r,TIME,VALUE,...` for a reading (the told channels in order, an empty cell where unknown) or
+  `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
+
+Nothing in it names the board: no UUID, serial number or bus address.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import math
+import os
+import zlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InputError
+from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
+from app.sensors.gpu import Gpu, PowerLimit
+
+_FORMAT, _VERSION = "wattridge-recording", 1
+_MAX_ROWS = 1_500_000  # of each kind: 8 h at 50 Hz
+_MAX_HEADER, _MAX_LINE = 1 << 20, 4096  # characters
+_MAX_CLOCKS = 10_000
+_LARGEST = 1e15  # no figure of a GPU is beyond it
+_REMEDY = "record it again with `wattridge monitor --record FILE`"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording, read. Times are ns after its beginning, rising; `values` has a column per channel, NaN unknown."""
+
+    title: str
+    name: str
+    driver: str
+    recorded_from: str
+    power_limit: PowerLimit
+    compute_capability: tuple[int, int] | None
+    multiprocessors: int | None
+    memory_mib: float | None
+    power_source: str
+    graphics_clocks_mhz: tuple[int, ...]
+    memory_clocks_mhz: tuple[int, ...]
+    channels: tuple[Channel, ...]
+    time_ns: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]  # (readings, channels)
+    sample_ns: npt.NDArray[np.int64]
+    sample_w: npt.NDArray[np.float64]
+
+
+class RecordingWriter:
+    """Writes one GPU's readings to a file, which appears under its name when closed. One thread at a time."""
+
+    def __init__(self, path: Path, gpu: Gpu) -> None:
+        """Raises InputError where the file exists already, OSError where it cannot be written."""
+        if path.exists():
+            raise InputError("this file exists already", str(path), "choose another name, or remove it first")
+        self.path = path
+        self._part = path.with_name(path.name + ".part")
+        self._told = [place for place, described in enumerate(gpu.channels) if described.available]
+        self._double = [described.name == "energy_j" for described in gpu.channels]
+        self._origin_ns = gpu.clock.now_ns()
+        self._rows = {"r": 0, "p": 0}
+        self._last_us = {"r": -1, "p": -1}
+        raw = self._part.open("wb")
+        # mtime=0 and no name inside: the same readings make the same file
+        self._gzip = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+        self._raw = raw
+        self._file = io.TextIOWrapper(self._gzip, encoding="utf-8", newline="\n")
+        self._file.write(json.dumps(_header(gpu), ensure_ascii=False) + "\n")
+
+    def write(self, reading: Reading) -> None:
+        """Append one reading. Raises OSError, also when the recording is full (1.5 million readings)."""
+        cells = [_cell(reading.values[place], self._double[place]) for place in self._told]
+        self._line("r", reading.time_ns, ",".join(cells))
+
+    def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
+        """Append samples of the driver's buffer. Raises OSError, also when the recording is full."""
+        for sample in samples:
+            self._line("p", sample.time_ns, f"{sample.power_w:.7g}")
+
+    def close(self) -> None:
+        """Finish the file and give it its name. Safe to call twice. Raises OSError."""
+        if self._file.closed:
+            return
+        self._file.close()
+        self._gzip.close()
+        self._raw.close()
+        os.replace(self._part, self.path)
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _line(self, kind: str, time_ns: int, cells: str) -> None:
+        """Write what is newer than the last of its kind, and not older than the recording."""
+        time_us = (time_ns - self._origin_ns) // 1000
+        if time_us <= self._last_us[kind]:
+            return
+        if self._rows[kind] >= _MAX_ROWS:
+            raise OSError(errno.EFBIG, "the recording is full")
+        self._rows[kind] += 1
+        self._last_us[kind] = time_us
+        self._file.write(f"{kind},{time_us},{cells}\n")
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a recording, gzipped or plain. Raises InputError naming file, line and remedy where it is malformed."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
+            with io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as text:
+                return _Parser(path).parse(text)
+    except UnicodeDecodeError as error:
+        raise InputError("this is not UTF-8 text", str(path), _REMEDY) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("the compressed file is damaged or cut off", str(path), _REMEDY) from error
+    except OSError as error:
+        raise InputError(error.strerror or str(error), str(path), "name a recording that can be read") from error
+
+
+class _Parser:
+    """One pass over the lines, which knows where it is when something is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._number = 1
+
+    def parse(self, text: io.TextIOBase) -> Recording:
+        line = text.readline(_MAX_HEADER + 1)
+        if len(line) > _MAX_HEADER:
+            self._refuse("the first line is too long for a recording's header")
+        header = self._header(line)
+        channels = self._channels(header.get("channels"))
+        told = [place for place, described in enumerate(channels) if described.available]
+        time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
+        while line := text.readline(_MAX_LINE + 1):
+            self._number += 1
+            if len(line) > _MAX_LINE:
+                self._refuse("the line is too long")
+            kind, *cells = line.rstrip("\n").split(",")
+            if kind == "r" and len(cells) == len(told) + 1:
+                self._append_time(time_us, cells[0])
+                values.extend([self._number_of(cell) for cell in cells[1:]])
+            elif kind == "p" and len(cells) == 2:
+                self._append_time(sample_us, cells[0])
+                sample_w.append(self._number_of(cells[1]))
+            else:
+                self._refuse(f"expected r,TIME and {len(told)} values, or p,TIME,WATT")
+        if len(time_us) < 2:
+            self._refuse("there are fewer than two readings")
+        table = np.full((len(time_us), len(channels)), np.nan)
+        table[:, told] = np.frombuffer(values, np.float64).reshape(len(time_us), len(told)) if told else 0.0
+        return Recording(
+            title=self._path.name.split(".")[0],
+            name=self._text(header, "name") or "GPU",
+            driver=self._text(header, "driver"),
+            recorded_from=self._text(header, "recorded_from"),
+            power_limit=self._power_limit(header.get("power_limit_w")),
+            compute_capability=self._capability(header.get("compute_capability")),
+            multiprocessors=self._count(header.get("multiprocessors"), "multiprocessors"),
+            memory_mib=self._figure(header.get("memory_mib"), "memory_mib"),
+            power_source=self._text(header, "power_source"),
+            graphics_clocks_mhz=self._clocks(header, "graphics_clocks_mhz"),
+            memory_clocks_mhz=self._clocks(header, "memory_clocks_mhz"),
+            channels=channels,
+            time_ns=np.array(time_us, np.int64) * 1000,
+            values=table,
+            sample_ns=np.array(sample_us, np.int64) * 1000,
+            sample_w=np.array(sample_w, np.float64),
+        )
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise InputError(what, f"{self._path}, line {self._number}", _REMEDY)
+
+    def _append_time(self, times: array[int], cell: str) -> None:
+        if not (cell.isascii() and cell.isdigit() and len(cell) <= 15):
+            self._refuse(f"'{cell[:40]}' is no time in microseconds")
+        time_us = int(cell)
+        if times and time_us <= times[-1]:
+            self._refuse("time does not go forward")
+        if len(times) >= _MAX_ROWS:
+            self._refuse(f"there are more than {_MAX_ROWS} rows")
+        times.append(time_us)
+
+    def _number_of(self, cell: str) -> float:
+        if not cell:
+            return math.nan
+        try:
+            value = float(cell)
+        except ValueError:
+            value = math.nan
+        if not abs(value) < _LARGEST:
+            self._refuse(f"'{cell[:40]}' is no number")
+        return value
+
+    def _header(self, line: str) -> dict[str, Any]:
+        try:
+            header = json.loads(line)
+        except (ValueError, RecursionError):
+            header = None
+        if not isinstance(header, dict) or header.get("format") != _FORMAT:
+            self._refuse("this is no recording of a GPU")
+        if header.get("version") != _VERSION:
+            self._refuse(
+                f"the recording is of version {str(header.get('version'))[:20]}, this program reads {_VERSION}"
+            )
+        return header
+
+    def _channels(self, told: object) -> tuple[Channel, ...]:
+        if not isinstance(told, dict) or not told:
+            self._refuse("'channels' must name every channel, with null or the reason why it is not told")
+        for name, reason in told.items():
+            if name not in CHANNELS or not (reason is None or isinstance(reason, str)):
+                self._refuse(f"'{str(name)[:40]}' is no channel, or its reason is no text")
+        return tuple(channel(name, reason) for name, reason in told.items())
+
+    def _text(self, header: dict[str, Any], key: str) -> str:
+        value = header.get(key, "")
+        if not isinstance(value, str):
+            self._refuse(f"'{key}' must be text")
+        return value
+
+    def _figure(self, value: object, key: str) -> float | None:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+            self._refuse(f"'{key}' must be a number")
+        return float(value)
+
+    def _count(self, value: object, key: str) -> int | None:
+        figure = self._figure(value, key)
+        return None if figure is None else int(figure)
+
+    def _power_limit(self, value: object) -> PowerLimit:
+        limits = value if isinstance(value, dict) else {}
+        minimum, maximum, default, current = (
+            self._figure(limits.get(key), "power_limit_w") for key in ("min", "max", "default", "current")
+        )
+        return PowerLimit(minimum, maximum, default, current)
+
+    def _capability(self, value: object) -> tuple[int, int] | None:
+        if value is None:
+            return None
+        if not isinstance(value, list) or len(value) != 2 or not all(map(_is_count, value)):
+            self._refuse("'compute_capability' must be [major, minor]")
+        return value[0], value[1]
+
+    def _clocks(self, header: dict[str, Any], key: str) -> tuple[int, ...]:
+        value = header.get(key, [])
+        if not isinstance(value, list) or len(value) > _MAX_CLOCKS or not all(map(_is_count, value)):
+            self._refuse(f"'{key}' must be a list of whole numbers")
+        return tuple(value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < _LARGEST
+
+
+def _header(gpu: Gpu) -> dict[str, Any]:
+    info = gpu.info
+    limit = info.power_limit
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "name": info.name,
+        "driver": info.driver,
+        "recorded_from": info.source,
+        "power_limit_w": {
+            "min": limit.minimum_w, "max": limit.maximum_w, "default": limit.default_w, "current": limit.current_w,
+        },
+        "compute_capability": info.compute_capability,
+        "multiprocessors": info.multiprocessors,
+        "memory_mib": info.memory_mib,
+        "power_source": info.power_source,
+        "graphics_clocks_mhz": list(gpu.graphics_clocks_mhz()),
+        "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
+        "channels": {described.name: described.unavailable for described in gpu.channels},
+    }  # fmt: skip
+
+
+def _cell(value: float, double: bool) -> str:
+    """Seven digits hold all that a sensor tells; the energy counter keeps its millijoules."""
+    if math.isnan(value):
+        return ""
+    return f"{value:.3f}" if double else f"{value:.7g}"
