@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 8 * 3600.0)  # offered to people
 SHORTEST_S = 0.2
 LONGEST_S = 8 * 3600.0
@@ -14,6 +12,7 @@ class TimeWindow:
 
     def __init__(self, length_s: float = 60.0) -> None:
         self.length_s = length_s
+        self.held_at_ns: int | None = None  # when a person stopped it: what the axis counts from
         self._held_end_ns: int | None = None
 
     @property
@@ -37,18 +36,18 @@ class TimeWindow:
     def hold(self, newest_ns: int) -> None:
         """Stop following."""
         if self._held_end_ns is None:
-            self._held_end_ns = newest_ns
+            self._held_end_ns = self.held_at_ns = newest_ns
 
     def follow(self) -> None:
         """Follow the newest reading again."""
-        self._held_end_ns = None
+        self._held_end_ns = self.held_at_ns = None
 
     def set_length(self, length_s: float) -> None:
         """Show that many seconds, the end staying where it is."""
         self.length_s = min(max(length_s, SHORTEST_S), LONGEST_S)
 
     def zoom(self, factor: float, anchor_ns: int) -> None:
-        """Lengthen (factor above 1) or shorten. Held, the instant under the mouse stays where it is; live, the end does."""
+        """Lengthen (factor above 1) or shorten. Held, the anchor stays in place; live, the end does."""
         before = self.length_s
         self.set_length(before * factor)
         if self._held_end_ns is not None:
@@ -62,8 +61,9 @@ class TimeWindow:
         moved = self._held_end_ns + round(seconds * 1e9)
         self._held_end_ns = max(min(moved, newest_ns), min(oldest_ns + int(self.length_s * 5e8), newest_ns))
 
-    def show(self, start_ns: int, end_ns: int) -> None:
+    def show(self, start_ns: int, end_ns: int, newest_ns: int) -> None:
         """Hold just that stretch."""
-        if end_ns > start_ns and math.isfinite(float(end_ns - start_ns)):
+        if end_ns > start_ns:
+            self.hold(newest_ns)
             self.set_length((end_ns - start_ns) / 1e9)
             self._held_end_ns = end_ns

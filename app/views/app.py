@@ -1,0 +1,108 @@
+"""The program with a window. `run` is the one door; importing this fails where Qt's system libraries are missing."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import shiboken6
+from PySide6.QtCore import QObject, QSettings, Slot
+from PySide6.QtWidgets import QApplication
+
+from app import __version__
+from app.paths import data_folder, resources
+from app.sensors.gpu import Gpu
+from app.views import theme
+from app.views.background import Background
+from app.views.station import Station, watched_gpu
+from app.views.window import MainWindow
+
+DEMO = "gemm.toml"
+
+
+class Program(QObject):
+    """Holds the window, and replaces it when another GPU is chosen."""
+
+    def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0) -> None:
+        super().__init__()
+        self._seed = seed
+        self._speed = speed
+        self._opener = Background(self)
+        self._opener.done.connect(self._opened)
+        self._opener.failed.connect(self._refused)
+        self.window = self._show(gpu)
+
+    def close(self) -> None:
+        """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
+        self._opener.shutdown()
+        self.window.close()
+        shiboken6.delete(self.window)
+
+    def _show(self, gpu: Gpu) -> MainWindow:
+        window = MainWindow(Station(gpu))
+        window.gpu_chosen.connect(self._choose)
+        window.show()
+        return window
+
+    @Slot(str)
+    def _choose(self, selector: str) -> None:
+        real = not selector.startswith(("simulated:", "recorded:"))
+        speed = 1.0 if real else self._speed
+        self._opener.run(lambda _: watched_gpu(selector, seed=self._seed, speed=speed))
+
+    @Slot(object)
+    def _opened(self, gpu: Gpu) -> None:
+        old = self.window
+        self.window = self._show(gpu)
+        old.close()
+        old.deleteLater()
+
+    @Slot(str, str)
+    def _refused(self, what: str, remedy: str) -> None:
+        self.window.banner.tell(what, remedy)
+
+
+def application() -> QApplication:
+    """The one application, with its name and colours."""
+    existing = QApplication.instance()
+    if isinstance(existing, QApplication):
+        return existing
+    made = QApplication(sys.argv[:1])
+    made.setApplicationName("wattridge")
+    made.setApplicationDisplayName("Wattridge")
+    made.setApplicationVersion(__version__)
+    made.setDesktopFileName("wattridge")
+    settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
+    mode = str(settings.value("theme", "system"))
+    theme.install(made, mode if mode in ("light", "dark") else "system")  # type: ignore[arg-type]
+    return made
+
+
+def run(
+    selector: str | None,
+    *,
+    demo: bool = False,
+    seed: int = 0,
+    speed: float = 1.0,
+    specification: Path | None = None,
+) -> int:
+    """Open the window on a GPU and stay until it is closed; the exit status.
+
+    `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
+    SensorError where the GPU does not open.
+    """
+    gpu = watched_gpu(selector, seed=seed, speed=speed)
+    qt = application()
+    program = Program(gpu, seed=seed, speed=speed)
+    if demo and specification is None:
+        specification = resources() / "examples" / DEMO
+    if specification is not None:
+        program.window.open_specification(specification, start=demo)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: qt.quit())  # the monitor's timer lets Python look at signals
+    status = qt.exec()
+    program.close()
+    del program
+    shiboken6.delete(qt)
+    return status

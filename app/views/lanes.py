@@ -1,0 +1,138 @@
+"""Which channels are drawn in which lane of the monitor, and how far each lane's axis reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.sensors.channel import Channel
+from app.views.ticks import round_up
+
+POWER = "power"  # stands for the finest power series that the trace has
+MODEL_VOLTAGE = "model_voltage"  # the frequency model's v(f): relative, without a unit
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One trace of a lane. A dashed one is a limit, a request or a model, never a measured quantity."""
+
+    channel: str
+    label: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Traces on one axis. `weight` is its share of the height."""
+
+    title: str
+    unit: str
+    lines: tuple[Line, ...]
+    weight: float
+    from_zero: bool = True
+    least_span: float = 1.0  # the axis never shows less than this, so that noise does not look like a storm
+    top: float | None = None  # a fixed upper end
+
+
+VOLTAGE_LANE = Lane("Core voltage", "mV", (Line("core_voltage_mv", "core"),), 1.0, from_zero=False, least_span=100.0)
+MODEL_VOLTAGE_LANE = Lane(
+    "Core voltage, relative to below the ridge",
+    "",
+    (Line(MODEL_VOLTAGE, "model v(f)", dashed=True),),
+    1.0,
+    from_zero=False,
+    least_span=0.1,
+)
+LANES: tuple[Lane, ...] = (
+    Lane(
+        "Power",
+        "W",
+        (Line(POWER, "board"), Line("memory_power_w", "memory"), Line("power_limit_w", "limit", dashed=True)),
+        2.2,
+        least_span=10.0,
+    ),
+    Lane(
+        "Graphics clock",
+        "MHz",
+        (Line("graphics_clock_mhz", "observed"), Line("requested_graphics_clock_mhz", "requested", dashed=True)),
+        1.6,
+        least_span=100.0,
+    ),
+    Lane(
+        "Memory clock",
+        "MHz",
+        (Line("memory_clock_mhz", "observed"), Line("requested_memory_clock_mhz", "requested", dashed=True)),
+        0.8,
+        least_span=100.0,
+    ),
+    VOLTAGE_LANE,
+    Lane(
+        "Temperature",
+        "°C",
+        (Line("temperature_c", "GPU"), Line("memory_temperature_c", "memory")),
+        1.0,
+        from_zero=False,
+        least_span=10.0,
+    ),
+    Lane(
+        "Utilisation",
+        "%",
+        (Line("utilisation_percent", "GPU"), Line("memory_utilisation_percent", "memory controller")),
+        0.9,
+        top=100.0,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLane:
+    """A lane as this GPU fills it. `note` says why where it has nothing to draw."""
+
+    lane: Lane
+    lines: tuple[Line, ...]
+    note: str = ""
+
+
+def shown_lanes(channels: Iterable[Channel], *, model: bool) -> tuple[ShownLane, ...]:
+    """The lanes for a GPU's channels. With `model`, a board without a voltage sensor shows the model's v(f) instead."""
+    known = {channel.name: channel for channel in channels}
+    shown = []
+    for lane in LANES:
+        lines = tuple(line for line in lane.lines if line.channel == POWER or _tells(known, line.channel))
+        if any(not line.dashed for line in lines):
+            shown.append(ShownLane(lane, lines))
+        elif lane is VOLTAGE_LANE and model:
+            shown.append(ShownLane(MODEL_VOLTAGE_LANE, MODEL_VOLTAGE_LANE.lines))
+        else:
+            hint = " · after a fit, the model's v(f) is drawn here" if lane is VOLTAGE_LANE else ""
+            shown.append(ShownLane(lane, (), f"not available: {_reason(known, lane)}{hint}"))
+    return tuple(shown)
+
+
+def axis_range(lane: Lane, low: float, high: float, before: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The axis for values between low and high (NaN: none known). It grows at once and shrinks only when half empty."""
+    if math.isnan(low) or math.isnan(high):
+        return before or (0.0, lane.top or lane.least_span)
+    if lane.top is not None:
+        return 0.0, max(lane.top, high)
+    if lane.from_zero:
+        top = round_up(max(high * 1.03, lane.least_span))
+        wanted = (min(0.0, low), top)
+    else:
+        room = max(lane.least_span, (high - low) * 1.15)
+        step = round_up(room) / 5
+        middle = (low + high) / 2
+        wanted = (math.floor((middle - room / 2) / step) * step, math.ceil((middle + room / 2) / step) * step)
+    if before is None or low < before[0] or high > before[1]:
+        return wanted
+    return wanted if (wanted[1] - wanted[0]) < 0.6 * (before[1] - before[0]) else before
+
+
+def _tells(known: Mapping[str, Channel], name: str) -> bool:
+    return name in known and known[name].available
+
+
+def _reason(known: Mapping[str, Channel], lane: Lane) -> str:
+    channel = known.get(lane.lines[0].channel)
+    return (channel.unavailable if channel is not None else None) or "this GPU does not tell it"

@@ -1,0 +1,150 @@
+"""`Readout`: every channel in one table: its value now, at the mouse, and its mean over the marked span."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Slot
+from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app.sensors.channel import POWER_SAMPLES, Channel
+from app.views import theme
+from app.views.figures import UNKNOWN, value_text
+
+NOW, CURSOR, SPAN = 1, 2, 3
+_TITLES = ("Channel", "Now", "At mouse", "Span mean")
+_NO_MEAN = ("event_reasons", "performance_state", "energy_j")  # of which a mean says nothing
+AnyIndex = QModelIndex | QPersistentModelIndex
+_NO_PARENT = QModelIndex()
+
+
+class ReadoutModel(QAbstractTableModel):
+    """Rows in the channels' order, those that this GPU does not tell last, with the reason."""
+
+    def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        told = [channel for channel in channels if channel.available]
+        self.channels: list[Channel] = [*told, *(channel for channel in channels if not channel.available)]
+        self.available = len(told)
+        self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}, SPAN: {}}
+
+    def add_power_samples(self) -> None:
+        """The driver's buffer has answered: it becomes the first row."""
+        if POWER_SAMPLES not in self.channels:
+            self.beginInsertRows(QModelIndex(), 0, 0)
+            self.channels.insert(0, POWER_SAMPLES)
+            self.available += 1
+            self.endInsertRows()
+
+    def set_values(self, column: int, values: Mapping[str, float]) -> None:
+        """Values by channel name for NOW, CURSOR or SPAN; missing ones are shown as unknown, none at all as nothing."""
+        if values != self._values[column]:
+            self._values[column] = values
+            self.dataChanged.emit(self.index(0, column), self.index(self.available - 1, column))
+
+    def text(self, row: int, column: int) -> str:
+        """What a cell says."""
+        channel = self.channels[row]
+        if column == 0:
+            return channel.label
+        if not channel.available:
+            return f"not available: {channel.unavailable}" if column == NOW else ""
+        values = self._values[column]
+        if not values or (column == SPAN and channel.name in _NO_MEAN):
+            return ""
+        return value_text(channel.name, channel.unit, values.get(channel.name, math.nan))
+
+    # --- Qt's side ----------------------------------------------------------------------------------------------------
+
+    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self.channels)
+
+    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(_TITLES)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _TITLES[section]
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole and section:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, column = index.row(), index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.text(row, column)
+        available = self.channels[row].available
+        if role == Qt.ItemDataRole.TextAlignmentRole and column and available:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.ForegroundRole and (not available or column == 0):
+            return QBrush(QColor(theme.colours().muted))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self.channels[row].unavailable or self.channels[row].name
+        return None
+
+
+class Readout(QTableView):
+    """Copying takes the selected rows as text with tabs."""
+
+    def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.readings = ReadoutModel(channels, self)
+        self.setModel(self.readings)
+        self.setAccessibleName("Every channel")
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setFont(theme.number_font())
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 5)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        width = self.fontMetrics().horizontalAdvance("88888.8 MHz") + 14
+        for column in (NOW, CURSOR, SPAN):
+            self.setColumnWidth(column, width)
+        self.setColumnHidden(SPAN, True)
+        self._span_reasons()
+        theme.notifier().changed.connect(self._recolour)
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, 480)
+
+    def show_now(self, values: Mapping[str, float]) -> None:
+        """The newest values."""
+        if POWER_SAMPLES.name in values and POWER_SAMPLES not in self.readings.channels:
+            self.clearSpans()
+            self.readings.add_power_samples()
+            self._span_reasons()
+        self.readings.set_values(NOW, values)
+
+    def show_cursor(self, values: Mapping[str, float]) -> None:
+        """Values at the mouse; empty when it is elsewhere."""
+        self.readings.set_values(CURSOR, values)
+
+    def show_span(self, means: Mapping[str, float]) -> None:
+        """Means over the marked span; empty hides the column."""
+        self.setColumnHidden(SPAN, not means)
+        self.readings.set_values(SPAN, means)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            rows = sorted({index.row() for index in self.selectedIndexes()})
+            lines = ("\t".join(self.readings.text(row, column) or UNKNOWN for column in range(4)) for row in rows)
+            QGuiApplication.clipboard().setText("\n".join(lines))
+            return
+        super().keyPressEvent(event)
+
+    def _span_reasons(self) -> None:
+        for row in range(self.readings.available, len(self.readings.channels)):
+            self.setSpan(row, NOW, 1, 3)
+
+    @Slot()
+    def _recolour(self) -> None:
+        self.viewport().update()

@@ -1,0 +1,361 @@
+"""`MainWindow`: the traces in the middle, the panels beside them, one window per GPU."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QByteArray, QSettings, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFileDialog,
+    QLabel,
+    QMainWindow,
+    QSizePolicy,
+    QTabWidget,
+    QToolBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.paths import data_folder
+from app.sensors.sampler import SensorEvent
+from app.views import theme
+from app.views.actions import build_actions
+from app.views.background import Background
+from app.views.badge import Badge
+from app.views.banner import Banner
+from app.views.bridge import Engine, EngineBridge
+from app.views.figures import duration_text
+from app.views.help import HelpWindow
+from app.views.monitor import MonitorPanel
+from app.views.readout import Readout
+from app.views.selection import Selection
+from app.views.station import Station
+from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
+
+if TYPE_CHECKING:
+    from app.engine.events import Event
+    from app.engine.store import Store
+
+_PANELS = {"tune": ("Tune", "TunePanel"), "front": ("Front", "FrontPanel"), "model": ("Model", "ModelPanel")}
+_LAYOUT_VERSION = 1  # raised when docks are added or renamed: an older saved layout is then left alone
+
+
+class MainWindow(QMainWindow):
+    """Owns the station, the bridge and the panels, and ends them when it closes."""
+
+    gpu_chosen = Signal(str)  # a selector from the GPU menu
+    panels_loaded = Signal()
+
+    def __init__(self, station: Station) -> None:
+        super().__init__()
+        self.station = station
+        self.bridge = EngineBridge(self._make_tuner)
+        self.selection = Selection(self.bridge)
+        self._store: Store | None = None
+        self._help: HelpWindow | None = None
+        self._closed = False
+        self.panels: dict[str, Any] = {}
+        info = station.gpu.info
+        self.setWindowTitle(f"{info.label} · Wattridge")
+        self.setDockOptions(
+            QMainWindow.DockOption.AllowTabbedDocks
+            | QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.AnimatedDocks
+        )
+        self.readout = Readout(station.gpu.channels)
+        self.monitor = MonitorPanel(station.gpu, station.trace, self.readout)
+        self.banner = Banner()
+        self._put_centre()
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.docks: dict[str, QDockWidget] = {}
+        self._add_dock("channels", "Channels", self.readout)
+        for name, (title, _) in _PANELS.items():
+            self._add_dock(name, title, _empty("Loading…"))
+        self.docks["channels"].raise_()
+        toolbar = QToolBar("Traces")
+        toolbar.setObjectName("toolbar")
+        toolbar.setMovable(False)
+        toolbar.addWidget(Badge(info))
+        self.addToolBar(toolbar)
+        self.actions_by_name = build_actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar)
+        self._gpu_menu = self.menuBar().addMenu("&GPU")
+        self.menuBar().insertMenu(self.menuBar().actions()[-2], self._gpu_menu)
+        self._settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
+        self._restore()
+        self.statusBar().setSizeGripEnabled(False)
+        self._kept = QLabel()
+        self.statusBar().addPermanentWidget(self._kept)
+        self._show_kept()
+        self._slow_timer = QTimer(self)
+        self._slow_timer.timeout.connect(self._show_kept)
+        self._slow_timer.start(1000)
+        self.monitor.view.setFocus()
+        self._connect()
+        self._loader = Background(self)
+        self._loader.done.connect(self._panels_imported)
+        self._loader.failed.connect(self.banner.tell)
+        self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
+        QTimer.singleShot(2000, self._load_panels)  # a GPU that tells nothing must not keep the panels away
+
+    def engine_store(self) -> Store:
+        """The person's sessions, opened at the first use."""
+        if self._store is None:
+            from app.engine.store import Store
+
+            self._store = Store()
+        return self._store
+
+    def open_specification(self, path: Path, *, start: bool) -> None:
+        """Hand a specification to the tuning panel as soon as it is there."""
+
+        def hand_over() -> None:
+            panel = self.panels.get("tune")
+            if panel is not None:
+                self.docks["tune"].raise_()
+                panel.open(path, start=start)
+
+        if "tune" in self.panels:
+            hand_over()
+        else:
+            self.panels_loaded.connect(hand_over)
+
+    # --- building -----------------------------------------------------------------------------------------------------
+
+    def _put_centre(self) -> None:
+        centre = QWidget()
+        layout = QVBoxLayout(centre)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.banner)
+        layout.addWidget(self.monitor, 1)
+        self.setCentralWidget(centre)
+
+    def _add_dock(self, name: str, title: str, widget: QWidget) -> None:
+        dock = QDockWidget(title, self)
+        dock.setObjectName(name)
+        dock.setWidget(widget)
+        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+        if self.docks:
+            self.tabifyDockWidget(next(iter(self.docks.values())), dock)
+        self.docks[name] = dock
+
+    def _handlers(self) -> dict[str, Callable[[bool], None]]:
+        view = self.monitor.view
+        handlers: dict[str, Callable[[bool], None]] = {
+            "write_csv": lambda _: self._ask_file("Readings", "readings.csv", "CSV (*.csv)", self.monitor.write_csv),
+            "write_picture": lambda _: self._ask_file(
+                "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self.monitor.write_picture
+            ),
+            "quit": lambda _: self._quit(),
+            "hold": view.hold,
+            "zoom_in": lambda _: view.zoom(0.5),
+            "zoom_out": lambda _: view.zoom(2.0),
+            "zoom_span": lambda _: view.show_span(),
+            "clear_span": lambda _: view.set_span(None),
+            "wide_traces": lambda _: self._share(0.30),
+            "wide_panels": lambda _: self._share(0.66),
+            "shortcuts": lambda _: self._show_help(),
+        }
+        for name, length_s in LENGTH_ACTIONS.items():
+            handlers[name] = lambda _, length_s=length_s: view.set_length(length_s)  # type: ignore[misc]
+        for name in self.docks:
+            handlers[f"toggle_{name}"] = lambda shown, name=name: self._show_dock(name, shown)  # type: ignore[misc]
+        for mode in ("system", "light", "dark"):
+            handlers[f"theme_{mode}"] = lambda _, mode=mode: self._set_theme(mode)  # type: ignore[misc]
+        return handlers
+
+    def _connect(self) -> None:
+        self.bridge.fault.connect(self.banner.show_fault)
+        self.bridge.fit_finished.connect(self.monitor.show_fit)
+        self.station.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
+        self.monitor.saved.connect(self._saved)
+        self.monitor.failed.connect(self.banner.tell)
+        self.monitor.view.window_changed.connect(self._window_of_time_changed)
+        for name, dock in self.docks.items():
+            dock.visibilityChanged.connect(self._docks_changed)
+            self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
+
+    # --- the panels, once the window is up ----------------------------------------------------------------------------
+
+    @Slot()
+    def _load_panels(self) -> None:
+        """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
+        if not self.panels and not self._closed:
+            self._loader.run(self._import_panels)
+
+    def _import_panels(self, _: threading.Event) -> dict[str, type[QWidget]]:
+        from app.sensors.select import gpu_selectors
+
+        self._selectors = gpu_selectors()
+        self.engine_store()
+        importlib.import_module("app.engine.tuner")
+        found = {}
+        for name, (_, cls) in _PANELS.items():
+            try:
+                found[name] = getattr(importlib.import_module(f"app.views.{name}"), cls)
+            except ModuleNotFoundError as error:
+                if error.name != f"app.views.{name}":
+                    raise
+        return found
+
+    @Slot(object)
+    def _panels_imported(self, classes: dict[str, type[QWidget]]) -> None:
+        from app.views.context import Context
+
+        station = self.station
+        context = Context(self.bridge, station.gpu, station.trace, station.sampler, self.engine_store(), self.selection)
+        waiting = list(classes.items())
+
+        def make_next() -> None:
+            """One panel per turn of the event loop, so that no turn is long."""
+            if self._closed:
+                return
+            name, make = waiting.pop(0)
+            self.panels[name] = panel = make(context)  # type: ignore[call-arg]
+            old = self.docks[name].widget()
+            self.docks[name].setWidget(panel)
+            old.deleteLater()
+            if waiting:
+                QTimer.singleShot(0, make_next)
+            else:
+                self.panels_loaded.emit()
+
+        make_next()
+        self._fill_gpu_menu()
+
+    def _fill_gpu_menu(self) -> None:
+        for selector, label in self._selectors:
+            action = QAction(label, self)
+            action.setData(selector)
+            action.triggered.connect(self._gpu_action)
+            self._gpu_menu.addAction(action)
+
+    def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
+        from app.engine.control.guard import DeviceGuard
+        from app.engine.tuner import Tuner
+
+        gpu = self.station.gpu
+        return Tuner(self.engine_store(), on_event, gpu=gpu, guard=DeviceGuard(gpu))
+
+    # --- slots --------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _gpu_action(self) -> None:
+        action = self.sender()
+        if isinstance(action, QAction):
+            self.gpu_chosen.emit(action.data())
+
+    @Slot(object)
+    def _sensor_event(self, event: SensorEvent) -> None:
+        if event.kind in ("lost", "failed"):
+            self.banner.tell(event.message)
+        else:
+            self.statusBar().showMessage(event.message, 8000)
+
+    @Slot()
+    def _show_kept(self) -> None:
+        """How often is read, and how much is held."""
+        trace = self.station.trace
+        kept = duration_text(max(0, trace.last_ns - trace.first_ns) / 1e9)
+        self._kept.setText(f"{1 / self.station.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")
+
+    @Slot(str)
+    def _saved(self, path: str) -> None:
+        self.statusBar().showMessage(f"Written: {path}", 15000)
+
+    @Slot()
+    def _window_of_time_changed(self) -> None:
+        window = self.monitor.view.window_of_time
+        self.actions_by_name["hold"].setChecked(not window.live)
+        for name, length_s in LENGTH_ACTIONS.items():
+            action = self.actions_by_name[name]
+            group = action.actionGroup()
+            group.setExclusive(False)
+            action.setChecked(abs(window.length_s - length_s) < 1e-6 * length_s)
+            group.setExclusive(True)
+
+    @Slot(bool)
+    def _docks_changed(self, _: bool) -> None:
+        for name, dock in self.docks.items():
+            self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
+
+    def _show_dock(self, name: str, shown: bool) -> None:
+        """Bring a panel to the front; only one that is at the front already is closed."""
+        dock = self.docks[name]
+        in_front = not dock.visibleRegion().isEmpty()
+        if not shown and not in_front:
+            shown = True
+        dock.setVisible(shown)
+        if shown:
+            dock.raise_()
+        self._docks_changed(shown)
+
+    def _share(self, panels: float) -> None:
+        dock = next((d for d in self.docks.values() if not d.isHidden() and not d.isFloating()), None)
+        if dock is not None:
+            self.resizeDocks([dock], [int(self.width() * panels)], Qt.Orientation.Horizontal)
+
+    def _set_theme(self, mode: theme.Mode) -> None:
+        theme.set_mode(mode)
+        self._settings.setValue("theme", mode)
+
+    def _show_help(self) -> None:
+        if self._help is None:
+            self._help = HelpWindow(self)
+        self._help.show()
+        self._help.raise_()
+
+    def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
+        dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(name)
+        dialog.fileSelected.connect(lambda path: write(Path(path)))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def _quit(self) -> None:
+        self.close()
+
+    # --- from start to end --------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        self.resize(1366, 768)
+        geometry, state = self._settings.value("geometry"), self._settings.value("state")
+        mode = str(self._settings.value("theme", "system"))
+        if f"theme_{mode}" in self.actions_by_name:
+            self.actions_by_name[f"theme_{mode}"].setChecked(True)
+        if isinstance(geometry, QByteArray):
+            self.restoreGeometry(geometry)
+        if not (isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION)):
+            self._share(0.34)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._closed:
+            self._closed = True
+            self._settings.setValue("geometry", self.saveGeometry())
+            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
+            self._settings.sync()
+            self.monitor.shutdown()
+            self._loader.shutdown()
+            for panel in self.panels.values():
+                shutdown = getattr(panel, "shutdown", None)
+                if shutdown is not None:
+                    shutdown()
+            self.bridge.close()
+            self.station.close()
+            if self._store is not None:
+                self._store.close()
+        super().closeEvent(event)
+
+
+def _empty(text: str) -> QWidget:
+    label = QLabel(text)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+    return label
