@@ -35,11 +35,11 @@ class ColourKey(QWidget):
         self.updateGeometry()
         self.update()
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         title = max((self.fontMetrics().horizontalAdvance(line) for line in self._title()), default=0)
         return QSize(max(_WIDTH, title + _MARGIN), 120)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
+    def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
     def _title(self) -> list[str]:
@@ -53,7 +53,7 @@ class ColourKey(QWidget):
             return self._names[int(value)]
         return self._quantity.number(value)
 
-    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, _event: QPaintEvent) -> None:
         if self._coding is None or self._quantity is None:
             return
         colours = theme.colours()

@@ -32,7 +32,10 @@ from app.views.provenance import source_words
 from app.views.quantities import Quantity, is_efficiency, is_speed, likely_goal, quantities_of, quantity
 from app.views.results_table import value_text
 
-_EMPTY = "No session yet.\nOpen a specification or a recorded cache under Tune and press Start; each measurement then appears here."
+_EMPTY = (
+    "No session yet.\nOpen a specification or a recorded cache under Tune and press Start;\n"
+    "each measurement then appears here."
+)
 _NO_STYLES = np.empty(0, dtype=np.uint16)
 _WAITING = "Waiting for the first measurements that have both figures."
 
@@ -102,7 +105,7 @@ class FrontPanel(QWidget):
         if event.session == self._context.selection.session and self.isVisible():
             self.refresh()
 
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+    def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
 
@@ -161,7 +164,7 @@ class FrontPanel(QWidget):
         assert self._plan is not None
         if len(self._plan.objective.front) >= 2:
             return self._plan.objective.front[0], self._plan.objective.front[1]
-        metrics_first = sorted(self._offered, key=lambda name: name.endswith("_s") or name.endswith("_j"))
+        metrics_first = sorted(self._offered, key=lambda name: name.endswith(("_s", "_j")))
         speed = next((n for n in metrics_first if is_speed(n)), self._offered[0])
         others = [n for n in metrics_first if n != speed] or [speed]
         efficiency = next((n for n in others if is_efficiency(n)), others[0])

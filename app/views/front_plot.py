@@ -1,4 +1,4 @@
-"""The scatter's plot: the cloud of measurements, the front through it, its two ends, and the figures under the mouse."""
+"""The scatter's plot: the cloud of measurements, the front through it and its ends, the figures under the mouse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.views.scatter import PointCloud
 _MARGIN = 0.07  # of the span, left free around the points
 
 
-class FrontPlot(pg.PlotWidget):
+class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """Shows one `FrontPoints`. Click picks; hovering shows what `describe` says of the measurement (rich text)."""
 
     picked = Signal(int)  # index into the result table; -1 where no point is
@@ -237,7 +237,7 @@ class FrontPlot(pg.PlotWidget):
         point = self.point_at(event.scenePos())  # type: ignore[attr-defined]
         self.picked.emit(int(self._points.index[point]) if point is not None and self._points is not None else -1)
 
-    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
+    def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._hovered = None
         self._ring(self._hover, None)
@@ -267,7 +267,7 @@ class FrontPlot(pg.PlotWidget):
         x, y = self._points.x[start:], self._points.y[start:]
         return bool(len(x)) and bool(((x < x0) | (x > x1) | (y < y0) | (y > y1)).any())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if hasattr(self, "_note"):
             self._note.setGeometry(self.rect())

@@ -16,7 +16,7 @@ _OK = STATES.index(State.OK)
 
 
 class FrontPoints:
-    """Successful measurements with both figures known, in the order of measurement. `update` takes in what has been added."""
+    """Successful measurements with both figures known, as measured. `update` takes in what was added."""
 
     def __init__(self, table: ResultTable, x: Goal, y: Goal) -> None:
         self.table = table

@@ -90,8 +90,8 @@ def draw_marker(painter: QPainter, shape: str, centre: QPointF, size: float) -> 
         turn = math.pi / 2 if shape == "triangle down" else -math.pi / 2
         radius = r * (1.2 if corners == 3 else 1.1)
         points = [
-            centre + radius * QPointF(math.cos(turn + k * math.tau / corners), math.sin(turn + k * math.tau / corners))
-            for k in range(corners)
+            centre + QPointF(math.cos(angle), math.sin(angle)) * radius
+            for angle in (turn + k * math.tau / corners for k in range(corners))
         ]
         painter.drawPolygon(QPolygonF(points))
 

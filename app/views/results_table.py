@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.engine.measurement import Measurement, State, Value
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
-from app.views.selection import Selection
 from app.views.quantities import Quantity, format_number, quantities_of, quantity
+from app.views.selection import Selection
 
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -87,13 +87,13 @@ class ResultsModel(QAbstractTableModel):
 
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
-    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:  # noqa: N802
+    def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._order)
 
-    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:  # noqa: N802
+    def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
         return 0 if parent.isValid() or self._table is None else 2 + len(self._parameters) + len(self._values)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
             return None
         if section == _NUMBER:
@@ -245,7 +245,7 @@ class ResultsView(QTableView):
             self.scrollTo(self.results.index(row, 0))
 
     def _fit_columns(self) -> None:
-        """Widths from the heads and first rows, once for each column that appears, so that a person's own widths stay."""
+        """Widths from the heads and first rows, once for each column, so that a person's own widths stay."""
         count = self.results.columnCount()
         if count == self._widths_set or not self.results.rowCount():
             return

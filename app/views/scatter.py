@@ -5,6 +5,8 @@ The picture is redrawn only when the view moves or the markers change, so that s
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
@@ -99,8 +101,8 @@ class PointCloud(QGraphicsItem):
         self.prepareGeometryChange()
         self.invalidate()
 
-    def boundingRect(self) -> QRectF:  # noqa: N802
-        return self._view.rect()
+    def boundingRect(self) -> QRectF:
+        return QRectF(0.0, 0.0, self._view.width(), self._view.height())
 
     def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
         ratio = painter.device().devicePixelRatioF()
@@ -111,11 +113,11 @@ class PointCloud(QGraphicsItem):
             self._picture.fill(Qt.GlobalColor.transparent)
             self._painted = 0
         if self._painted < self._count:
-            self._paint_from(self._painted, ratio)
+            self._paint_onto(self._picture, self._painted, ratio)
             self._painted = self._count
         painter.drawPixmap(QPointF(0, 0), self._picture)
 
-    def _paint_from(self, start: int, ratio: float) -> None:
+    def _paint_onto(self, picture: QPixmap, start: int, ratio: float) -> None:
         """Add the points from `start` on to the picture, in one call."""
         key = (self.marker_size(), self._colours, ratio)
         if self._atlas is None or key != self._atlas_key:
@@ -126,14 +128,15 @@ class PointCloud(QGraphicsItem):
         style = self._style[start : self._count][inside]
         if not len(style):
             return
-        # Qt takes a C array of fragments of ten doubles: x, y, source left, top, width, height, scale x, y, turn, opacity.
+        # Qt takes a C array of fragments, ten doubles each: x, y, source left, top, width, height, scale x and y,
+        # turn, opacity.
         fragments = np.empty((len(style), 10))
         fragments[:, 0], fragments[:, 1] = px[inside], py[inside]
         fragments[:, 2], fragments[:, 3] = style % COLOURS * cell, style // COLOURS * cell
         fragments[:, 4:6], fragments[:, 6:8], fragments[:, 8], fragments[:, 9] = cell, 1 / ratio, 0.0, 1.0
         first = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
-        painter = QPainter(self._picture)
+        painter = QPainter(picture)
         if ratio != 1.0:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        painter.drawPixmapFragments(first, len(fragments), atlas)
+        painter.drawPixmapFragments(cast(QPainter.PixmapFragment, first), len(fragments), atlas)
         painter.end()

@@ -1,0 +1,89 @@
+"""What was opened and how large its space is, before anything is measured."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.space.search_space import SearchSpace
+from app.views import theme
+from app.views.draft import Draft
+from app.views.figures import duration_text
+from app.views.provenance import source_words
+
+_FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
+_SHOWN = 3  # restrictions named in the panel; the tool tip has them all
+
+
+class DraftSummary(QWidget):
+    """A title, the space in words, and whether the model steers its clocks."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title, self.space, self.details = QLabel(), QLabel(), QLabel()
+        self.steered, self.unsteer = QLabel(), QPushButton("Use all clocks")
+        self.unsteer.setToolTip("Take the steering back: the specification's own clocks again")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 4)
+        layout.setSpacing(2)
+        for label in (self.title, self.space, self.details):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            layout.addWidget(label)
+        bold = self.title.font()
+        bold.setBold(True)
+        self.title.setFont(bold)
+        self.steered.setWordWrap(True)
+        steering = QHBoxLayout()
+        steering.addWidget(self.steered, 1)
+        steering.addWidget(self.unsteer)
+        layout.addLayout(steering)
+        theme.notifier().changed.connect(self.recolour)
+        self.say(_FIRST)
+        self.recolour()
+
+    def say(self, words: str) -> None:
+        """Words alone: what to do first, or what is under way."""
+        self._show("", words, "", None)
+
+    def complain(self, what: str, remedy: str) -> None:
+        """Why the file gives no session."""
+        self._show("This cannot be tuned", what, remedy, None)
+
+    def show_draft(self, draft: Draft) -> None:
+        """The plan of a draft in words."""
+        plan, space = draft.plan, draft.plan.space
+        words = source_words(plan.source)
+        title = f"{plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
+        valid = f"{_count(space.size)} valid of {_count(space.cartesian)} combinations"
+        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds > 0 else ""
+        resumed = f" · goes on with session {plan.resume}" if plan.resume is not None else ""
+        self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
+        self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
+        self.details.setToolTip("\n".join(f"{_count(n)} removed by {text}" for text, n in space.removed_by.items()))
+
+    def _show(self, title: str, space: str, details: str, clocks: tuple[float, float] | None) -> None:
+        for label, text in ((self.title, title), (self.space, space), (self.details, details)):
+            label.setText(text)
+            label.setToolTip("")
+            label.setVisible(bool(text))
+        self.steered.setText("" if clocks is None else f"Steered by the model: {clocks[0]:.0f}–{clocks[1]:.0f} MHz")
+        self.steered.setVisible(clocks is not None)
+        self.unsteer.setVisible(clocks is not None)
+
+    @Slot()
+    def recolour(self) -> None:
+        self.details.setStyleSheet(f"color: {theme.colours().muted};")
+        self.steered.setStyleSheet(f"color: {theme.colours().accent};")
+
+
+def _details(space: SearchSpace) -> str:
+    """The restrictions that remove most, and what was assumed."""
+    most = sorted(space.removed_by.items(), key=lambda item: -item[1])[:_SHOWN]
+    removed = [f"{_count(count)} removed by {text}" for text, count in most if count]
+    return "\n".join([*removed, *space.notes])
+
+
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", "\u202f")

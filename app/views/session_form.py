@@ -1,0 +1,143 @@
+"""What a person chooses before a session starts: strategy and its options, objective, budget, seed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QSizePolicy, QSpinBox, QToolButton, QWidget
+
+from app.engine.objectives import Goal, Objective
+from app.engine.session import SessionPlan
+from app.engine.strategies import base as strategies
+from app.views.draft import Draft
+from app.views.quantities import likely_goal, quantity
+from app.views.strategy_options import StrategyOptions
+
+_LARGEST = 2_000_000_000
+
+
+class SessionForm(QWidget):
+    """Shows a draft's plan and gives it back as it was changed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._draft: Draft | None = None
+        self.strategy, self.objective, self.direction = QComboBox(), QComboBox(), QComboBox()
+        self.direction.addItem("maximise", True)
+        self.direction.addItem("minimise", False)
+        self.evaluations = _count("whole space", "Measure at most so many configurations")
+        self.seconds = _count("no limit", "End after so many seconds")
+        self.seconds.setSuffix(" s")
+        self.seed = QSpinBox()
+        self.seed.setRange(0, _LARGEST)
+        self.seed.setToolTip("The same seed repeats the strategy's choices")
+        self.more = QToolButton()
+        self.more.setText("Options")
+        self.more.setCheckable(True)
+        self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.more.setArrowType(Qt.ArrowType.RightArrow)
+        self.options = StrategyOptions()
+        self.options.hide()
+        self._lay_out()
+        self.strategy.currentIndexChanged.connect(self._strategy_chosen)
+        self.objective.currentIndexChanged.connect(self._objective_chosen)
+        self.more.toggled.connect(self._show_options)
+        self.setEnabled(False)
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(4)
+        rows: tuple[tuple[tuple[str, QWidget], ...], ...] = (
+            (("&Strategy", self.strategy), ("", self.more)),
+            (("&Objective", self.objective), ("", self.direction)),
+            (("&Evaluations", self.evaluations), ("&Time", self.seconds)),
+            (("See&d", self.seed),),
+        )
+        for row, pairs in enumerate(rows):
+            for column, (text, widget) in enumerate(pairs):
+                if text:
+                    label = QLabel(text)
+                    label.setBuddy(widget)
+                    grid.addWidget(label, row, 3 * column)
+                grid.addWidget(widget, row, 3 * column + 1)
+        grid.addWidget(self.options, len(rows), 0, 1, 5)
+        grid.setColumnMinimumWidth(2, 8)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(4, 1)
+        for choice in (self.strategy, self.objective):
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setMinimumContentsLength(12)
+            choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.direction.setAccessibleName("Direction of the objective")
+
+    def show_draft(self, draft: Draft) -> None:
+        """Fill in a draft's plan. Of a session that is gone on with only the budget can change."""
+        import app.engine.strategies  # noqa: F401  (registers every strategy)
+
+        self._draft, plan = draft, draft.plan
+        with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
+            self.strategy.clear()
+            for name in strategies.names():
+                self.strategy.addItem(strategies.get(name).label, name)
+            self.strategy.setCurrentIndex(max(0, self.strategy.findData(plan.strategy)))
+            self.objective.clear()
+            for name in dict.fromkeys((*draft.figures, plan.objective.goal.name)):
+                self.objective.addItem(quantity(name, units=plan.units).title, name)
+            self.objective.setCurrentIndex(self.objective.findData(plan.objective.goal.name))
+        self.direction.setCurrentIndex(0 if plan.objective.goal.maximise else 1)
+        self.evaluations.setMaximum(plan.space.size)
+        self.evaluations.setValue(min(plan.max_evaluations or 0, plan.space.size))
+        self.seconds.setValue(round(plan.max_seconds or 0))
+        self.seed.setValue(plan.seed)
+        self._strategy_chosen()
+        self.setEnabled(True)
+        for widget in (self.strategy, self.objective, self.direction, self.seed, self.options):
+            widget.setEnabled(plan.resume is None)
+
+    def plan(self) -> SessionPlan:
+        """The draft's plan with what was chosen here. Raises InputError where an option is out of its range."""
+        assert self._draft is not None
+        plan = self._draft.plan
+        name = str(self.strategy.currentData())
+        options = self.options.values()
+        strategies.make_options(strategies.get(name), dict(options))
+        goal = Goal(str(self.objective.currentData()), bool(self.direction.currentData()))
+        return dataclasses.replace(
+            plan,
+            strategy=name,
+            strategy_options=options,
+            objective=Objective(goal, plan.objective.front),
+            max_evaluations=self.evaluations.value() or None,
+            max_seconds=float(self.seconds.value()) or None,
+            seed=self.seed.value(),
+        )
+
+    @Slot()
+    def _strategy_chosen(self) -> None:
+        if self._draft is None:
+            return
+        plan, name = self._draft.plan, str(self.strategy.currentData())
+        self.options.show_strategy(strategies.get(name), dict(plan.strategy_options) if name == plan.strategy else {})
+
+    @Slot()
+    def _objective_chosen(self) -> None:
+        name = self.objective.currentData()
+        if name is not None:
+            self.direction.setCurrentIndex(0 if likely_goal(str(name)).maximise else 1)
+
+    @Slot(bool)
+    def _show_options(self, shown: bool) -> None:
+        self.more.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+        self.options.setVisible(shown)
+
+
+def _count(none: str, help_text: str) -> QSpinBox:
+    """A count whose zero stands for no limit, and says so."""
+    box = QSpinBox()
+    box.setRange(0, _LARGEST)
+    box.setSpecialValueText(none)
+    box.setGroupSeparatorShown(True)
+    box.setToolTip(help_text)
+    return box

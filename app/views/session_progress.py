@@ -1,0 +1,163 @@
+"""How far a session is: the bar, the rate, the time left, the best so far and how it came about, failures by kind."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from app.engine.events import Progress, SessionState
+from app.engine.measurement import State
+from app.engine.results import STATES, ResultTable
+from app.engine.session import SessionPlan
+from app.views import theme
+from app.views.figures import UNKNOWN, duration_text
+from app.views.quantities import format_number, quantity
+
+_OK = STATES.index(State.OK)
+_STATE_WORDS = {
+    SessionState.RUNNING: "Running",
+    SessionState.PAUSED: "Paused",
+    SessionState.DONE: "Done",
+    SessionState.STOPPED: "Stopped",
+    SessionState.FAILED: "Failed",
+    SessionState.INTERRUPTED: "Interrupted",
+}
+
+
+class SessionProgress(QWidget):
+    """Shows the `Progress` of the session whose table and plan it was given."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.bar = QProgressBar()
+        self.bar.setFormat("not started")
+        self.history = BestSoFar()
+        self.state = QLabel()
+        self.state.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.bar)
+        grid = QGridLayout()
+        grid.setVerticalSpacing(0)
+        self._captions: list[QLabel] = []
+        self.rate, self.left, self.best, self.failed = QLabel(), QLabel(), QLabel(), QLabel()
+        captions = ("Rate", "Time left", "Best so far", "Failed")
+        for column, (text, value) in enumerate(
+            zip(captions, (self.rate, self.left, self.best, self.failed), strict=True)
+        ):
+            caption = QLabel(text)
+            self._captions.append(caption)
+            grid.addWidget(caption, 0, column)
+            grid.addWidget(value, 1, column)
+            value.setText(UNKNOWN)
+            value.setFont(theme.number_font())
+        self.failed.setWordWrap(True)
+        for column, stretch in enumerate((2, 2, 4, 4)):
+            grid.setColumnStretch(column, stretch)
+        layout.addLayout(grid)
+        layout.addWidget(self.history)
+        layout.addWidget(self.state)
+        self._table: ResultTable | None = None
+        self._plan: SessionPlan | None = None
+        theme.notifier().changed.connect(self.recolour)
+        self.recolour()
+
+    def set_session(self, table: ResultTable, plan: SessionPlan) -> None:
+        """Another session begins."""
+        self._table, self._plan = table, plan
+        self.history.set_session(table, plan)
+        budget = min(plan.max_evaluations or plan.space.size, plan.space.size)
+        self.bar.setRange(0, max(1, budget))
+        self.bar.setValue(len(table))
+        self.bar.setFormat("starting …")
+        for label in (self.rate, self.left, self.best, self.failed):
+            label.setText(UNKNOWN)
+        self.state.setText("")
+
+    def show_progress(self, progress: Progress, reason: str = "") -> None:
+        """The engine tells where the session stands; `reason` why it ended."""
+        if self._plan is None or self._table is None:
+            return
+        over = progress.state not in (SessionState.RUNNING, SessionState.PAUSED)
+        self.bar.setMaximum(max(1, progress.budget))
+        self.bar.setValue(progress.evaluated)
+        self.bar.setFormat(f"{progress.evaluated} of {progress.budget} (%p %)")
+        self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
+        took = f"took {duration_text(progress.elapsed_s)}"
+        self.left.setText(took if over else duration_text(progress.eta_s if progress.eta_s is not None else math.nan))
+        described = quantity(self._plan.objective.goal.name, units=self._plan.units)
+        best = progress.best_value
+        self.best.setText(UNKNOWN if best is None else described.text(best))
+        failures = self._table.failures()
+        self.failed.setText(" · ".join(f"{n} {kind}" for kind, n in failures.items()) or "none")
+        words = _STATE_WORDS[progress.state] + (f": {reason}" if reason else "")
+        self.state.setText(words)
+        self.history.refresh()
+
+    @Slot()
+    def recolour(self) -> None:
+        for caption in self._captions:
+            caption.setStyleSheet(f"color: {theme.colours().muted};")
+
+
+class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """The best value of the objective over the evaluations, as steps: whether the search still finds anything."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFixedHeight(92)
+        self.setMouseEnabled(x=False, y=False)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setAccessibleName("Best so far over the evaluations")
+        self._curve = pg.PlotCurveItem()
+        self.addItem(self._curve)
+        self._table: ResultTable | None = None
+        self._name, self._sign = "", 1.0
+        self._seen, self._best = 0, math.inf
+        self._steps: list[tuple[int, float]] = []
+        theme.notifier().changed.connect(self.recolour)
+        self.recolour()
+        self.setVisible(False)
+
+    def set_session(self, table: ResultTable, plan: SessionPlan) -> None:
+        goal = plan.objective.goal
+        described = quantity(goal.name, units=plan.units)
+        self._table, self._name, self._sign = table, goal.name, -1.0 if goal.maximise else 1.0
+        self._seen, self._best, self._steps = 0, math.inf, []
+        self.getAxis("left").enableAutoSIPrefix(False)
+        self.getAxis("left").setScale(described.factor)
+        self.getAxis("left").setLabel(described.title)
+        self._curve.setData([], [])
+        self.setVisible(True)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in new measurements: only those that better the best are kept."""
+        if self._table is None:
+            return
+        length = len(self._table)
+        values = self._table.values(self._name, self._seen)[: length - self._seen] * self._sign
+        ok = self._table.states(self._seen)[: length - self._seen] == _OK
+        costs = np.where(ok & np.isfinite(values), values, math.inf)
+        best = np.minimum.accumulate(np.concatenate([[self._best], costs]))
+        for at in np.flatnonzero(best[1:] < best[:-1]):
+            self._steps.append((self._seen + int(at) + 1, float(best[at + 1]) * self._sign))
+        self._best, self._seen = float(best[-1]), length
+        if self._steps:
+            x, y = np.asarray([*self._steps, (max(length, self._steps[-1][0] + 1), self._steps[-1][1])]).T
+            self._curve.setData(np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1])
+
+    @Slot()
+    def recolour(self) -> None:
+        colours = theme.colours()
+        self.setBackground(colours.base)
+        for name in ("left", "bottom"):
+            self.getAxis(name).setPen(colours.border)
+            self.getAxis(name).setTextPen(colours.text)
+        self._curve.setPen(pg.mkPen(colours.accent, width=2))

@@ -1,0 +1,72 @@
+"""A form for a strategy's options, made from its `Options` dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
+
+from app.engine.strategies.base import Strategy
+
+_LARGEST = 1_000_000
+
+
+class StrategyOptions(QWidget):
+    """One line per option, its help as the tool tip, its default filled in."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._form = QFormLayout(self)
+        self._form.setContentsMargins(0, 0, 0, 0)
+        self._form.setVerticalSpacing(3)
+        self._editors: dict[str, QWidget] = {}
+
+    def show_strategy(self, strategy: Strategy, given: dict[str, Any]) -> None:
+        """Show a strategy's options, `given` in place of the defaults."""
+        while self._form.rowCount():
+            self._form.removeRow(0)
+        self._editors = {}
+        for field in dataclasses.fields(strategy.Options):
+            editor = _editor(given.get(field.name, field.default))
+            label = QLabel(field.name.replace("_", " ").capitalize())
+            for widget in (editor, label):
+                widget.setToolTip(str(field.metadata.get("help", "")))
+            label.setBuddy(editor)
+            self._form.addRow(label, editor)
+            self._editors[field.name] = editor
+        if not self._editors:
+            self._form.addRow(QLabel(f"{strategy.label} has no options."))
+
+    def values(self) -> dict[str, Any]:
+        """The options as they stand in the form."""
+        return {name: _value(editor) for name, editor in self._editors.items()}
+
+
+def _editor(value: Any) -> QWidget:
+    if isinstance(value, bool):
+        box = QCheckBox()
+        box.setChecked(value)
+        return box
+    if isinstance(value, int):
+        whole = QSpinBox()
+        whole.setRange(-_LARGEST, _LARGEST)
+        whole.setValue(value)
+        return whole
+    if isinstance(value, float):
+        number = QDoubleSpinBox()
+        number.setDecimals(6)
+        number.setRange(-_LARGEST, _LARGEST)
+        number.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        number.setValue(value)
+        return number
+    return QLineEdit(str(value))
+
+
+def _value(editor: QWidget) -> Any:
+    if isinstance(editor, QCheckBox):
+        return editor.isChecked()
+    if isinstance(editor, QSpinBox | QDoubleSpinBox):
+        return editor.value()
+    assert isinstance(editor, QLineEdit)
+    return editor.text()

@@ -1,0 +1,294 @@
+"""The tuning session: open what to tune, see its space, choose how, run it, watch it, take a configuration away."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSplitter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine import events
+from app.engine.events import SessionState
+from app.errors import WattridgeError
+from app.views.background import Background
+from app.views.context import Context
+from app.views.draft import Draft, draft_of_file, draft_of_session, examples
+from app.views.draft_summary import DraftSummary
+from app.views.export_panel import ExportPanel
+from app.views.results_table import ResultsView
+from app.views.session_form import SessionForm
+from app.views.session_progress import SessionProgress
+
+_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
+_STORED_SHOWN = 15
+_FILES = "Specifications and Kernel Tuner caches (*.toml *.json *.json.gz);;All files (*)"
+
+
+class TunePanel(QWidget):
+    """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._draft: Draft | None = None
+        self._state: SessionState | None = None  # of the running or last session
+        self._starting = False  # Start was pressed, the engine has not answered yet
+        self._start_when_ready = False
+        self._pause_asked = False
+        self._background = Background(self)
+        self._background.done.connect(self._prepared)
+        self._background.failed.connect(self._not_prepared)
+        self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
+        self.results = ResultsView(context.selection)
+        self.export = ExportPanel(context)
+        self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
+        self._lay_out()
+        self.start.clicked.connect(self.start_session)
+        self.pause.clicked.connect(self.pause_or_resume)
+        self.stop.clicked.connect(self.stop_session)
+        self.summary.unsteer.clicked.connect(self._unsteer)
+        context.selection.steered.connect(self._steered)
+        bridge = context.bridge
+        bridge.session_started.connect(self._session_started)
+        bridge.measurements_added.connect(self._measurements_added)
+        bridge.session_changed.connect(self._session_changed)
+        bridge.fault.connect(self._fault)
+        if context.selection.table is not None:
+            self.results.set_session(context.selection.table, context.selection.plan)
+        self._set_buttons()
+
+    def _lay_out(self) -> None:
+        opening = QHBoxLayout()
+        choose = QPushButton("&Open …")
+        choose.setToolTip("A specification (TOML), or a Kernel Tuner cache to replay")
+        choose.clicked.connect(self.choose_file)
+        opening.addWidget(choose)
+        self._examples, self._stored = _menu_button("Examples"), _menu_button("Past sessions")
+        for button, fill, chosen in (
+            (self._examples, self._fill_examples, self._example_chosen),
+            (self._stored, self._fill_stored, self._stored_chosen),
+        ):
+            button.menu().aboutToShow.connect(fill)
+            button.menu().triggered.connect(chosen)
+            opening.addWidget(button)
+        opening.addStretch(1)
+        running = QHBoxLayout()
+        for control in (self.start, self.pause, self.stop):
+            running.addWidget(control)
+        self.start.setToolTip("Start the session as it is set up above")
+        self.stop.setToolTip("End the session; what was measured stays, and it can be gone on with later")
+        above = QWidget()
+        column = QVBoxLayout(above)
+        column.setContentsMargins(6, 6, 6, 0)
+        column.addLayout(opening)
+        for widget in (self.summary, self.form):
+            column.addWidget(widget)
+        column.addLayout(running)
+        column.addWidget(self.progress)
+        column.addStretch(1)
+        below = QWidget()
+        column = QVBoxLayout(below)
+        column.setContentsMargins(6, 0, 6, 6)
+        column.addWidget(self.results, 1)
+        column.addWidget(self.export)
+        splitter = QSplitter(Qt.Orientation.Vertical)
+        splitter.addWidget(above)
+        splitter.addWidget(below)
+        splitter.setStretchFactor(1, 1)
+        splitter.setChildrenCollapsible(False)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(splitter)
+        self.setMinimumWidth(380)
+
+    # --- what to tune ------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path, *, start: bool = False) -> None:
+        """Read a specification or a cache and show its space; `start` also runs it as soon as it is ready."""
+        gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
+        self._start_when_ready = start
+        self._prepare(f"Reading {path.name} and building its space …")
+        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop))
+
+    def open_session(self, session: int, *, start: bool = True) -> None:
+        """Go on with a stored session."""
+        store, gpu = self._context.store, self._context.gpu
+        self._start_when_ready = start
+        self._prepare(f"Reading session {session} …")
+        self._background.run(lambda _stop: draft_of_session(store, session, gpu))
+
+    def shutdown(self) -> None:
+        """End what runs in the background. The session itself belongs to the engine."""
+        self._background.shutdown()
+        self.export.shutdown()
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose a file."""
+        dialog = QFileDialog(self, "Open a specification or a cache", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._file_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _file_chosen(self, path: str) -> None:
+        self.open(Path(path))
+
+    @Slot()
+    def _fill_examples(self) -> None:
+        menu = self._examples.menu()
+        menu.clear()
+        for path in examples():
+            menu.addAction(path.stem.replace("_", " ")).setData(str(path))
+
+    @Slot(QAction)
+    def _example_chosen(self, action: QAction) -> None:
+        self.open(Path(action.data()))
+
+    @Slot()
+    def _fill_stored(self) -> None:
+        menu = self._stored.menu()
+        menu.clear()
+        try:
+            records = self._context.store.sessions()[:_STORED_SHOWN]
+        except WattridgeError as error:
+            self._context.bridge.report(error.what, error.remedy)
+            return
+        for record in records:
+            count = f"{record.evaluated} of {min(record.max_evaluations or record.valid, record.valid)}"
+            when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
+            action = menu.addAction(f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}")
+            action.setData(record.id)
+            action.setEnabled(record.state not in _ALIVE)
+        if not records:
+            menu.addAction("none yet").setEnabled(False)
+
+    @Slot(QAction)
+    def _stored_chosen(self, action: QAction) -> None:
+        self.open_session(int(action.data()))
+
+    def _prepare(self, words: str) -> None:
+        self._draft = None
+        self.summary.say(words)
+        self._set_buttons()
+
+    @Slot(object)
+    def _prepared(self, draft: Draft) -> None:
+        self._draft = draft
+        self.summary.show_draft(draft)
+        self.form.show_draft(draft)
+        self._set_buttons()
+        if self._start_when_ready:
+            self._start_when_ready = False
+            self.start_session()
+
+    @Slot(str, str)
+    def _not_prepared(self, what: str, remedy: str) -> None:
+        self._start_when_ready = False
+        self.summary.complain(what, remedy)
+        self._context.bridge.report(what, remedy)
+
+    @Slot(object)
+    def _steered(self, _clocks: object) -> None:
+        """Build the space anew, of the clocks near the model's optimum, or of the specification's own again."""
+        if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
+            self.open(self._draft.path)
+
+    @Slot()
+    def _unsteer(self) -> None:
+        self._context.selection.steer(None)
+
+    # --- the session -------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def start_session(self) -> None:
+        """Start the session as it is set up."""
+        if self._draft is None or self._starting or self._state in _ALIVE:
+            return
+        try:
+            plan = self.form.plan()
+        except WattridgeError as error:
+            self._context.bridge.report(error.what, error.remedy)
+            return
+        self._starting = True
+        self._context.bridge.submit(events.Start(plan))
+        self._set_buttons()
+
+    @Slot()
+    def pause_or_resume(self) -> None:
+        """Pause the running session, go on with a paused one, or take up one that was stopped before its end."""
+        if self._state is SessionState.RUNNING:
+            self._pause_asked = True
+            self._context.bridge.submit(events.Pause())
+        elif self._state is SessionState.PAUSED:
+            self._context.bridge.submit(events.Resume())
+        elif self._can_continue() and self._context.selection.session is not None:
+            self.open_session(self._context.selection.session)
+        self._set_buttons()
+
+    @Slot()
+    def stop_session(self) -> None:
+        """End the session."""
+        if self._state in _ALIVE or self._starting:
+            self._context.bridge.submit(events.Stop())
+
+    @Slot(object)
+    def _session_started(self, event: events.SessionStarted) -> None:
+        self._starting, self._pause_asked = False, False
+        self._state = SessionState.RUNNING
+        self.results.set_session(event.table, event.plan)
+        self.progress.set_session(event.table, event.plan)
+        self._set_buttons()
+
+    @Slot(object)
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
+        self.progress.show_progress(event.progress)
+        if self.isVisible():
+            self.results.refresh(event.progress.best_index)
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        self._state, self._pause_asked = event.progress.state, False
+        self.progress.show_progress(event.progress, event.reason)
+        self.results.refresh(event.progress.best_index)
+        self._set_buttons()
+
+    @Slot(object)
+    def _fault(self, _event: events.EngineFault) -> None:
+        """A session that could not even start leaves the buttons as they were before."""
+        self._starting = False
+        self._set_buttons()
+
+    def _can_continue(self) -> bool:
+        return self._state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
+
+    def _set_buttons(self) -> None:
+        alive = self._state in _ALIVE
+        self.start.setEnabled(self._draft is not None and not alive and not self._starting)
+        self.stop.setEnabled(alive or self._starting)
+        self.pause.setEnabled((alive or self._can_continue()) and not self._pause_asked and not self._starting)
+        if self._pause_asked:
+            self.pause.setText("Pausing …")
+        else:
+            self.pause.setText("Resume" if self._state is SessionState.PAUSED or self._can_continue() else "Pause")
+        self.start.setDefault(self.start.isEnabled())
+
+
+def _menu_button(text: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(QMenu(button))
+    return button
