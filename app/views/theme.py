@@ -60,6 +60,8 @@ class Colours:
 
 
 _CHANNEL_COLOURS = {
+    "power": "orange",  # whichever power series is the finest
+    "model_voltage": "sky",
     "power_samples_w": "orange",
     "power_instant_w": "orange",
     "power_average_w": "orange",
