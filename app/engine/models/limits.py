@@ -1,0 +1,99 @@
+"""Where a cap acted, what clock the board really ran at there, and how the time of a workload follows the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+_FLAT_POWER = 0.015  # relative: readings at a cap lie this close together
+_FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness says something
+_NEAR_LIMIT = 0.985  # of the power limit
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Time of the same work over the clock: t ~ 1/f + fixed; `fixed_per_mhz` is 0 where all of it scales."""
+
+    fixed_per_mhz: float = 0.0
+    inverse_mhz: float = 1.0  # the factor of (1/f + fixed), in the unit of 1/rate
+
+    def relative(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """Time up to a factor."""
+        return 1.0 / np.asarray(clock_mhz, dtype=np.float64) + self.fixed_per_mhz
+
+    def clock_of(self, rate: Floats) -> Floats:
+        """The clock at which that rate is reached; inf where the rate is above what any clock gives."""
+        inverse = 1.0 / (rate * self.inverse_mhz) - self.fixed_per_mhz
+        return np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), np.inf)
+
+
+def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
+    """Least squares of 1/rate = a + b/f with a, b >= 0 and relative residuals. Points below any cap; shape (n,)."""
+    time = 1.0 / rate
+    design = np.stack([1.0 / time, 1.0 / (clock_mhz * time)], axis=1)
+    norm = np.linalg.norm(design, axis=0)
+    gram = (design / norm).T @ (design / norm)
+    target = (design / norm).sum(axis=0)
+    scales = float(target[1] / gram[1, 1] / norm[1])
+    if len(np.unique(clock_mhz)) < 3 or abs(np.linalg.det(gram)) < 1e-9:
+        return Duration(0.0, scales)
+    a, b = np.linalg.solve(gram, target) / norm
+    if b <= 0:  # the clock does nothing for the speed: keep a trace of it, so that a clock can be told
+        b = 1e-3 * float(np.median(clock_mhz * time))
+        a = float(np.median(time)) * (1 - 1e-3)
+    # A share of fixed time below a few per cent at the highest clock is not told apart from scatter.
+    if a * float(clock_mhz.max()) / b < 0.03:
+        return Duration(0.0, scales)
+    return Duration(float(a / b), float(b))
+
+
+def limited_points(
+    clock_mhz: Floats, power_w: Floats, rate: Floats | None, limited: Mask | None, limit_w: float | None
+) -> Mask:
+    """Points at which a limit acted. Told by the event reasons (`limited`) where known, else seen in the points:
+
+    power at the limit, or neither power nor speed growing with the clock over the highest ones. Shape (n,).
+    """
+    if limited is not None:
+        return limited.copy()
+    seen = np.zeros(len(clock_mhz), dtype=np.bool_)
+    if limit_w is not None and limit_w > 0:
+        seen |= power_w >= _NEAR_LIMIT * limit_w
+    return seen | _flat_top(clock_mhz, power_w, rate)
+
+
+def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:
+    order = np.argsort(clock_mhz, kind="stable")[::-1]
+    flat = np.zeros(len(order), dtype=np.bool_)
+    level = float(power_w[order[0]])
+    count = 0
+    for index in order:
+        if abs(power_w[index] / level - 1) > _FLAT_POWER:
+            break
+        if rate is not None and rate[index] < rate[order[0]] * (1 - 2 * _FLAT_POWER):
+            break  # power stands but speed still grows: that is no cap
+        count += 1
+        level += (float(power_w[index]) - level) / count
+    top = order[:count]
+    distinct = np.unique(clock_mhz[top])
+    needed = 2 if rate is not None else 3
+    if len(distinct) >= needed and distinct[0] < (1 - _FLAT_SPAN) * distinct[-1] and count < len(order):
+        flat[top] = True
+    return flat
+
+
+def effective_clocks(clock_mhz: Floats, rate: Floats | None, limited: Mask) -> Floats:
+    """The clock each point ran at: as given, but from the speed where a limit held it below what was asked for."""
+    effective = clock_mhz.astype(np.float64).copy()
+    free = ~limited
+    if rate is None or not limited.any() or free.sum() < 3:
+        return effective
+    told = fit_duration(clock_mhz[free], rate[free]).clock_of(rate)
+    lower = limited & (told < 0.99 * clock_mhz)
+    effective[lower] = told[lower]
+    return effective

@@ -1,0 +1,68 @@
+"""Readings that cannot belong to the curve: one at a wrong clock, one taken while something else ran."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.shapes import explore
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+_LEAST_POINTS = 8  # fewer cannot tell a wrong reading from a wrong model
+_SUSPICIOUS = 0.03  # relative residual below which nothing is looked for
+_FAR = 0.05  # relative residual, from the curve through the others, that a wrong reading has at least
+_GAIN = 8.0  # how much smaller the squared residuals of the others must become
+_MOST = 0.1  # share of the points that may be left out
+
+
+def relative_weights(power_w: Floats) -> Floats:
+    """Weights of squared residuals: their variance taken as proportional to the power, between a fixed error in W
+    (steps of the reading, drift) and one proportional to the power (noise, gain)."""
+    return np.asarray(power_w.mean() / power_w)
+
+
+def without_outliers(clock_mhz: Floats, power_w: Floats, free: Mask) -> tuple[Mask, str]:
+    """`free` without the points that do not belong, and the reason in words ('' where all stay). Shape (n,)."""
+    used = free.copy()
+    gone: list[int] = []
+    allowed = max(1, int(_MOST * free.sum())) if free.sum() >= _LEAST_POINTS else 0
+    for _ in range(allowed):
+        index = _worst(clock_mhz, power_w, used)
+        if index is None:
+            break
+        used[index] = False
+        gone.append(index)
+    if not gone:
+        return used, ""
+    told = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
+    return used, f"left out as wrong readings, far from the curve through all others: {told}"
+
+
+def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
+    rows = np.flatnonzero(used)
+    rss, residual = _fit(clock_mhz, power_w, rows, rows)
+    if np.abs(residual).max() < _SUSPICIOUS:
+        return None
+    suspects = rows[np.argsort(np.abs(residual))[::-1][:4]]
+    best: tuple[float, int] | None = None
+    for suspect in suspects:
+        others = rows[rows != suspect]
+        if len(np.unique(clock_mhz[others])) < len(np.unique(clock_mhz[rows])) - 1:
+            continue
+        rest, away = _fit(clock_mhz, power_w, others, np.asarray([suspect]))
+        if abs(float(away[0])) > _FAR and rest * _GAIN < rss and (best is None or rest < best[0]):
+            best = rest, int(suspect)
+    return best[1] if best else None
+
+
+def _fit(
+    clock_mhz: Floats, power_w: Floats, rows: npt.NDArray[np.intp], at: npt.NDArray[np.intp]
+) -> tuple[float, Floats]:
+    """Sum of squared relative residuals of the best bend through `rows`, and the relative residuals of `at`."""
+    power = power_w[rows]
+    shapes = explore(clock_mhz[rows], power, relative_weights(power))
+    best = int(shapes.rss.argmin())
+    model = shapes.power_w(clock_mhz[at])[best]
+    return float(shapes.rss[best]) + (1e-3 * float(power.mean())) ** 2 * len(rows), power_w[at] / model - 1
