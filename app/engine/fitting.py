@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.models.frequency import FrequencyFit
 from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
+from app.engine.session_record import LoadedSession
 from app.engine.sweep import sweep_clocks
 from app.errors import WattridgeError
 from app.sensors.gpu import Gpu
@@ -24,15 +25,15 @@ def fit_of_sweep(
 ) -> tuple[FrequencyFit, str]:
     """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
 
-    Raises WattridgeError where the board cannot run or be set, or where `stop` ended the sweep before three clocks.
+    Raises WattridgeError where the board cannot run or be set, or where `stop` ended the sweep.
     """
     from app.engine.models.frequency import fit_frequency_model
 
     sweep = sweep_clocks(
         gpu, guard if guard is not None else DeviceGuard(gpu), points=points, on_progress=on_progress, stop=stop
     )
-    if len(sweep.clock_mhz) < 3:
-        raise WattridgeError("the clock sweep was stopped before it had enough clocks", gpu.info.label)
+    if stop is not None and stop.is_set():
+        raise WattridgeError("the clock sweep was stopped", gpu.info.label)
     simulated = gpu.info.source == "simulated"
     fit = fit_frequency_model(
         sweep.clock_mhz,
@@ -48,20 +49,18 @@ def fit_of_sweep(
     return fit, f"sweep of {len(sweep.clock_mhz)} clocks, {sweep.series}{', simulated' if simulated else ''}"
 
 
-def fit_of_table(table: ResultTable, plan: SessionPlan) -> tuple[FrequencyFit, str]:
-    """Fit to a session's measurements. Raises WattridgeError or InputError where they hold too few clocks."""
-    from app.engine.models.frequency import fit_frequency_model
-    from app.engine.models.points import points_of_table
+def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
+    """Fit to a stored session's measurements; as `fit_of_table`."""
+    record = session.record
+    return fit_of_table(session.table, record.title, record.gpu, record.source)
 
-    points = points_of_table(table)
-    fit = fit_frequency_model(
-        points.clock_mhz,
-        points.power_w,
-        rate=points.rate,
-        limited=points.limited,
-        gpu=plan.gpu,
-        series=points.series,
-        simulated=plan.source == "simulated",
-    )
-    said = "" if plan.source == "nvml" else f", {plan.source}"
-    return fit, f"session of {plan.title}, {points.series}{said}"
+
+def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple[FrequencyFit, str]:
+    """Fit to a session's measurements on a board; the fit, and what it was fitted to in words.
+
+    Raises InputError where they hold too few clocks.
+    """
+    from app.engine.models.points import fit_points, points_of_table
+
+    fit = replace(fit_points(points_of_table(table)), gpu=gpu, simulated=source == "simulated")
+    return fit, f"session of {title}, {fit.series}{'' if source == 'nvml' else f', {source}'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,11 +19,15 @@ from app.engine.runner.base import Runner
 from app.engine.runner.launching import require_launching
 from app.engine.runner.replay import ReplayRunner
 from app.engine.session import SessionPlan
+from app.engine.session_record import LoadedSession
+from app.engine.space.build import build_space
+from app.engine.space.device_settings import resolve_device_settings
 from app.engine.space.search_space import SearchSpace
-from app.engine.specification import Specification
+from app.engine.specification import Specification, load_specification
 from app.engine.store import Store
 from app.engine.strategies import base as strategies
 from app.errors import InputError, WattridgeError
+from app.sensors.device_limits import DeviceLimits, limits_of
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
 
@@ -94,8 +99,6 @@ def plan_specification(
     clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
     Raises InputError for a bad specification, and WattridgeError where the board cannot run it.
     """
-    from app.engine.space.build import build_space
-    from app.engine.space.device_settings import resolve_device_settings
     from app.engine.workloads.profiled import ProfiledKernel
 
     limits = require_launching(gpu).limits
@@ -112,15 +115,7 @@ def plan_specification(
     guard = guard if guard is not None else DeviceGuard(gpu)
     wanted = {**spec.device_settings, **{name: tuple(given) for name, given in (device_settings or {}).items()}}
     steered = _model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
-    block_names = spec.kernel.block_size_names if spec.kernel else ("block_size_x", "block_size_y", "block_size_z")
-    space = build_space(
-        spec.parameters,
-        spec.restrictions,
-        spec.constants,
-        limits,
-        device_parameters=resolve_device_settings(wanted, gpu, steered),
-        block_size_names=block_names,
-    )
+    space = _space(spec, limits, resolve_device_settings(wanted, gpu, steered))
     return _checked(
         SessionPlan(
             title=spec.name,
@@ -145,6 +140,55 @@ def plan_specification(
     )
 
 
+def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
+    """The space of a specification, to look at: on a board, else with the limits of compute capability 8.0.
+
+    Device settings that only a board or its model can tell are left out, and the space's notes say so. Raises
+    InputError as `build_space` does.
+    """
+    needs_model = {name for name, wanted in spec.device_settings.items() if wanted == "ridge"}
+    needs_board = {n for n, wanted in spec.device_settings.items() if not isinstance(wanted, tuple)} - needs_model
+    left_out = needs_model | (needs_board if gpu is None else set())
+    notes = [
+        f"{name} is left out: it needs {'a fitted model' if name in needs_model else 'a GPU'}" for name in left_out
+    ]
+    kept = {name: wanted for name, wanted in spec.device_settings.items() if name not in left_out}
+    if gpu is None:
+        listed = {name: tuple(wanted) for name, wanted in kept.items() if isinstance(wanted, tuple)}
+        notes.insert(0, "no GPU was named: the limits are those of compute capability 8.0")
+        return _space(spec, limits_of((8, 0)), listed, tuple(notes))
+    return _space(spec, _limits(gpu), resolve_device_settings(kept, gpu), tuple(notes))
+
+
+def plan_of(loaded: LoadedSession) -> SessionPlan:
+    """A stored session as it was planned, to look at and export: neither its file nor its board need be there.
+
+    Running it raises WattridgeError; `plan_resume` is for that.
+    """
+    record = loaded.record
+
+    def refuse() -> Runner:
+        raise WattridgeError("this plan is for looking at", f"session {record.id}", "resume the session")
+
+    return SessionPlan(
+        title=record.title,
+        gpu=record.gpu,
+        driver=record.driver,
+        source=record.source,
+        space=loaded.space,
+        objective=record.objective,
+        strategy=record.strategy,
+        make_runner=refuse,
+        strategy_options=record.strategy_options,
+        max_evaluations=record.max_evaluations,
+        max_seconds=record.max_seconds,
+        seed=record.seed,
+        units=record.units,
+        resume=record.id,
+        origin=record.origin,
+    )
+
+
 def plan_resume(
     store: Store,
     session: int,
@@ -159,8 +203,6 @@ def plan_resume(
     A specification is measured on `gpu`, else on the board it was measured on, opened anew. Raises InputError where
     the session, its file or its board is gone, or where the file is not what it was.
     """
-    from app.engine.specification import load_specification
-
     loaded = store.load(session)
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
     if not path.is_file():
@@ -179,23 +221,12 @@ def plan_resume(
             )
         space = loaded.space
         make_runner = _measuring(load_specification(path), board, space, guard)
-    return SessionPlan(
-        title=record.title,
-        gpu=record.gpu,
-        driver=record.driver,
-        source=record.source,
-        space=space,
-        objective=record.objective,
-        strategy=record.strategy,
-        make_runner=make_runner,
-        strategy_options=record.strategy_options,
-        max_evaluations=max_evaluations if max_evaluations is not None else record.max_evaluations,
-        max_seconds=max_seconds if max_seconds is not None else record.max_seconds,
-        seed=record.seed,
-        units=record.units,
-        resume=session,
-        origin=record.origin,
-    )
+    plan = replace(plan_of(loaded), space=space, make_runner=make_runner)
+    if max_evaluations is not None:
+        plan = replace(plan, max_evaluations=max_evaluations)
+    if max_seconds is not None:
+        plan = replace(plan, max_seconds=max_seconds)
+    return _checked(plan)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -207,6 +238,23 @@ def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceG
 
     board = require_launching(gpu)
     return lambda: SimulatedRunner(board, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
+
+
+def _space(
+    spec: Specification,
+    limits: DeviceLimits,
+    settings: Mapping[str, tuple[Value, ...]],
+    notes: tuple[str, ...] = (),
+) -> SearchSpace:
+    names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
+    return build_space(spec.parameters, spec.restrictions, spec.constants, limits, settings, notes=notes, **names)
+
+
+def _limits(gpu: Gpu) -> DeviceLimits:
+    known = getattr(gpu, "limits", None)
+    if isinstance(known, DeviceLimits):
+        return known
+    return limits_of(gpu.info.compute_capability or (8, 0), gpu.info.multiprocessors)
 
 
 def _model_range(

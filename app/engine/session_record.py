@@ -150,8 +150,9 @@ def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
     for name in ("clock_mhz", "power_w"):
         named[name] = np.asarray(named[name], dtype=np.float64)
     named["used"] = np.asarray(named["used"], dtype=np.bool_)
-    for name in ("optimum_interval_mhz", "range_mhz", "reasons"):
-        named[name] = None if named[name] is None else tuple(named[name])
+    for name, value in named.items():
+        if isinstance(value, list):
+            named[name] = tuple(value)
     return FrequencyFit(**named)
 
 

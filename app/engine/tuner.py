@@ -39,6 +39,7 @@ class Tuner:
     """Runs sessions, sweeps and settings one at a time on a thread of its own.
 
     `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
+    The guard is taken over: when the thread ends, the board's settings are as they were.
     """
 
     def __init__(
@@ -53,7 +54,6 @@ class Tuner:
         self._on_event = on_event
         self._gpu = gpu
         self._guard = guard if guard is not None or gpu is None else DeviceGuard(gpu)
-        self._owns_guard = guard is None
         self._commands: queue.SimpleQueue[Command | object] = queue.SimpleQueue()
         self._attention = threading.Event()  # a command waits: the runner breaks off and the session attends to it
         self._abort = threading.Event()  # Stop or the end waits: a sweep breaks off too
@@ -90,7 +90,7 @@ class Tuner:
             while (command := self._take()) is not _END:
                 self._guarded(lambda command=command: self._handle(command))  # type: ignore[misc]
         finally:
-            if self._guard is not None and self._owns_guard:
+            if self._guard is not None:
                 self._guarded(self._guard.restore)
 
     def _take(self) -> Command | object:
@@ -175,7 +175,7 @@ class Tuner:
             if self._last is None:
                 raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
             plan, table, session = self._last
-            fit, source = fit_of_table(table, plan)
+            fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
         self._store.save_fit(fit, source, session)
         self._on_event(FitFinished(fit, source))
 
