@@ -11,7 +11,7 @@ import ast
 import difflib
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -77,6 +77,7 @@ class Expression:
 
     def evaluate(self, values: Scope) -> Operand:
         """The value for single values, or a column where a name stands for one. Raises InputError for mixed types."""
+        self.check_names(values)
         scope = {name: arithmetic.normalised(values[name]) for name in self.names}
         try:
             with np.errstate(all="ignore"):
@@ -96,9 +97,8 @@ class Expression:
             raise InputError(f"'{self.text}' is not a number", self.where, "write an expression that gives a number")
         return float(value)
 
-    def check_names(self, known: Iterable[str], remedy: str = "") -> None:
+    def check_names(self, known: Collection[str], remedy: str = "") -> None:
         """Raise InputError for the first name that is not among `known`."""
-        known = tuple(known)
         for name in self.names:
             if name not in known:
                 raise unknown_name(name, self.text, self.where, known, remedy)

@@ -71,7 +71,7 @@ class GeneticAlgorithm:
         return list(children)
 
     def _tournament(self, rng: np.random.Generator, options: Options, population: list[int], costs: list[float]) -> int:
-        entrants = rng.integers(len(population), size=options.tournament_size).tolist()
+        entrants: list[int] = rng.integers(len(population), size=options.tournament_size).tolist()
         return population[min(entrants, key=lambda at: costs[at])]
 
 

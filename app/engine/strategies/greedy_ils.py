@@ -46,8 +46,8 @@ class GreedyIls:
                 continue
             start = random_walk(space, rng, home, options.leap)
             if start in known:
-                start = next(iter(unseen_neighbours(space, known, rng, start, "hamming")), None)
-                start = unseen_rows(space, known, rng, 1)[0] if start is None else start
+                near = unseen_neighbours(space, known, rng, start, "hamming")
+                start = near[0] if near else unseen_rows(space, known, rng, 1)[0]
             found, cost = yield from self._descend(space, known, rng, batch, start)
             if cost <= home_cost:
                 home, home_cost = found, cost

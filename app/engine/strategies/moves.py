@@ -13,7 +13,7 @@ def unseen_rows(space: SearchSpace, known: Evaluations, rng: np.random.Generator
     count = min(count, space.size - len(known))
     if len(known) * 2 > space.size:
         left = [row for row in range(space.size) if row not in known]
-        return rng.permutation(left)[:count].tolist()
+        return [int(row) for row in rng.permutation(left)[:count]]
     found: dict[int, None] = {}
     while len(found) < count:
         for row in rng.integers(space.size, size=2 * (count - len(found)) + 2).tolist():

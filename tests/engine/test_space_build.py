@@ -1,0 +1,233 @@
+"""Search spaces: exactly the valid configurations, whatever the restrictions, and never by looking at all of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.engine.space import build
+from app.engine.space.build import build_space, space_of_table
+from app.engine.space.search_space import SearchSpace
+from app.errors import InputError
+from app.sensors.device_limits import limits_of
+
+LIMITS = limits_of((8, 0))
+
+
+def space_of(
+    parameters: Mapping[str, Any], restrictions: Sequence[str] = (), constants: Mapping[str, Any] | None = None
+) -> SearchSpace:
+    return build_space(parameters, restrictions, constants or {}, LIMITS)
+
+
+def rows_of(space: SearchSpace) -> list[tuple[Any, ...]]:
+    return [tuple(space.configuration(row).values()) for row in range(space.size)]
+
+
+def test_eight_published_spaces_have_exactly_their_published_sizes(shared_data: Path) -> None:
+    published = json.loads((shared_data / "kernel-tuner/searchspaces_kernel_tuner_paper.json").read_text())
+    assert len(published) == 8
+    seconds = 0.0
+    for name, facts in published.items():
+        space = space_of(facts["tune_params"], facts["restrictions"])
+        assert space.size == facts["valid_with_max_threads_1024_kt150"], name
+        assert space.cartesian == facts["cartesian"], name
+        assert space.cartesian - sum(space.removed_by.values()) == space.size
+        assert len(np.unique(space.codes, axis=0)) == space.size
+        seconds += space.build_seconds
+    assert seconds < 5.0  # 0.25 s on a quiet machine; the largest has 2.4 * 10^9 combinations
+
+
+def test_one_string_of_conjunctions_prunes_as_well_as_four() -> None:
+    parameters = {f"p{i}": list(range(1, 9)) for i in range(8)}
+    together = "p0 * p1 == 16 and p2 < p3 and p4 + p5 == 9 and p6 % p7 == 0"
+    space = space_of(parameters, [together])
+    assert (space.size, space.cartesian) == (13_440, 8**8)
+    assert space.removed_by == {together: 8**8 - 13_440}
+    apart = space_of(parameters, together.split(" and "))
+    assert np.array_equal(apart.codes, space.codes)
+
+
+def test_configurations_come_in_the_users_order_of_parameters_and_values() -> None:
+    space = space_of({"b": [3, 1], "a": ["y", "x"], "c": True}, ["b == 1 or a != 'x'"])
+    assert rows_of(space) == [(3, "y", True), (1, "y", True), (1, "x", True)]
+    assert space.configuration(0) == {"b": 3, "a": "y", "c": True}
+    assert space.names == ("b", "a", "c")
+
+
+def test_dependent_ranges_may_name_later_parameters_constants_and_limits() -> None:
+    space = space_of(
+        {"blk": "range(dim, top + 1, dim)", "dim": [2, 3], "w": "warp_size // 16", "down": "range(blk, 0, -dim)"},
+        constants={"top": 6},
+    )
+    expected = [(blk, dim, 2, down) for dim in (2, 3) for blk in range(dim, 7, dim) for down in range(blk, 0, -dim)]
+    assert sorted(rows_of(space)) == sorted(expected)
+    assert space.cartesian == len(expected)
+
+
+def test_restrictions_on_dependent_ranges_count_what_they_remove() -> None:
+    space = space_of({"a": [1, 2, 3], "b": "range(a, 4)", "c": "range(b, 0, -1)"}, ["a != b", "c > 1"])
+    assert space.cartesian == 14
+    assert space.removed_by == {"a != b": 6, "c > 1": 3}
+    assert rows_of(space) == [(1, 2, 2), (1, 3, 3), (1, 3, 2), (2, 3, 3), (2, 3, 2)]
+
+
+def test_a_deep_chain_of_ranges_is_pruned_without_enumerating_it() -> None:
+    """A DGEMM-like space: far more combinations than could be held, few of them valid."""
+    parameters = {
+        "dim_m": "range(16, 257, 16)",
+        "dim_n": "range(16, 257, 16)",
+        "blk_m": "range(dim_m, 257, dim_m)",
+        "blk_n": "range(dim_n, 257, dim_n)",
+        "blk_k": "range(16, 257, 16)",
+        "a_m": "range(blk_m, 0, -1)",
+        "b_n": "range(blk_n, 0, -1)",
+    }
+    restrictions = ["dim_m * dim_n <= 256", "(blk_m + blk_n) * blk_k * 8 <= 49152", "a_m == dim_m", "b_n == dim_n"]
+    space = space_of(parameters, restrictions)
+    dims = [(m, n) for m in range(16, 257, 16) for n in range(16, 257, 16) if m * n <= 256]
+    expected = sum(
+        (bm + bn) * k * 8 <= 49152
+        for m, n in dims
+        for bm in range(m, 257, m)
+        for bn in range(n, 257, n)
+        for k in range(16, 257, 16)
+    )
+    assert space.size == expected
+    assert space.cartesian > 10**8
+
+
+def test_block_sizes_above_the_device_limit_are_never_valid() -> None:
+    space = space_of({"block_size_x": [256, 512], "block_size_y": [2, 4]})
+    assert rows_of(space) == [(256, 2), (256, 4), (512, 2)]
+    assert sum(space.removed_by.values()) == 1
+    assert space_of({"BLOCK_SIZE_X": [1024], "BLOCK_SIZE_Y": [4]}).size == 1
+    renamed = build_space({"bx": [256, 512], "by": [4]}, [], {}, LIMITS, block_size_names=("bx", "by", "bz"))
+    assert renamed.size == 1
+
+
+def test_device_settings_are_dimensions_after_the_parameters() -> None:
+    space = build_space(
+        {"a": [1, 2]}, ["a * graphics_clock_mhz < 2000"], {}, LIMITS, {"graphics_clock_mhz": (900, 1200)}
+    )
+    assert [p.device_setting for p in space.parameters] == [False, True]
+    assert rows_of(space) == [(1, 900), (1, 1200), (2, 900)]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "restrictions", "words"),
+    [
+        ({"a": "b", "b": "a + 1"}, [], "refer to one another"),
+        ({"a": "range(a)"}, [], "refer to one another"),
+        ({"a": [1, 2]}, ["a > 2"], "'a > 2' removes the last"),
+        ({"a": [1, 2]}, ["1 > 2"], "never true"),
+        ({"a": [1], "b": "range(a, 1)"}, [], "no values"),
+        ({"a": []}, [], "empty list"),
+        ({"a": [1, 1]}, [], "listed twice"),
+        ({"a": [1.0, float("nan")]}, [], "nan"),
+        ({"a": [[1]]}, [], "value"),
+        ({"a": "range(0, 10, 0)"}, [], "step 0"),
+        ({"a b": [1]}, [], "not a name"),
+        ({"a": [1]}, ["b > 1"], "unknown name 'b'"),
+        ({"a": ["x", "y"]}, ["a < 3"], "no order"),
+        ({"a": ["x", "y"]}, ["a * 3 == 3"], "compared"),
+        ({}, [], "no parameters"),
+        ({f"p{i}": list(range(100)) for i in range(9)}, [], "more than"),
+        ({"a": list(range(5000)), "b": list(range(5000))}, ["a != b"], "more than"),
+        ({"a": list(range(30000)), "b": list(range(30000))}, ["a == b"], "too large to check"),
+    ],
+)
+def test_what_is_wrong_is_one_clear_line(parameters: dict[str, Any], restrictions: list[str], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        space_of(parameters, restrictions)
+    assert words in str(caught.value)
+    assert caught.value.where
+    assert caught.value.remedy
+
+
+def test_a_name_cannot_be_defined_twice() -> None:
+    with pytest.raises(InputError, match="defined twice"):
+        space_of({"a": [1]}, constants={"a": 2})
+
+
+def test_values_of_mixed_kinds_keep_their_kind() -> None:
+    space = space_of({"a": [1, "x", 2.5, True and "y"]}, ["a != 'x'"])
+    assert [(type(v), v) for (v,) in rows_of(space)] == [(int, 1), (float, 2.5), (str, "y")]
+
+
+def test_more_combinations_than_an_integer_holds() -> None:
+    parameters = {f"p{i}": list(range(10)) for i in range(30)}
+    space = space_of(parameters, [f"p{i} == p{i + 1}" for i in range(29)])
+    assert space.size == 10
+    assert space.cartesian == 10**30
+    assert [space.row_of(space.configuration(row)) for row in range(10)] == list(range(10))
+
+
+def test_the_bound_on_rows_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "MAX_ROWS", 1000)
+    with pytest.raises(InputError, match="more than 1,000 configurations"):
+        space_of({"a": list(range(40)), "b": list(range(40))})
+    assert space_of({"a": list(range(40)), "b": list(range(40))}, ["a + b < 40"]).size == 820
+
+
+def test_a_recorded_table_is_a_space_too() -> None:
+    space = space_of_table({"a": [1, 2, 4], "b": ["x", "y"]}, [(4, "x"), (1, "y"), (4, "x")])
+    assert rows_of(space) == [(1, "y"), (4, "x")]
+    assert space.cartesian == 6
+    with pytest.raises(InputError):
+        space_of_table({"a": [1]}, [])
+
+
+# --- against plain enumeration -------------------------------------------------------------------------------------
+
+_ATOMS = (
+    "a * b <= 6",
+    "b % c == 0",
+    "a < b < c",
+    "d == 'x' or a > 1",
+    "(a + b + c) % 2 == 0",
+    "c in [1, a]",
+    "a / b == c",
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(range(1, 8)), min_size=1, max_size=4, unique=True),
+    st.lists(st.sampled_from(range(6)), min_size=1, max_size=4, unique=True),
+    st.lists(st.sampled_from(_ATOMS), max_size=4, unique=True),
+    st.permutations(["a", "b", "c", "d"]),
+)
+def test_a_space_is_what_enumeration_finds(a: list[int], b: list[int], chosen: list[str], order: list[str]) -> None:
+    lists: dict[str, Any] = {"a": a, "b": b, "c": "range(1, a + 2)", "d": ["x", "y"]}
+    meaning = {
+        _ATOMS[0]: lambda a, b, c, d: a * b <= 6,
+        _ATOMS[1]: lambda a, b, c, d: b % c == 0,
+        _ATOMS[2]: lambda a, b, c, d: a < b < c,
+        _ATOMS[3]: lambda a, b, c, d: d == "x" or a > 1,
+        _ATOMS[4]: lambda a, b, c, d: (a + b + c) % 2 == 0,
+        _ATOMS[5]: lambda a, b, c, d: c in [1, a],
+        _ATOMS[6]: lambda a, b, c, d: b != 0 and a / b == c,
+    }
+    every = [{"a": x, "b": y, "c": z, "d": w} for x, y, w in itertools.product(a, b, "xy") for z in range(1, x + 2)]
+    expected = [point for point in every if all(meaning[text](**point) for text in chosen)]
+    parameters = {name: lists[name] for name in order}
+    if not expected:
+        with pytest.raises(InputError):
+            space_of(parameters, chosen)
+        return
+    space = space_of(parameters, chosen)
+    found = [tuple(space.configuration(row)[name] for name in "abcd") for row in range(space.size)]
+    assert sorted(found) == sorted(tuple(point.values()) for point in expected)
+    assert space.cartesian == len(every)
+    assert sum(space.removed_by.values()) == len(every) - len(expected)
+    keys = [tuple(codes) for codes in space.codes.tolist()]
+    assert keys == sorted(keys)
