@@ -11,27 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say
-from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionStarted
+from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionState
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder, resources
 
 if TYPE_CHECKING:
-    from app.engine.results import ResultTable
+    from app.engine.running import SessionResult
     from app.engine.session import SessionPlan
+    from app.engine.store import Store
 
 
 def tune(arguments: Namespace) -> int:
     """Run a specification's session on a board."""
-    from app.engine.planning import plan_resume, plan_specification
+    from app.engine.planning import plan_specification
     from app.engine.specification import load_specification
     from app.engine.store import Store
     from app.sensors.select import open_gpu
 
     if arguments.resume is not None:
-        with Store() as store:
-            plan = plan_resume(store, arguments.resume)
-            return _run(plan, store, arguments)
+        return _resume(arguments)
     if arguments.specification is None:
         raise InputError("no specification", "tune", "name a TOML file, or --resume a session")
     specification = load_specification(Path(arguments.specification))
@@ -44,6 +43,24 @@ def tune(arguments: Namespace) -> int:
             return _run(plan, store, arguments)
     finally:
         gpu.close()
+
+
+def _resume(arguments: Namespace) -> int:
+    """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
+    from app.engine.planning import plan_resume
+    from app.engine.store import Store
+    from app.sensors.select import open_gpu
+
+    budgets = {"max_evaluations": arguments.max_evaluations, "max_seconds": arguments.max_seconds}
+    with Store() as store:
+        selector = arguments.gpu or store.session(arguments.resume).origin.get("gpu")
+        if selector is None:
+            return _run(plan_resume(store, arguments.resume, **budgets), store, arguments)
+        gpu = open_gpu(selector, seed=arguments.sim_seed, speed=arguments.speed)
+        try:
+            return _run(plan_resume(store, arguments.resume, gpu=gpu, **budgets), store, arguments)
+        finally:
+            gpu.close()
 
 
 def replay(arguments: Namespace) -> int:
@@ -74,12 +91,11 @@ def _overrides(arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def _run(plan: SessionPlan, store: Any, arguments: Namespace) -> int:
+def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     from app.engine.formats.export import export_session
-    from app.engine.summary import session_summary
 
     result = _watch_session(plan, store, quiet=arguments.json)
-    document = session_summary(result)
+    document = _summary(result)
     if arguments.out and document["best"] is not None:
         files = export_session(plan, result.table, result.session, None, Path(arguments.out))
         document["files"] = [str(file) for file in files]
@@ -87,36 +103,43 @@ def _run(plan: SessionPlan, store: Any, arguments: Namespace) -> int:
         print_json(document)
     else:
         print_summary(document, plan)
-    if result.state == "failed":
+    if result.state is SessionState.FAILED:
         raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
     return 0
 
 
-def _watch_session(plan: SessionPlan, store: Any, *, quiet: bool) -> Any:
+def _summary(result: SessionResult) -> dict[str, Any]:
+    from app.engine.summary import session_summary
+
+    return session_summary(
+        result.table,
+        result.plan,
+        session=result.session,
+        seconds=result.progress.elapsed_s,
+        state=result.state,
+        reason=result.reason,
+    )
+
+
+def _watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionResult:
     """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured."""
-    from app.engine.tuner import run_session
+    from app.engine.running import run_session
 
     bar = ProgressBar(quiet=quiet)
-    table: list[ResultTable] = []
 
     def on_event(event: Event) -> None:
-        if isinstance(event, SessionStarted):
-            table.append(event.table)
-        elif isinstance(event, MeasurementsAdded):
+        if isinstance(event, MeasurementsAdded):
             progress = event.progress
-            best = f"best {number(progress.best_value)} {plan.objective.goal.name}" if progress.best_value else ""
-            bar.show(
-                progress.evaluated,
-                progress.budget,
-                f"{progress.rate_per_s:.0f}/s  {best}  ETA {duration(progress.eta_s)}",
-                final=progress.evaluated >= progress.budget,
-            )
+            best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
+            details = f"{progress.rate_per_s:.0f}/s  {best}  ETA {duration(progress.eta_s)}"
+            bar.show(progress.evaluated, progress.budget, details)
         elif isinstance(event, EngineFault):
             say(f"{event.what} {event.remedy}".strip())
 
     with _stop_on_interrupt() as stop:
         result = run_session(plan, store, on_event, stop)
-    bar.show(len(result.table), len(result.table), f"{result.state} after {duration(result.seconds)}", final=True)
+    done, seconds = len(result.table), duration(result.progress.elapsed_s)
+    bar.show(done, done, f"{result.state} after {seconds}", final=True)
     return result
 
 
@@ -207,7 +230,7 @@ def sessions(arguments: Namespace) -> int:
             "strategy": r.strategy,
             "state": r.state,
             "evaluated": r.evaluated,
-            "started": r.started_s,
+            "created_s": r.created_s,
         }
         for r in records
     ]
@@ -222,15 +245,12 @@ def sessions(arguments: Namespace) -> int:
 
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
-    from app.engine.control.guard import DeviceGuard
+    from app.engine.fitting import fit_of_sweep
     from app.engine.formats.export import export_session
-    from app.engine.models.frequency import fit_frequency_model
     from app.engine.models.points import fit_to_json
     from app.engine.planning import plan_specification
     from app.engine.specification import load_specification
     from app.engine.store import Store
-    from app.engine.summary import session_summary
-    from app.engine.sweep import sweep_clocks
     from app.sensors.select import open_gpu
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
@@ -239,25 +259,13 @@ def demo(arguments: Namespace) -> int:
         plan = plan_specification(specification, gpu, **_overrides(arguments))
         with Store() as store:
             result = _watch_session(plan, store, quiet=arguments.json)
-            document = session_summary(result)
+            document = _summary(result)
             if document["best"] is None:
                 raise WattridgeError("no configuration worked", "demo", "raise --max-evaluations")
             folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"demo-{result.session}"
             files = export_session(plan, result.table, result.session, None, folder)
-            with DeviceGuard(gpu) as guard:
-                sweep = sweep_clocks(gpu, guard)
-            fit = fit_frequency_model(
-                sweep.clock_mhz,
-                sweep.power_w,
-                rate=sweep.rate,
-                limited=sweep.limited,
-                limit_w=gpu.info.power_limit.current_w,
-                supported_mhz=gpu.graphics_clocks_mhz(),
-                gpu=gpu.info.name,
-                series="clock sweep, full load",
-                simulated=gpu.info.source == "simulated",
-            )
-            store.save_fit(result.session, fit)
+            fit, source = fit_of_sweep(gpu)
+            store.save_fit(fit, source, result.session)
     finally:
         gpu.close()
     document["fit"] = fit_to_json(fit)

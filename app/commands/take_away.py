@@ -31,15 +31,14 @@ def fit(arguments: Namespace) -> int:
 
 
 def _fit_file(arguments: Namespace) -> FrequencyFit:
-    from app.engine.models.points import fit_points, points_of_table, read_points
+    from app.engine.fitting import fit_of_session
+    from app.engine.models.points import fit_points, read_points
     from app.engine.store import Store
 
     if arguments.file.isdigit() and not Path(arguments.file).exists():
         with Store() as store:
-            loaded = store.load(int(arguments.file))
-            return fit_points(
-                points_of_table(loaded.table, gpu=loaded.record.gpu, simulated=loaded.record.source == "simulated")
-            )
+            fitted, _ = fit_of_session(store.load(int(arguments.file)))
+            return fitted
     points = read_points(
         Path(arguments.file),
         clock=arguments.clock,
@@ -52,32 +51,18 @@ def _fit_file(arguments: Namespace) -> FrequencyFit:
 
 
 def _fit_board(arguments: Namespace) -> FrequencyFit:
-    from app.engine.control.guard import DeviceGuard
-    from app.engine.models.frequency import fit_frequency_model
-    from app.engine.sweep import sweep_clocks
+    from app.engine.fitting import fit_of_sweep
     from app.sensors.select import open_gpu
 
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
     bar = ProgressBar(quiet=arguments.json)
     try:
-        with DeviceGuard(gpu) as guard:
-            sweep = sweep_clocks(
-                gpu,
-                guard,
-                points=arguments.points,
-                on_progress=lambda done, total: bar.show(done, total, "clocks", final=done == total),
-            )
-        return fit_frequency_model(
-            sweep.clock_mhz,
-            sweep.power_w,
-            rate=sweep.rate,
-            limited=sweep.limited,
-            limit_w=gpu.info.power_limit.current_w,
-            supported_mhz=gpu.graphics_clocks_mhz(),
-            gpu=gpu.info.name,
-            series="clock sweep, full load",
-            simulated=gpu.info.source == "simulated",
+        fitted, _ = fit_of_sweep(
+            gpu,
+            points=arguments.points,
+            on_progress=lambda done, total: bar.show(done, total, "clocks", final=done == total),
         )
+        return fitted
     finally:
         gpu.close()
 
@@ -85,7 +70,7 @@ def _fit_board(arguments: Namespace) -> FrequencyFit:
 def export(arguments: Namespace) -> int:
     """Write one configuration of a stored session as files to take away."""
     from app.engine.formats.export import export_session
-    from app.engine.planning import plan_resume
+    from app.engine.planning import plan_of
     from app.engine.store import Store
 
     with Store() as store:
@@ -94,7 +79,7 @@ def export(arguments: Namespace) -> int:
             raise InputError("no session is stored", "export", "run `wattridge tune` or `wattridge demo` first")
         session = arguments.session if arguments.session is not None else known[0].id
         loaded = store.load(session)
-        plan = plan_resume(store, session)
+    plan = plan_of(loaded)
     index = _chosen_index(arguments.configuration, loaded.table)
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
     kinds = arguments.kind or None

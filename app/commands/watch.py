@@ -34,17 +34,17 @@ def gpus(arguments: Namespace) -> int:
         say("No NVIDIA driver answers here; these are the simulated boards.")
     header = ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source")
     rows = []
-    for gpu in described:
-        limit, clocks = gpu["power_limit_w"], gpu["graphics_clocks_mhz"]
+    for board in described:
+        limit, clocks = board["power_limit_w"], board["graphics_clocks_mhz"]
         span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not told"
         rows.append(
-            (gpu["index"], gpu["name"], gpu["source"], gpu["driver"], limit["current"], span, gpu["power_source"])
+            (board["index"], board["name"], board["source"], board["driver"], limit["current"], span, board["power_source"])
         )
     print_table(rows, header)
-    for gpu in described:
-        missing = [f"{name}: {reason}" for name, reason in gpu["unavailable"].items()]
+    for board in described:
+        missing = [f"{name}: {reason}" for name, reason in board["unavailable"].items()]
         if missing and arguments.verbose:
-            print(f"\n{gpu['name']} does not tell")
+            print(f"\n{board['name']} does not tell")
             print("\n".join(f"  {line}" for line in missing))
     return 0
 
