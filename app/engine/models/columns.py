@@ -1,0 +1,192 @@
+"""A CSV file of measurements as named columns, and which column holds the clock, the power, the time or the rate."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+
+_MAXIMUM_ROWS = 1_000_000
+_MAXIMUM_COLUMNS = 1_000
+_SCALE = {
+    "clock": {"mhz": 1.0, "ghz": 1e3, "khz": 1e-3, "hz": 1e-6},
+    "power": {"w": 1.0, "watt": 1.0, "watts": 1.0, "mw": 1e-3, "kw": 1e3},
+    "time": {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9},
+    "energy": {"j": 1.0, "joule": 1.0, "joules": 1.0, "mj": 1e-3, "kj": 1e3, "wh": 3600.0},
+}
+_RATE = re.compile(r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|\bfps\b")
+_NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
+_REQUESTED = re.compile(r"lock|request|set|target|nvml_gr_clock|application")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Text cells by column, all of the same length."""
+
+    where: str
+    cells: Mapping[str, Sequence[str]]
+    first_line: int
+
+    def numbers(self, name: str) -> Floats:
+        """A column as numbers, NaN where a cell is empty or no number. Raises InputError where most are none."""
+        cells = self.cells[name]
+        values = np.fromiter((_number(cell) for cell in cells), dtype=np.float64, count=len(cells))
+        filled = [index for index, cell in enumerate(cells) if cell]
+        bad = [index for index in filled if math.isnan(values[index])]
+        if bad and len(bad) > 0.5 * len(filled):
+            what = f"column '{name}', line {self.first_line + bad[0]}: '{cells[bad[0]][:40]}' is not a number"
+            raise InputError(what, self.where, "name another column")
+        return values
+
+    def is_numeric(self, name: str) -> bool:
+        cells = [cell for cell in self.cells[name] if cell]
+        return bool(cells) and all(not math.isnan(_number(cell)) for cell in cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Names of the columns, and what to multiply each by to get MHz, W, s and J."""
+
+    clock: str
+    clock_factor: float
+    requested: str | None  # a second clock column, where the first is the observed one
+    power: str | None
+    power_factor: float
+    time: str | None
+    time_factor: float
+    energy: str | None
+    energy_factor: float
+    rate: str | None
+
+    @property
+    def taken(self) -> set[str]:
+        """Columns that hold one of these."""
+        named = (self.clock, self.requested, self.power, self.time, self.energy, self.rate)
+        return {name for name in named if name}
+
+
+def parse_columns(text: str, where: str) -> Columns:
+    """Read CSV text with a header (comma, semicolon or tab; lines starting with # are skipped). Raises InputError."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if start is None:
+        raise InputError("the file is empty", where, "a header line and rows are needed")
+    delimiter = max(",;\t", key=lines[start].count)
+    body = io.StringIO("\n".join(line for line in lines[start:] if not line.startswith("#")))
+    try:
+        reader = csv.reader(body, delimiter=delimiter, strict=True)
+        header = [name.strip() for name in next(reader)]
+        if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
+            raise InputError("the first line is not a header of different names", where, "name every column once")
+        columns: list[list[str]] = [[] for _ in header]
+        for count, row in enumerate(reader):
+            if count >= _MAXIMUM_ROWS:
+                raise InputError(f"more than {_MAXIMUM_ROWS} rows", where, "split the file")
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) > len(header):
+                what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
+                raise InputError(what, where, "quote cells that hold the separator")
+            for index, column in enumerate(columns):
+                column.append(row[index].strip() if index < len(row) else "")
+    except csv.Error as error:
+        raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
+    if not columns[0]:
+        raise InputError("the file holds a header but no row", where, "add measurements")
+    return Columns(where, dict(zip(header, columns, strict=True)), start + 2)
+
+
+def find_roles(columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None) -> Roles:
+    """Which column is what: as named, else by the header. Raises InputError naming the columns there are."""
+    names = list(columns.cells)
+    for option, name in (("--clock", clock), ("--power", power), ("--time", time), ("--rate", rate)):
+        if name is not None and name not in columns.cells:
+            raise InputError(f"no column '{name}'", f"{columns.where}, {option}", f"there are: {_listed(names)}")
+    numeric = [name for name in names if columns.is_numeric(name)]
+    clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]
+    clocks.sort(key=_clock_preference)
+    chosen_clock = clock or next(iter(clocks), None)
+    if chosen_clock is None:
+        raise InputError("no column with clocks", columns.where, f"name it with --clock; there are: {_listed(names)}")
+    requested = next((n for n in clocks if n != chosen_clock and _REQUESTED.search(n.lower())), None)
+    powers = [n for n in numeric if _is(n, "power", "power") and not re.search(r"limit|cap|mem|idle", n.lower())]
+    chosen_power = power or _first(powers, "power_w")
+    energies = [n for n in numeric if _is(n, "energy", "energy")]
+    chosen_energy = _first(energies, "energy_j")
+    times = [n for n in numeric if _is(n, "time", "time", "runtime", "duration") and "stamp" not in n.lower()]
+    chosen_time = time or _first(times, "time_s")
+    rates = [n for n in numeric if _RATE.search(n.lower()) and not re.search(r"/w\b|/j\b|per_w|per_j", n.lower())]
+    chosen_rate = rate or next((n for n in rates if n not in (chosen_clock, chosen_power, chosen_time)), None)
+    if chosen_power is None and (chosen_energy is None or chosen_time is None):
+        raise InputError("no column with power", columns.where, f"name it with --power; there are: {_listed(names)}")
+    return Roles(
+        clock=chosen_clock,
+        clock_factor=_factor(chosen_clock, "clock"),
+        requested=requested,
+        power=chosen_power,
+        power_factor=_factor(chosen_power, "power"),
+        time=chosen_time,
+        time_factor=_factor(chosen_time, "time"),
+        energy=chosen_energy,
+        energy_factor=_factor(chosen_energy, "energy"),
+        rate=chosen_rate,
+    )
+
+
+def _clock_preference(name: str) -> int:
+    """The observed clock first, then the plain one, then the requested one."""
+    lower = name.lower()
+    if re.search(r"observ|actual|effective|measured|core_freq|sm_clock", lower):
+        return 0
+    return 2 if _REQUESTED.search(lower) else 1
+
+
+def _is(name: str, kind: str, *words: str) -> bool:
+    """The name says the quantity, and its unit, where it has one, is one of that quantity."""
+    lower = name.lower()
+    if not any(word in lower for word in words) and lower not in ("f", "p", "t"):
+        return lower in _SCALE[kind]
+    unit = _unit(name)
+    known = {u for scale in _SCALE.values() for u in scale}
+    return unit in _SCALE[kind] or unit not in known
+
+
+def _unit(name: str) -> str:
+    """The last word of 'power_w', 'power (W)', 'Power [mW]' or 'clock_mhz_locked' that is a unit; '' where none is.
+
+    Megajoule and millijoule, megawatt and milliwatt are written alike; the small ones are meant.
+    """
+    known = {unit for scale in _SCALE.values() for unit in scale}
+    words = re.split(r"[^a-zµ]+", name.lower())
+    return next((word for word in reversed(words) if word in known), "")
+
+
+def _factor(name: str | None, kind: str) -> float:
+    return _SCALE[kind].get(_unit(name), 1.0) if name else 1.0
+
+
+def _first(names: Sequence[str], preferred: str) -> str | None:
+    return preferred if preferred in names else next(iter(names), None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+
+
+def _number(cell: str) -> float:
+    if not cell:
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
