@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -196,22 +195,23 @@ def _paint_events(
     for x in marks_x:
         painter.drawLine(QLineF(round(x), area.top(), round(x), area.bottom()))
     per_ns = layout.columns / max(1, snapshot.end_ns - snapshot.start_ns)
-    reasons = list(dict.fromkeys(span.reason for span in snapshot.spans))
-    for row, reason in enumerate(reasons):
+    by_reason: dict[EventReason, list[tuple[float, float]]] = {}
+    for span in snapshot.spans:
+        x0 = layout.left + max(0.0, (span.start_ns - snapshot.start_ns) * per_ns)
+        x1 = min(float(layout.right), layout.left + (span.end_ns - snapshot.start_ns) * per_ns)
+        by_reason.setdefault(span.reason, []).append((x0, max(1.0, x1 - x0)))
+    for row, (reason, bars) in enumerate(by_reason.items()):
         top = area.top() + row * layout.event_row
         colour = QColor(colours.of_reason(reason))
         fill = QColor(colour)
         fill.setAlpha(110 if colours.dark else 90)
-        first = math.inf
-        for span in snapshot.spans:
-            if span.reason is not reason and span.reason != reason:
-                continue
-            x0 = max(layout.left, layout.left + (span.start_ns - snapshot.start_ns) * per_ns)
-            x1 = min(layout.right, layout.left + (span.end_ns - snapshot.start_ns) * per_ns)
-            bar = QRectF(x0, top + 2, max(1.0, x1 - x0), layout.event_row - 3)
-            painter.fillRect(bar, fill)
-            painter.fillRect(QRectF(bar.left(), bar.top(), bar.width(), 2), colour)
-            first = min(first, x0)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(fill)
+        painter.drawRects([QRectF(x, top + 2, width, layout.event_row - 3) for x, width in bars])
+        painter.setBrush(colour)
+        painter.drawRects([QRectF(x, top + 2, width, 2) for x, width in bars])
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        first = bars[0][0]
         name = _reason_name(reason)
         width = metrics.horizontalAdvance(name)
         x = max(layout.left + 4, min(first + 4, layout.right - width - 4))

@@ -56,7 +56,8 @@ def take_snapshot(
     if MODEL_VOLTAGE in wanted and fit is not None and "graphics_clock_mhz" in curves:
         clock = curves["graphics_clock_mhz"]
         curves[MODEL_VOLTAGE] = Curve(clock.time_s, relative_voltage(fit, clock.value))
-    return Snapshot(bounds[0], bounds[1], curves, tuple(trace.event_spans(*bounds)))
+    apart_ns = 2 * (bounds[1] - bounds[0]) // max(1, columns)  # closer than two columns is one bar
+    return Snapshot(bounds[0], bounds[1], curves, tuple(trace.event_spans(*bounds, apart_ns)))
 
 
 def relative_voltage(fit: FrequencyFit, clock_mhz: npt.ArrayLike) -> npt.NDArray[np.float32]:

@@ -31,7 +31,7 @@ def time_ticks(start_s: float, end_s: float, at_most: int) -> tuple[float, list[
 
 
 def round_up(value: float) -> float:
-    """The next round number at or above a positive value, in steps fine enough to waste at most a fifth of an axis."""
+    """The next round number at or above a positive value, in steps fine enough to waste little of an axis."""
     if not math.isfinite(value) or value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))

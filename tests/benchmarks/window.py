@@ -1,0 +1,132 @@
+"""What the window costs: start-up, frame times, processor share. Run by hand: python tests/benchmarks/window.py [frames]
+
+Prints a table of figures beside their targets. `QT_QPA_PLATFORM` decides where it is drawn; offscreen by default. Never
+part of the test suite: wall-clock time does not gate anything.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "views")]
+Row = tuple[str, str, str]
+
+_OPEN = """
+import sys, time
+started = float(sys.argv[1])
+import app.cli
+from app.views import app as views
+from app.views.station import watched_gpu
+gpu = watched_gpu("simulated:a100")
+qt = views.application()
+program = views.Program(gpu)
+view = program.window.monitor.view
+def up():
+    print(time.time() - started, flush=True)
+    if sys.argv[2] == "quit":
+        qt.quit()
+view.first_frame.connect(up)
+length = float(sys.argv[3])
+view.set_length(length)
+from PySide6.QtCore import QTimer
+import resource
+used = []
+def take():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    used.append((time.monotonic(), usage.ru_utime + usage.ru_stime))
+    if len(used) == 2:
+        print((used[1][1] - used[0][1]) / (used[1][0] - used[0][0]), flush=True)
+        qt.quit()
+if sys.argv[2] != "quit":
+    QTimer.singleShot(6000, take)
+    QTimer.singleShot(26000, take)
+qt.exec()
+program.close()
+"""
+
+
+def open_window(until: str, length_s: float = 60.0) -> list[float]:
+    """Open the window in a process of its own; what it printed: seconds to the first trace, share of a core."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", _OPEN, repr(time.time()), until, str(length_s)],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": folder},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    return [float(line) for line in done.stdout.split()]
+
+
+def start_up() -> Row:
+    seconds = [open_window("quit")[0] for _ in range(7)]
+    figure = f"{statistics.median(seconds):.2f} s (worst {max(seconds):.2f})"
+    return "window up with the first trace drawn, from process start", figure, "1.0 s"
+
+
+def share(length_s: float, name: str) -> Row:
+    used = open_window("stay", length_s)[1]
+    return f"window on a simulated A100, 50 Hz, {name} shown", f"{100 * used:.1f} % of a core", "15 %"
+
+
+def frames(recorded_s: float, shown_s: float, name: str) -> list[Row]:
+    """Whole frames: traces copied out of the trace, everything painted, for a window that was moved by a column."""
+    from fakes import FakeGpu, filled_trace, working
+
+    from app.views.app import application
+    from app.views.monitor import MonitorPanel
+    from app.views.readout import Readout
+
+    application()
+    gpu = FakeGpu(working)
+    trace = filled_trace(gpu, recorded_s)
+    readout = Readout(gpu.channels)
+    panel = MonitorPanel(gpu, trace, readout)
+    panel.resize(1280, 900)
+    panel.view.set_length(shown_s)
+    panel.show()
+    readout.show()
+    lines = sum(len(shown.lines) for shown in panel.view.lanes)
+    times = []
+    for _ in range(300):
+        trace.append(gpu.read())
+        values = trace.at(trace.last_ns)
+        begun = time.perf_counter()
+        panel.view.redraw()
+        panel.view.refresh(values)
+        panel.view.repaint()
+        times.append((time.perf_counter() - begun) * 1e3)
+        time.sleep(0.005)
+    panel.shutdown()
+    panel.close()
+    readout.close()
+    what = f"frame, {lines} traces, {name}, 1280x900"
+    return [
+        (f"{what}, median", f"{statistics.median(times):.1f} ms", "8 ms"),
+        (f"{what}, 99th percentile", f"{statistics.quantiles(times, n=100)[98]:.1f} ms", "16 ms"),
+    ]
+
+
+def main() -> None:
+    rows = [
+        *frames(600, 600, "10 min of 50 Hz"),
+        *frames(8 * 3600, 600, "10 min of 8 h"),
+        *frames(8 * 3600, 8 * 3600, "8 h"),
+    ]
+    if "frames" not in sys.argv[1:]:
+        rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s")]
+    width = max(len(row[0]) for row in rows)
+    for what, figure, target in rows:
+        print(f"{what.ljust(width)}  {figure.rjust(24)}  (target {target})")
+
+
+if __name__ == "__main__":
+    main()

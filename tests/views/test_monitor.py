@@ -1,0 +1,246 @@
+"""The live monitor over a GPU whose values the test decides."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import FakeGpu, filled_trace, working
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QMouseEvent, QWheelEvent
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.engine.models.frequency import fit_frequency_model
+from app.sensors.channel import Reading
+from app.sensors.clock import VirtualClock
+from app.sensors.event_reasons import EventReason
+from app.sensors.trace import Trace
+from app.views.lanes import MODEL_VOLTAGE, POWER
+from app.views.monitor import MonitorPanel
+from app.views.readout import CURSOR, NOW, SPAN, Readout
+
+SECOND = 1_000_000_000
+
+
+class Bench:
+    """A monitor with a minute of readings on a clock that stands still."""
+
+    def __init__(self, qtbot: QtBot, seconds: float = 60.0) -> None:
+        self.gpu = FakeGpu(working, clock=VirtualClock(start_ns=10_000 * SECOND))
+        self.trace: Trace = filled_trace(self.gpu, seconds)
+        self.readout = Readout(self.gpu.channels)
+        self.panel = MonitorPanel(self.gpu, self.trace, self.readout)
+        self.view = self.panel.view
+        qtbot.addWidget(self.panel)
+        qtbot.addWidget(self.readout)
+        self.panel.resize(900, 700)
+        self.panel.show()
+        self.readout.show()
+        for _ in range(3):
+            self.new_reading()
+        self.view.repaint()
+
+    def new_reading(self) -> None:
+        self.gpu.clock.wait(0.02)
+        self.trace.append(self.gpu.read())
+        self.panel.tick()
+
+    def mouse(self, kind: QEvent.Type, x: int, buttons: Qt.MouseButton = Qt.MouseButton.NoButton) -> None:
+        place = QPointF(x, 200)
+        pressed = buttons if kind != QEvent.Type.MouseMove else Qt.MouseButton.NoButton
+        held = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else buttons
+        event = QMouseEvent(kind, place, self.view.mapToGlobal(place), pressed, held, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(self.view, event)
+
+    def drag(self, x0: int, x1: int, button: Qt.MouseButton = Qt.MouseButton.LeftButton) -> None:
+        self.mouse(QEvent.Type.MouseButtonPress, x0, button)
+        self.mouse(QEvent.Type.MouseMove, (x0 + x1) // 2, button)
+        self.mouse(QEvent.Type.MouseMove, x1, button)
+        self.mouse(QEvent.Type.MouseButtonRelease, x1, button)
+
+    def wheel(self, x: int, notches: int) -> None:
+        place = QPointF(x, 200)
+        event = QWheelEvent(
+            place,
+            self.view.mapToGlobal(place),
+            QPoint(),
+            QPoint(0, 120 * notches),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
+        QApplication.sendEvent(self.view, event)
+
+
+@pytest.fixture
+def bench(qtbot: QtBot) -> Iterator[Bench]:
+    made = Bench(qtbot)
+    yield made
+    made.panel.shutdown()
+
+
+def row(readout: Readout, name: str) -> int:
+    return [channel.name for channel in readout.readings.channels].index(name)
+
+
+def test_every_lane_draws_what_the_trace_holds(bench: Bench) -> None:
+    snapshot = bench.view.snapshot
+    assert snapshot is not None
+    power = snapshot.curves[POWER]
+    assert power.extent() == pytest.approx((33.4, 251.0), abs=3.0)
+    assert power.time_s[0] >= 0
+    assert power.time_s[-1] == pytest.approx(60.0, abs=0.2)
+    assert {span.reason for span in snapshot.spans} == {EventReason.IDLE, EventReason.POWER_CAP}
+
+
+def test_a_channel_that_is_not_told_is_never_drawn(bench: Bench) -> None:
+    assert bench.view.snapshot is not None
+    assert "core_voltage_mv" not in bench.view.snapshot.curves
+    voltage = bench.readout.readings.text(row(bench.readout, "core_voltage_mv"), NOW)
+    assert voltage == "not available: nvidia-smi -q -d VOLTAGE answers N/A on this board"
+
+
+def test_failed_readings_are_a_gap_and_a_dash(bench: Bench) -> None:
+    for _ in range(50):
+        bench.gpu.clock.wait(0.02)
+        bench.trace.append(Reading(bench.gpu.clock.now_ns(), (math.nan,) * len(bench.gpu.channels)))
+    bench.panel.tick()
+    bench.view.redraw()
+    assert bench.view.snapshot is not None
+    assert math.isnan(bench.view.snapshot.curves[POWER].value[-1])
+    bench.readout.show_now(bench.trace.at(bench.trace.last_ns))
+    assert bench.readout.readings.text(row(bench.readout, "power_instant_w"), NOW) == "–"
+
+
+def test_nothing_is_drawn_when_nothing_is_new_or_nobody_looks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(bench.trace, "at", lambda instant: asked.append(instant) or {})
+    bench.panel.tick()
+    assert asked == [], "no new reading"
+    bench.panel.hide()
+    bench.new_reading()
+    assert asked == [], "not visible"
+    bench.panel.show()
+    bench.panel.tick()
+    assert len(asked) == 1
+
+
+def test_the_mouse_reads_every_channel_at_its_instant(bench: Bench) -> None:
+    snapshot = bench.view.snapshot
+    assert snapshot is not None
+    middle = bench.view.width() // 2
+    bench.mouse(QEvent.Type.MouseMove, middle)
+    shown = bench.readout.readings.text(row(bench.readout, "graphics_clock_mhz"), CURSOR)
+    instant = bench.view._instant_at(middle)
+    assert shown == f"{bench.trace.at(instant)['graphics_clock_mhz']:.0f} MHz"
+    QApplication.sendEvent(bench.view, QEvent(QEvent.Type.Leave))
+    assert bench.readout.readings.text(row(bench.readout, "graphics_clock_mhz"), CURSOR) == ""
+
+
+def test_a_marked_span_tells_mean_power_and_energy(bench: Bench, qtbot: QtBot) -> None:
+    bench.drag(200, 500)
+    span = bench.view.span
+    assert span is not None
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.panel.summary.startswith("Span"), timeout=3000)
+    mean = bench.trace.statistics("power_instant_w", *span).mean
+    energy = bench.trace.energy_j(*span)
+    assert f"mean {mean:.1f} W" in bench.panel.summary
+    assert f"energy {energy:.1f} J" in bench.panel.summary
+    assert energy == pytest.approx(mean * (span[1] - span[0]) / 1e9, rel=0.01)
+    assert bench.readout.readings.text(row(bench.readout, "power_instant_w"), SPAN) == f"{mean:.1f} W"
+    bench.drag(300, 301)
+    assert bench.view.span is None, "a click forgets it"
+    assert "Span" not in bench.panel.summary
+
+
+def test_hold_zoom_move_and_back_to_live(bench: Bench) -> None:
+    window = bench.view.window_of_time
+    bench.view.hold(True)
+    before = bench.view.snapshot
+    for _ in range(30):
+        bench.new_reading()
+    assert bench.view.snapshot is not None
+    assert before is not None
+    assert bench.view.snapshot.end_ns == before.end_ns or not window.live
+    bench.wheel(bench.view.width() // 2, +3)
+    assert window.length_s == pytest.approx(60 * 0.8**3)
+    end = bench.view.snapshot.end_ns
+    bench.drag(300, 500, Qt.MouseButton.RightButton)
+    assert bench.view.snapshot.end_ns < end, "dragged into the past"
+    bench.mouse(QEvent.Type.MouseButtonDblClick, 300, Qt.MouseButton.LeftButton)
+    assert window.live
+    assert bench.view.snapshot.end_ns >= bench.trace.last_ns
+
+
+def test_the_csv_holds_the_marked_span_with_units_and_says_simulated(
+    bench: Bench, qtbot: QtBot, tmp_path: Path
+) -> None:
+    bench.drag(200, 500)
+    assert bench.view.span is not None
+    start, end = bench.view.span
+    path = tmp_path / "readings.csv"
+    with qtbot.waitSignal(bench.panel.saved, timeout=5000):
+        bench.panel.write_csv(path)
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == pytest.approx((end - start) / SECOND * 50, abs=2)
+    assert {"time_s", "power_instant_w", "graphics_clock_mhz", "temperature_c"} <= rows[0].keys()
+    assert "core_voltage_mv" not in rows[0]
+    assert all("simulated" in each["gpu"] for each in rows)
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_file_that_cannot_be_written_is_told_in_one_line(bench: Bench, qtbot: QtBot, tmp_path: Path) -> None:
+    for write, name in ((bench.panel.write_csv, "a.csv"), (bench.panel.write_picture, "a.png")):
+        with qtbot.waitSignal(bench.panel.failed, timeout=5000) as told:
+            write(tmp_path / "no such folder" / name)
+        what, remedy = told.args
+        assert "no such folder" in what
+        assert remedy
+
+
+def test_pictures_show_the_traces_and_say_simulated(bench: Bench, qtbot: QtBot, tmp_path: Path) -> None:
+    png, svg = tmp_path / "traces.png", tmp_path / "traces.svg"
+    for path in (png, svg):
+        with qtbot.waitSignal(bench.panel.saved, timeout=5000):
+            bench.panel.write_picture(path)
+    image = QImage(str(png))
+    assert image.width() == 2 * bench.view.width()
+    colours = {image.pixel(x, y) for x in range(0, image.width(), 3) for y in range(0, image.height(), 3)}
+    assert len(colours) > 10, "not an empty sheet"
+    assert QSvgRenderer(str(svg)).isValid()
+    text = svg.read_text()
+    assert "(simulated)" in text
+    assert "Graphics clock" in text
+    assert "power cap" in text
+
+
+def test_after_a_fit_the_models_voltage_is_drawn_relative_and_named_model(bench: Bench) -> None:
+    clock = np.linspace(210.0, 1410.0, 12)
+    power = 50 + 0.09 * clock * (1 + 9e-4 * np.maximum(0, clock - 950)) ** 2
+    fit = fit_frequency_model(clock, power)
+    assert fit.identifiable
+    bench.view.set_fit(fit)
+    assert bench.view.snapshot is not None
+    curve = bench.view.snapshot.curves[MODEL_VOLTAGE]
+    low, high = curve.extent()
+    assert low == pytest.approx(1.0, abs=0.02), "below the ridge the relative voltage is one"
+    assert high == pytest.approx(float(fit.relative_voltage(np.array([1410.0]))[0]), rel=1e-3)
+    lane = bench.view.lanes[3]
+    assert lane.lane.unit == ""
+    assert all(line.dashed and "model" in line.label for line in lane.lines)
+
+
+def test_copying_takes_the_chosen_rows_as_text(bench: Bench, qtbot: QtBot) -> None:
+    bench.readout.show_now(bench.trace.at(bench.trace.last_ns))
+    bench.readout.selectRow(row(bench.readout, "power_limit_w"))
+    qtbot.keyClick(bench.readout, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text().startswith("Power limit\t250.0 W")
