@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.models.frequency import FrequencyFit
@@ -27,7 +26,7 @@ def fit_of_sweep(
 
     Raises WattridgeError where the board cannot run or be set, or where `stop` ended the sweep.
     """
-    from app.engine.models.frequency import fit_frequency_model
+    from app.engine.models.points import Points, fit_points
 
     sweep = sweep_clocks(
         gpu, guard if guard is not None else DeviceGuard(gpu), points=points, on_progress=on_progress, stop=stop
@@ -35,16 +34,18 @@ def fit_of_sweep(
     if stop is not None and stop.is_set():
         raise WattridgeError("the clock sweep was stopped", gpu.info.label)
     simulated = gpu.info.source == "simulated"
-    fit = fit_frequency_model(
-        sweep.clock_mhz,
-        sweep.power_w,
-        rate=sweep.rate,
-        limited=sweep.limited,
-        limit_w=sweep.limit_w,
-        supported_mhz=gpu.graphics_clocks_mhz(),
-        gpu=gpu.info.name,
-        series=sweep.series,
-        simulated=simulated,
+    fit = fit_points(
+        Points(
+            clock_mhz=sweep.clock_mhz,
+            power_w=sweep.power_w,
+            rate=sweep.rate,
+            limited=sweep.limited,
+            limit_w=sweep.limit_w,
+            supported_mhz=tuple(float(clock) for clock in gpu.graphics_clocks_mhz()),
+            gpu=gpu.info.name,
+            series=sweep.series,
+            simulated=simulated,
+        )
     )
     return fit, f"sweep of {len(sweep.clock_mhz)} clocks, {sweep.series}{', simulated' if simulated else ''}"
 
@@ -62,5 +63,5 @@ def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple
     """
     from app.engine.models.points import fit_points, points_of_table
 
-    fit = replace(fit_points(points_of_table(table)), gpu=gpu, simulated=source == "simulated")
+    fit = fit_points(points_of_table(table, gpu=gpu, simulated=source == "simulated"))
     return fit, f"session of {title}, {fit.series}{'' if source == 'nvml' else f', {source}'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -234,9 +235,13 @@ def plan_resume(
 
 def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard | None) -> Callable[[], Runner]:
     """What makes the runner of a specification on a board. Raises WattridgeError where the board cannot run it."""
-    from app.engine.runner.simulated import SimulatedRunner  # imported late: a replay needs no physics
+    from app.engine.runner.simulated import SimulatedRunner
+    from app.engine.workloads.profiled import ProfiledKernel
+    from app.sensors.simulated.profiles import LaunchRefused
 
     board = require_launching(gpu)
+    with suppress(LaunchRefused):  # what no configuration could run is told now; a refused one is a result later
+        ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
     return lambda: SimulatedRunner(board, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
 
 

@@ -28,13 +28,13 @@ def gemm_cache(shared_data: Path) -> Path:
 
 
 def test_brute_force_finds_the_published_front_quickly(gemm_cache: Path) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     plan = plan_replay(gemm_cache, strategy="brute_force", front=FRONT, objective=Goal("TFLOPS", maximise=True))
     heard = Listener()
     with Store() as store:
         result = run_session(plan, store, heard, threading.Event())
         summary = session_summary(result.table, plan, session=result.session, seconds=result.progress.elapsed_s)
-    seconds = time.perf_counter() - start
+    processor_s = time.process_time() - start
     assert (summary["evaluated"], summary["failed"]) == (5120, {"runtime": 430})
     assert summary["source"] == "recorded"
     assert len(summary["front"]) == 13
@@ -44,7 +44,7 @@ def test_brute_force_finds_the_published_front_quickly(gemm_cache: Path) -> None
     assert summary["best"]["values"]["TFLOPS"] == pytest.approx(80.435, abs=5e-4)
     assert summary["best"]["values"]["TFLOPS/J"] == pytest.approx(0.8264, abs=5e-5)
     assert len(heard.of(MeasurementsAdded)) < 100  # coalesced
-    assert seconds < 2.0
+    assert processor_s < 2.0
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
