@@ -93,12 +93,12 @@ def join(
     sizes = {name: len(column) for name, column in values.items()}
     parts = [distinct(factor, [name for name in names if name in factor.codes], sizes) for factor in factors]
     if len(factors) == 1:
-        kept = _valid(parts, mask, values)
+        kept = _valid(parts, mask, values, limit)
         keep = np.zeros(parts[0].size, dtype=np.bool_)
         keep[kept] = True
         rows = np.flatnonzero(keep[parts[0].group])
         return Factor(factors[0].take(rows), len(rows))
-    kept = _valid(parts, mask, values)
+    kept = _valid(parts, mask, values, limit)
     places = np.unravel_index(kept, [part.size for part in parts])
     counts = [part.counts[place] for part, place in zip(parts, places, strict=True)]
     check_size(float(np.prod([c.astype(np.float64) for c in counts], axis=0).sum()), limit)
@@ -123,8 +123,9 @@ def _valid(
     parts: Sequence[Distinct],
     mask: Callable[[Mapping[str, Column], tuple[int, ...]], Mask],
     values: Mapping[str, Column],
+    limit: int,
 ) -> Integers:
-    """Flat indices, over the product of the parts, at which the mask holds."""
+    """Flat indices, over the product of the parts, at which the mask holds; at most `limit` of them."""
     shape = tuple(part.size for part in parts)
     if math.prod(shape) > 5 * 10**8:
         raise InputError(
@@ -138,6 +139,7 @@ def _valid(
     rest, rows = math.prod(shape[outer:]), math.prod(shape[:outer])
     step = max(1, _CHUNK // max(1, rest))
     found: list[Integers] = []
+    total = 0
     for start in range(0, rows, step):
         block = np.arange(start, min(start + step, rows))
         places = np.unravel_index(block, shape[:outer])
@@ -150,6 +152,8 @@ def _valid(
                 columns[name] = values[name][chosen].reshape(outline)
         valid = mask(columns, (len(block), *shape[outer:]))
         found.append(np.flatnonzero(valid) + start * rest)
+        total += len(found[-1])
+        check_size(total, limit)
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
@@ -169,7 +173,7 @@ def check_size(rows: float, limit: int) -> None:
     """Raise InputError where a table would have more rows than allowed."""
     if rows > limit:
         raise InputError(
-            f"the search space has more than {limit:,} configurations ({rows:.2e} before further restrictions)",
+            f"the search space has more than {limit:,} configurations",
             "parameters",
             "restrict it, or give fewer values",
         )
