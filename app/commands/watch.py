@@ -8,13 +8,16 @@ import threading
 from argparse import Namespace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.commands.terminal import ProgressBar, duration, print_json, print_table, say
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import POWER_SAMPLES
 from app.sensors.event_reasons import names as reason_names
 from app.sensors.gpu import Gpu
+
+if TYPE_CHECKING:
+    from app.sensors.trace import EventSpan, Trace
 
 
 def gpus(arguments: Namespace) -> int:
@@ -38,7 +41,15 @@ def gpus(arguments: Namespace) -> int:
         limit, clocks = board["power_limit_w"], board["graphics_clocks_mhz"]
         span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not told"
         rows.append(
-            (board["index"], board["name"], board["source"], board["driver"], limit["current"], span, board["power_source"])
+            (
+                board["index"],
+                board["name"],
+                board["source"],
+                board["driver"],
+                limit["current"],
+                span,
+                board["power_source"],
+            )
         )
     print_table(rows, header)
     for board in described:
@@ -132,7 +143,7 @@ def monitor(arguments: Namespace) -> int:
     return 0
 
 
-def _now_line(trace: Any) -> str:
+def _now_line(trace: Trace) -> str:
     if trace.last_ns is None:
         return "waiting for the first reading"
     now = trace.at(trace.last_ns)
@@ -146,7 +157,7 @@ def _now_line(trace: Any) -> str:
 _NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
 
 
-def _monitor_document(gpu: Gpu, trace: Any, begun_ns: int) -> dict[str, Any]:
+def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
     if trace.last_ns is None:
         raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
     end_ns = trace.last_ns
@@ -172,11 +183,18 @@ def _monitor_document(gpu: Gpu, trace: Any, begun_ns: int) -> dict[str, Any]:
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
         "energy_j": trace.energy_j(begun_ns, end_ns),
         "energy_source": trace.power_name,
+        "energy_counter_j": _counter_difference(trace, begun_ns, end_ns),
         "event_reasons_s": _seconds_by_reason(spans),
     }
 
 
-def _seconds_by_reason(spans: Any) -> dict[str, float]:
+def _counter_difference(trace: Trace, begun_ns: int, end_ns: int) -> float:
+    """What the board's own energy counter rose by, in J; NaN where it has none."""
+    counter = trace.statistics("energy_j", begun_ns, end_ns)
+    return counter.maximum - counter.minimum if counter.samples else math.nan
+
+
+def _seconds_by_reason(spans: list[EventSpan]) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for span in spans:
         for name in reason_names(int(span.reason)):
@@ -190,10 +208,12 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
     rows = [
         (labels[name], c["mean"], c["min"], c["max"], c["unit"], c["samples"])
         for name, c in document["channels"].items()
-        if c["samples"]
+        if c["samples"] and name != "energy_j"  # a counter has no mean; its rise is told below
     ]
     print_table(rows, ("channel", "mean", "min", "max", "unit", "samples"))
-    print(f"energy {document['energy_j']:.1f} J (from {document['energy_source']})")
+    counted = document["energy_counter_j"]
+    beside = "" if math.isnan(counted) else f"; the board's counter rose by {counted:.1f} J"
+    print(f"energy {document['energy_j']:.1f} J (integral of {labels[document['energy_source']]}{beside})")
     for name, seconds in document["event_reasons_s"].items():
         print(f"{name}: {duration(seconds)}")
     for name, reason in document["unavailable"].items():
