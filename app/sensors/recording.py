@@ -153,6 +153,19 @@ class _Parser:
         header = self._header(line)
         channels = self._channels(header.get("channels"))
         told = [place for place, described in enumerate(channels) if described.available]
+        facts: dict[str, Any] = {
+            "title": self._path.name.split(".")[0],
+            "name": self._text(header, "name") or "GPU",
+            "driver": self._text(header, "driver"),
+            "recorded_from": self._text(header, "recorded_from"),
+            "power_limit": self._power_limit(header.get("power_limit_w")),
+            "compute_capability": self._capability(header.get("compute_capability")),
+            "multiprocessors": self._count(header.get("multiprocessors"), "multiprocessors"),
+            "memory_mib": self._figure(header.get("memory_mib"), "memory_mib"),
+            "power_source": self._text(header, "power_source"),
+            "graphics_clocks_mhz": self._clocks(header, "graphics_clocks_mhz"),
+            "memory_clocks_mhz": self._clocks(header, "memory_clocks_mhz"),
+        }
         time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
         while line := text.readline(_MAX_LINE + 1):
             self._number += 1
@@ -172,17 +185,7 @@ class _Parser:
         table = np.full((len(time_us), len(channels)), np.nan)
         table[:, told] = np.frombuffer(values, np.float64).reshape(len(time_us), len(told)) if told else 0.0
         return Recording(
-            title=self._path.name.split(".")[0],
-            name=self._text(header, "name") or "GPU",
-            driver=self._text(header, "driver"),
-            recorded_from=self._text(header, "recorded_from"),
-            power_limit=self._power_limit(header.get("power_limit_w")),
-            compute_capability=self._capability(header.get("compute_capability")),
-            multiprocessors=self._count(header.get("multiprocessors"), "multiprocessors"),
-            memory_mib=self._figure(header.get("memory_mib"), "memory_mib"),
-            power_source=self._text(header, "power_source"),
-            graphics_clocks_mhz=self._clocks(header, "graphics_clocks_mhz"),
-            memory_clocks_mhz=self._clocks(header, "memory_clocks_mhz"),
+            **facts,
             channels=channels,
             time_ns=np.array(time_us, np.int64) * 1000,
             values=table,

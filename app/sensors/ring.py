@@ -81,6 +81,11 @@ class Ring:
     # --- readers ------------------------------------------------------------------------------------------------------
 
     @property
+    def nbytes(self) -> int:
+        """Memory once the ring is full."""
+        return sum(array.nbytes for array in (self._time, self._value, *self._low, *self._high))
+
+    @property
     def first(self) -> int:
         """Absolute number of the oldest row that readers are shown."""
         return max(0, self.count - self._shown)

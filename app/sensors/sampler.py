@@ -21,6 +21,10 @@ _CHECK_S = 1.0  # how often channels are looked at for having fallen silent
 _RETRY_S = 3.0  # how often a lost GPU is tried again
 _SHORTEST_WALL_S = 0.005  # on a clock that runs faster than the wall's, the thread must not spin
 
+_MAY_FALL_SILENT = frozenset(
+    {"requested_graphics_clock_mhz", "requested_memory_clock_mhz"}
+)  # once nothing is requested
+
 SensorEventKind = Literal["lost", "back", "failed", "recovered"]
 
 
@@ -175,7 +179,7 @@ class Sampler:
     def _check(self, reading: Reading) -> None:
         """Tell once of each channel that fell silent or speaks again."""
         for channel, value in zip(self.gpu.channels, reading.values, strict=True):
-            if not channel.available:
+            if not channel.available or channel.name in _MAY_FALL_SILENT:
                 continue
             if not math.isnan(value):
                 self._told.add(channel.name)

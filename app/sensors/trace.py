@@ -107,6 +107,12 @@ class Trace:
         return self._rows.count - self._rows.first
 
     @property
+    def nbytes(self) -> int:
+        """Memory once the span is full, without the driver's samples where none come."""
+        rings = (self._rows, self._changes, *([self._samples] if self._samples.count else []))
+        return sum(ring.nbytes for ring in rings) + self._energy.nbytes
+
+    @property
     def appended(self) -> int:
         """Readings and power samples ever appended: whoever draws looks here whether anything is new."""
         return self._rows.count + self._samples.count

@@ -1,0 +1,238 @@
+"""Recordings: what was told comes back, nothing names the board, and a broken file is one clear line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scripted_gpu import ScriptedGpu
+
+from app.errors import InputError
+from app.sensors.channel import PowerSample, Reading
+from app.sensors.clock import VirtualClock
+from app.sensors.errors import NotSupported
+from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml_library import NvmlLibrary
+from app.sensors.recorded import RecordedGpu
+from app.sensors.recording import Recording, RecordingWriter, read_recording
+from app.sensors.sampler import Sampler
+from app.sensors.trace import Trace
+
+MS = 1_000_000
+
+
+def record(path: Path, powers: list[float]) -> Path:
+    gpu = ScriptedGpu(lambda read: powers[read - 1])
+    with RecordingWriter(path, gpu) as writer:
+        for row in range(len(powers)):
+            writer.write(gpu.read())
+            writer.write_power_samples([PowerSample(gpu.clock.now_ns() + 5 * MS, 90.0 + row)])
+            gpu.clock.wait(0.02)
+    return path
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    return read_recording(record(tmp_path / "board.csv.gz", [100.0, 101.5, math.nan, 103.25]))
+
+
+def test_what_was_told_comes_back(recording: Recording) -> None:
+    assert recording.title == "board"
+    assert (recording.name, recording.recorded_from) == ("Scripted", "simulated")
+    assert [c.name for c in recording.channels][:2] == ["power_instant_w", "energy_j"]
+    assert recording.channels[1].unavailable == "this board counts none"
+    assert recording.time_ns.tolist() == [0, 20 * MS, 40 * MS, 60 * MS]
+    assert recording.values[:, 0].tolist()[:2] == [100.0, 101.5]
+    assert math.isnan(recording.values[2, 0])
+    assert np.isnan(recording.values[:, 1]).all()
+    assert recording.sample_ns.tolist() == [5 * MS, 25 * MS, 45 * MS, 65 * MS]
+    assert recording.sample_w.tolist() == [90.0, 91.0, 92.0, 93.0]
+    assert recording.graphics_clocks_mhz == (345, 1005, 1410)
+    assert recording.power_limit.maximum_w == 300.0
+
+
+def test_no_identifier_of_the_board_is_written(tmp_path: Path) -> None:
+    from fake_pynvml import FakePynvml, sampled_board
+
+    board = sampled_board(uuid="GPU-deadbeef-0000-1111-2222-333333333333")
+    gpu = NvmlGpu(0, library=NvmlLibrary(FakePynvml(board)), voltage=None)  # type: ignore[arg-type]
+    with RecordingWriter(tmp_path / "r.csv.gz", gpu) as writer:
+        writer.write(gpu.read())
+        writer.write(gpu.read())
+    gpu.close()
+    text = gzip.decompress((tmp_path / "r.csv.gz").read_bytes()).decode()
+    assert "deadbeef" not in text
+    assert "uuid" not in text.lower()
+    header = json.loads(text.splitlines()[0])
+    assert header["recorded_from"] == "nvml"
+    assert header["graphics_clocks_mhz"][0] == 345
+
+
+def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv.gz"
+    path.write_text("mine")
+    with pytest.raises(InputError, match="exists already"):
+        RecordingWriter(path, ScriptedGpu())
+    assert path.read_text() == "mine"
+
+
+def test_an_unfinished_recording_does_not_take_the_name(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r.csv.gz", ScriptedGpu())
+    assert not (tmp_path / "r.csv.gz").exists()
+    writer.close()
+    writer.close()
+    assert (tmp_path / "r.csv.gz").exists()
+
+
+def test_a_reading_told_twice_is_written_once(tmp_path: Path) -> None:
+    gpu = ScriptedGpu()
+    with RecordingWriter(tmp_path / "r.csv.gz", gpu) as writer:
+        reading = gpu.read()
+        writer.write(reading)
+        writer.write(reading)
+        writer.write(Reading(reading.time_ns - 1, reading.values))
+        writer.write(Reading(reading.time_ns + MS, reading.values))
+    assert len(read_recording(tmp_path / "r.csv.gz").time_ns) == 2
+
+
+# --- replay -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_replay_says_recorded_and_simulated_where_it_was(recording: Recording) -> None:
+    gpu = RecordedGpu(recording, clock=VirtualClock())
+    assert gpu.info.source == "recorded"
+    assert gpu.info.label == "Scripted, simulated (recorded)"
+    assert "as recorded" in gpu.info.power_source
+
+
+def test_a_replay_gives_each_reading_at_its_time_and_loops_after_a_gap(recording: Recording) -> None:
+    clock = VirtualClock()
+    gpu = RecordedGpu(recording, clock=clock)
+    begin = clock.now_ns()
+    assert gpu.read() == gpu.read()
+    assert (gpu.read().time_ns, gpu.read().values[0]) == (begin, 100.0)
+    clock.wait(0.030)
+    assert (gpu.read().time_ns, gpu.read().values[0]) == (begin + 20 * MS, 101.5)
+    clock.wait(1.0)
+    assert (gpu.read().time_ns, gpu.read().values[0]) == (begin + 60 * MS, 103.25)  # between two rounds
+    clock.wait(1.040)
+    again = gpu.read()
+    assert again.values[0] == 100.0
+    assert again.time_ns - begin > 2_000 * MS
+
+
+def test_a_looped_replay_breaks_the_traces_line(recording: Recording) -> None:
+    gpu = RecordedGpu(recording, clock=VirtualClock())
+    trace = Trace(gpu.channels, span_s=60.0)
+    sampler = Sampler(gpu, trace)
+    sampler.start()
+    while gpu.clock.now_ns() < trace.first_ns + 10_000 * MS or not trace.first_ns:
+        pass
+    sampler.stop()
+    sampler.join()
+    values = trace.view(trace.first_ns, trace.last_ns, 5000, ["temperature_c"])["temperature_c"].value
+    assert np.count_nonzero(np.isnan(values)) >= 3
+    assert set(values[~np.isnan(values)].tolist()) == {40.0}
+
+
+def test_replayed_samples_are_told_once_they_were_recorded(recording: Recording) -> None:
+    clock = VirtualClock()
+    gpu = RecordedGpu(recording, clock=clock)
+    begin = clock.now_ns()
+    assert gpu.power_samples(0) == []
+    clock.wait(0.046)
+    assert [s.power_w for s in gpu.power_samples(0)] == [90.0, 91.0, 92.0]
+    assert gpu.power_samples(begin + 25 * MS) == [PowerSample(begin + 45 * MS, 92.0)]
+    clock.wait(2.065)
+    assert [s.power_w for s in gpu.power_samples(0)] == [90.0, 91.0, 92.0, 93.0, 90.0, 91.0, 92.0]
+
+
+def test_without_samples_or_counter_it_says_not_supported(tmp_path: Path) -> None:
+    gpu = ScriptedGpu()
+    with RecordingWriter(tmp_path / "r.csv.gz", gpu) as writer:
+        for _ in range(3):
+            writer.write(gpu.read())
+            gpu.clock.wait(0.02)
+    replayed = RecordedGpu(read_recording(tmp_path / "r.csv.gz"), clock=VirtualClock())
+    for ask in (lambda: replayed.power_samples(0), replayed.energy_j):
+        with pytest.raises(NotSupported):
+            ask()
+
+
+# --- bad files --------------------------------------------------------------------------------------------------------
+
+HEADER = json.dumps({"format": "wattridge-recording", "version": 1, "name": "B", "channels": {"power_instant_w": None}})
+ROWS = "r,0,100\nr,20000,101\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("", 1, "no recording"),
+        ("[1, 2]\n", 1, "no recording"),
+        ("{" * 100_000, 1, "no recording"),
+        ("x" * 2_000_000, 1, "too long"),
+        (HEADER.replace("1,", "9,") + "\n" + ROWS, 1, "version 9"),
+        (HEADER.replace("power_instant_w", "power_w") + "\n" + ROWS, 1, "no channel"),
+        (HEADER.replace("null", "7") + "\n" + ROWS, 1, "no channel"),
+        (HEADER.replace('"B"', "[]") + "\n" + ROWS, 1, "'name'"),
+        (HEADER[:-1] + ', "memory_mib": "lots"}\n' + ROWS, 1, "'memory_mib'"),
+        (HEADER[:-1] + f', "multiprocessors": {10**400}}}\n' + ROWS, 1, "'multiprocessors'"),
+        (HEADER[:-1] + ', "graphics_clocks_mhz": [1.5]}\n' + ROWS, 1, "whole numbers"),
+        (HEADER + "\n", 1, "fewer than two"),
+        (HEADER + "\nr,0,100\n", 2, "fewer than two"),
+        (HEADER + "\nr,0,100\nr,0,101\n", 3, "does not go forward"),
+        (HEADER + "\nr,0,100\nr,-5,101\n", 3, "no time"),
+        (HEADER + "\nr,0,100,7\n", 2, "expected r,TIME and 1 values"),
+        (HEADER + "\nq,0,100\n", 2, "expected"),
+        (HEADER + "\nr,0,abc\n", 2, "no number"),
+        (HEADER + "\nr,0,inf\n", 2, "no number"),
+        (HEADER + "\nr,0,1e300\n", 2, "no number"),
+        (HEADER + "\nr,0," + "1" * 5000 + "\n", 2, "too long"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_malformed_file_is_one_line_with_file_line_and_remedy(
+    tmp_path: Path, text: str, line: int, what: str, packed: bool
+) -> None:
+    path = tmp_path / "bad.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    with pytest.raises(InputError) as caught:
+        read_recording(path)
+    assert what in caught.value.what
+    assert caught.value.where == f"{path}, line {line}"
+    assert caught.value.remedy
+    assert len(str(caught.value)) < 600
+
+
+def test_a_file_cut_off_missing_or_not_text_is_one_line(tmp_path: Path) -> None:
+    whole = record(tmp_path / "whole.csv.gz", [100.0] * 500).read_bytes()
+    (tmp_path / "cut.csv.gz").write_bytes(whole[:-20])
+    (tmp_path / "latin.csv").write_bytes(HEADER.encode() + b"\n\xff\xfe\n")
+    for name in ("cut.csv.gz", "latin.csv", "missing.csv.gz", "."):
+        with pytest.raises(InputError):
+            read_recording(tmp_path / name)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_damage_to_a_file_gives_anything_but_one_clear_error(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "damaged.csv"
+    if not (tmp_path / "good.csv.gz").exists():
+        record(tmp_path / "good.csv.gz", [100.0, 101.0, 102.0])
+    text = bytearray(gzip.decompress((tmp_path / "good.csv.gz").read_bytes()))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        text[place : place + data.draw(st.integers(0, 5))] = data.draw(st.binary(max_size=5))
+    path.write_bytes(bytes(text))
+    with suppress(InputError):
+        recording = read_recording(path)
+        assert len(recording.time_ns) >= 2
+        RecordedGpu(recording, clock=VirtualClock()).read()

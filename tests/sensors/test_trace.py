@@ -1,0 +1,363 @@
+"""Hours of readings in fixed memory: nothing lost that an eye could see, nothing invented, no torn data."""
+
+from __future__ import annotations
+
+import csv
+import math
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel
+from app.sensors.event_reasons import EventReason
+from app.sensors.trace import Trace
+
+MS = 1_000_000
+SECOND = 1000 * MS
+BEGIN = 5 * SECOND
+
+
+def make_trace(*names: str, span_s: float = 600.0, missing: tuple[str, ...] = (), rate_hz: float = 50.0) -> Trace:
+    channels = [channel(n) for n in names] + [channel(n, "this board does not tell it") for n in missing]
+    return Trace(channels, span_s=span_s, rate_hz=rate_hz)
+
+
+def fill(trace: Trace, *columns: list[float], step_ns: int = 20 * MS, begin_ns: int = BEGIN) -> None:
+    for row, values in enumerate(zip(*columns, strict=True)):
+        trace.append(Reading(begin_ns + row * step_ns, tuple(values)))
+
+
+def test_a_short_window_shows_every_reading_as_it_came() -> None:
+    trace = make_trace("power_instant_w", "graphics_clock_mhz")
+    fill(trace, [100.0, 110.0, 120.0], [345.0, 360.0, 375.0])
+    view = trace.view(BEGIN, BEGIN + SECOND, 2000)
+    assert view["power_instant_w"].time_s.tolist() == pytest.approx([0.0, 0.02, 0.04])
+    assert view["power_instant_w"].value.tolist() == [100.0, 110.0, 120.0]
+    assert view["graphics_clock_mhz"].value.tolist() == [345.0, 360.0, 375.0]
+
+
+def test_a_window_holds_only_what_lies_within_it() -> None:
+    trace = make_trace("power_instant_w")
+    fill(trace, [float(i) for i in range(100)])
+    series = trace.view(BEGIN + 200 * MS, BEGIN + 300 * MS, 2000)["power_instant_w"]
+    assert series.value.tolist() == [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]
+    assert series.time_s[0] == 0.0
+
+
+@pytest.mark.parametrize("rows", [300, 4999, 29_999, 70_000])  # some beyond what the ring holds
+@pytest.mark.parametrize("max_points", [10, 100, 2000])
+def test_no_spike_is_lost_however_far_out_one_looks(rows: int, max_points: int) -> None:
+    trace = make_trace("power_instant_w", "temperature_c", span_s=1000.0)
+    held = min(rows, 50_000)
+    values = [100.0] * rows
+    spikes = [rows - 1, rows - 2, rows - held, rows - held // 2, rows - held // 3]
+    for spike in spikes:
+        values[spike] = 500.0 + spike
+    values[rows - held // 4] = -50.0
+    fill(trace, values, [40.0] * rows)
+    series = trace.view(0, trace.last_ns, max_points)["power_instant_w"]
+    assert len(series.time_s) == len(series.value) <= max(max_points, 10)
+    assert series.value.max() == max(values[rows - held :])
+    assert series.value.min() == -50.0
+    assert np.all(np.diff(series.time_s) >= 0)
+    peak_s = series.time_s[int(np.argmax(series.value))] + 0.0
+    true_s = (BEGIN + values.index(max(values[rows - held :])) * 20 * MS) / SECOND
+    assert abs(peak_s - true_s) <= 2.5 * held * 0.02 / (max_points / 2 - 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(1, 9000),
+    start=st.integers(0, 9000),
+    size=st.integers(0, 9000),
+    max_points=st.integers(10, 300),
+    seed=st.integers(0, 99),
+)
+def test_a_view_has_the_extremes_of_its_window_and_no_others(
+    rows: int, start: int, size: int, max_points: int, seed: int
+) -> None:
+    """The ring of 4096 rows and its blocks wrap at all sorts of places."""
+    trace = make_trace("power_instant_w", span_s=4096 / 50)
+    values = np.random.default_rng(seed).normal(300, 50, rows).astype(np.float32)
+    values[::97] = np.nan
+    fill(trace, values.tolist())
+    first = max(rows - 4096, start)
+    inside = values[first : max(first, min(rows, start + size + 1))]
+    series = trace.view(BEGIN + start * 20 * MS, BEGIN + (start + size) * 20 * MS, max_points)["power_instant_w"]
+    assert len(series.value) <= max_points
+    if np.all(np.isnan(inside)):
+        assert np.all(np.isnan(series.value))
+    else:
+        assert np.nanmax(series.value) == np.nanmax(inside)
+        assert np.nanmin(series.value) == np.nanmin(inside)
+
+
+def test_a_failed_stretch_stays_a_gap_in_a_picture_of_blocks() -> None:
+    trace = make_trace("power_instant_w")
+    fill(trace, [100.0] * 5000 + [math.nan] * 2000 + [200.0] * 5000)
+    series = trace.view(BEGIN, trace.last_ns, 100)["power_instant_w"]
+    hole = np.isnan(series.value)
+    assert hole.any()
+    assert series.time_s[hole].min() == pytest.approx(100, abs=6)
+    assert series.time_s[hole].max() == pytest.approx(140, abs=6)
+
+
+@pytest.mark.parametrize("max_points", [40, 20_000])
+def test_a_silence_breaks_the_line_and_counts_in_no_mean_and_no_energy(max_points: int) -> None:
+    trace = make_trace("power_instant_w")
+    fill(trace, [100.0] * 501)
+    fill(trace, [100.0] * 501, begin_ns=BEGIN + 100 * SECOND)
+    series = trace.view(BEGIN, trace.last_ns, max_points)["power_instant_w"]
+    broken_at = series.time_s[np.isnan(series.value)]
+    assert len(broken_at) == 1
+    assert 10 < broken_at[0] < 100
+    assert trace.energy_j(BEGIN, trace.last_ns) == pytest.approx(100.0 * 20.0)
+    assert math.isnan(trace.at(BEGIN + 50 * SECOND)["power_instant_w"])
+    assert math.isnan(trace.energy_j(BEGIN + 20 * SECOND, BEGIN + 90 * SECOND))
+
+
+def test_a_channel_that_is_not_available_is_an_empty_series_and_an_unknown_one_an_error() -> None:
+    trace = make_trace("power_instant_w", missing=("core_voltage_mv", "energy_j"))
+    trace.append(Reading(BEGIN, (100.0, math.nan, math.nan)))
+    view = trace.view(0, BEGIN, 100, ["core_voltage_mv", "energy_j", "power_samples_w"])
+    assert [len(series.value) for series in view.values()] == [0, 0, 0]
+    assert "core_voltage_mv" not in trace.view(0, BEGIN, 100)
+    assert trace.statistics("core_voltage_mv", 0, BEGIN).samples == 0
+    for ask in (lambda: trace.view(0, BEGIN, 100, ["volts"]), lambda: trace.statistics("volts", 0, BEGIN)):
+        with pytest.raises(KeyError):
+            ask()
+
+
+def test_an_empty_trace_answers_everything() -> None:
+    trace = make_trace("power_instant_w", "event_reasons")
+    assert (len(trace), trace.first_ns, trace.last_ns, trace.appended) == (0, 0, 0, 0)
+    assert len(trace.view(0, BEGIN, 100)["power_instant_w"].value) == 0
+    assert math.isnan(trace.at(BEGIN)["power_instant_w"])
+    assert math.isnan(trace.energy_j(0, BEGIN))
+    assert trace.statistics("power_instant_w", 0, BEGIN).samples == 0
+    assert trace.event_spans(0, BEGIN) == []
+
+
+def test_a_mean_is_weighted_by_time() -> None:
+    """Ten readings in a burst do not outweigh one that stands for a second."""
+    trace = make_trace("power_instant_w")
+    trace.append(Reading(BEGIN, (100.0,)))
+    for step in range(1, 11):
+        trace.append(Reading(BEGIN + step * MS, (500.0,)))
+    trace.append(Reading(BEGIN + SECOND, (100.0,)))
+    statistics = trace.statistics("power_instant_w", BEGIN, BEGIN + SECOND)
+    assert statistics.mean == pytest.approx((0.010 * 500 + 0.990 * 100) / 1.0)
+    assert (statistics.minimum, statistics.maximum, statistics.samples) == (100.0, 500.0, 12)
+
+
+def test_the_energy_of_a_span_is_exact_between_the_readings_too() -> None:
+    trace = make_trace("power_instant_w")
+    fill(trace, [100.0, 200.0, 300.0, 400.0], step_ns=100 * MS)
+    # 200 W stands for 0.0..0.1 s, 300 W for 0.1..0.2 s
+    assert trace.energy_j(BEGIN + 50 * MS, BEGIN + 150 * MS) == pytest.approx(0.05 * 200 + 0.05 * 300)
+    assert trace.energy_j(BEGIN + 10 * MS, BEGIN + 20 * MS) == pytest.approx(0.01 * 200)
+    assert trace.statistics("power_instant_w", BEGIN + 10 * MS, BEGIN + 20 * MS).mean == pytest.approx(200.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    powers=st.lists(st.floats(1, 700, width=32), min_size=2, max_size=200),
+    cuts=st.tuples(st.integers(0, 4000), st.integers(0, 4000)),
+)
+def test_energies_of_adjoining_spans_add_up(powers: list[float], cuts: tuple[int, int]) -> None:
+    trace = make_trace("power_instant_w")
+    fill(trace, powers)
+    whole = trace.energy_j(BEGIN, trace.last_ns)
+    edges = sorted({BEGIN, *(min(BEGIN + cut * MS, trace.last_ns) for cut in cuts), trace.last_ns})
+    parts = [trace.energy_j(a, b) for a, b in pairwise(edges)]
+    assert sum(p for p in parts if not math.isnan(p)) == pytest.approx(whole, rel=1e-9)
+
+
+def test_a_real_trace_gives_its_measured_energy(shared_data: Path) -> None:
+    """37.8 s of an RTX 4000 Ada: 1849.4 J from instant power, 1863.0 J from the 1-s average."""
+    rows = []
+    for line in (shared_data / "traces" / "rtx4000ada_nvml_instant_average.log").read_text().splitlines():
+        try:
+            rows.append([float(cell) for cell in line.replace(",", " ").split()])
+        except ValueError:
+            continue
+    trace = make_trace("power_instant_w", "power_average_w", rate_hz=1 / 0.06)
+    for row in rows:
+        trace.append(Reading(BEGIN + round(row[0] * SECOND), (row[1], row[2])))
+    span_s = (trace.last_ns - trace.first_ns) / SECOND
+    for name, joule in (("power_instant_w", 1849.4), ("power_average_w", 1863.0)):
+        mean = trace.statistics(name, trace.first_ns, trace.last_ns).mean
+        assert mean * span_s == pytest.approx(joule, rel=2e-3), name
+
+
+def test_the_finest_power_there_is_counts() -> None:
+    trace = make_trace("power_average_w")
+    assert trace.power_name == "power_average_w"
+    trace = make_trace("power_instant_w", "power_average_w")
+    fill(trace, [100.0] * 100, [50.0] * 100)
+    assert trace.power_name == "power_instant_w"
+    trace.append_power_samples([PowerSample(BEGIN + i * 20 * MS, 300.0) for i in range(100)])
+    assert trace.power_name == POWER_SAMPLES.name
+    assert trace.energy_j(BEGIN, BEGIN + SECOND) == pytest.approx(300.0)
+    assert trace.view(BEGIN, BEGIN + SECOND, 2000)[POWER_SAMPLES.name].value[0] == 300.0
+    assert trace.at(BEGIN + SECOND)[POWER_SAMPLES.name] == 300.0
+
+
+def test_a_sample_that_comes_twice_is_kept_once() -> None:
+    trace = make_trace("power_instant_w")
+    samples = [PowerSample(BEGIN + i * 20 * MS, 300.0) for i in range(5)]
+    trace.append_power_samples(samples)
+    trace.append_power_samples(samples[2:])
+    assert trace.power_samples(0, BEGIN + SECOND)[0].tolist() == [s.time_ns for s in samples]
+
+
+def test_the_energy_counter_keeps_its_joules_where_float32_would_not() -> None:
+    trace = make_trace("energy_j", "power_instant_w")
+    counted = [4_000_000_000.0 + 6.0 * i for i in range(3000)]
+    fill(trace, counted, [300.0] * 3000)
+    assert trace.at(trace.last_ns)["energy_j"] == counted[-1]
+    near = trace.view(BEGIN, trace.last_ns, 100)["energy_j"]
+    assert near.value[0] == counted[0]
+    assert np.all(np.diff(near.value) > 0)
+    statistics = trace.statistics("energy_j", BEGIN, trace.last_ns)
+    assert statistics.maximum - statistics.minimum == pytest.approx(2999 * 6.0)
+
+
+def test_the_cursor_reads_the_nearest_reading() -> None:
+    trace = make_trace("power_instant_w", missing=("fan_percent",))
+    trace.append(Reading(BEGIN, (100.0, math.nan)))
+    trace.append(Reading(BEGIN + 20 * MS, (200.0, math.nan)))
+    assert trace.at(BEGIN + 9 * MS)["power_instant_w"] == 100.0
+    assert trace.at(BEGIN + 11 * MS)["power_instant_w"] == 200.0
+    assert math.isnan(trace.at(BEGIN)["fan_percent"])
+    assert math.isnan(trace.at(BEGIN - 30 * SECOND)["power_instant_w"])
+
+
+def test_reasons_become_spans_of_each_reason() -> None:
+    trace = make_trace("event_reasons")
+    cap, idle = EventReason.POWER_CAP, EventReason.IDLE
+    fill(trace, [1.0] * 50 + [4.0] * 50 + [0.0] * 50 + [float(4 | 0x20)] * 50)
+    spans = {(s.reason, s.start_ns, s.end_ns) for s in trace.event_spans(0, BEGIN + 100 * SECOND, resolution_ns=0)}
+    at = [BEGIN + 20 * MS * row for row in (0, 50, 100, 150, 199)]
+    assert spans == {
+        (idle, at[0], at[1]),
+        (cap, at[1], at[2]),
+        (cap, at[3], at[4]),
+        (EventReason.SOFTWARE_THERMAL, at[3], at[4]),
+    }
+    clipped = trace.event_spans(at[1] + 5 * MS, at[1] + 10 * MS)
+    assert [(s.reason, s.start_ns, s.end_ns) for s in clipped] == [(cap, at[1] + 5 * MS, at[1] + 10 * MS)]
+
+
+def test_spans_too_close_to_be_told_apart_are_shown_as_one_and_none_is_lost() -> None:
+    trace = make_trace("event_reasons")
+    fill(trace, [float(4 * (row // 2 % 2)) for row in range(10_000)] + [0.0] * 10_000 + [4.0, 0.0])
+    spans = trace.event_spans(BEGIN, trace.last_ns)
+    assert len(spans) == 2
+    assert spans[0].end_ns == pytest.approx(BEGIN + 200 * SECOND, abs=SECOND)
+    assert len(trace.event_spans(BEGIN, trace.last_ns, resolution_ns=0)) == 2501
+
+
+def test_no_reason_is_claimed_for_a_time_that_nobody_watched() -> None:
+    trace = make_trace("event_reasons")
+    fill(trace, [4.0] * 10)
+    fill(trace, [4.0] * 10, begin_ns=BEGIN + 60 * SECOND)
+    first, second = trace.event_spans(BEGIN, trace.last_ns, resolution_ns=0)
+    assert first.end_ns <= BEGIN + SECOND
+    assert second.start_ns == BEGIN + 60 * SECOND
+
+
+def test_a_failed_reading_ends_a_reason() -> None:
+    trace = make_trace("event_reasons")
+    fill(trace, [4.0] * 10 + [math.nan] * 10)
+    (span,) = trace.event_spans(BEGIN, trace.last_ns)
+    assert span.end_ns == BEGIN + 200 * MS
+
+
+def test_csv_has_units_in_its_header_and_empty_cells_for_the_unknown(tmp_path: Path) -> None:
+    trace = make_trace("power_instant_w", "energy_j", missing=("fan_percent",))
+    trace.append(Reading(BEGIN, (100.5, 12_345_678.901, math.nan)))
+    trace.append(Reading(BEGIN + 20 * MS, (math.nan, 12_345_680.0, math.nan)))
+    trace.append_power_samples([PowerSample(BEGIN + 10 * MS, 99.25)])
+    path = tmp_path / "trace.csv"
+    trace.write_csv(path, BEGIN, BEGIN + SECOND, gpu="A100 (simulated)")
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["time_s", "power_instant_w", "energy_j", "power_samples_w", "gpu"]
+    assert [row["time_s"] for row in rows] == ["0.000000", "0.010000", "0.020000"]
+    assert [row["power_instant_w"] for row in rows] == ["100.5", "", ""]
+    assert [row["energy_j"] for row in rows] == ["12345678.901", "", "12345680.000"]
+    assert [row["power_samples_w"] for row in rows] == ["", "99.25", ""]
+    assert {row["gpu"] for row in rows} == {"A100 (simulated)"}
+
+
+def test_readers_on_other_threads_never_see_torn_rows() -> None:
+    """Both channels carry the row's number; the ring wraps many times while a reader copies."""
+    trace = make_trace("power_instant_w", "graphics_clock_mhz", span_s=40.0)
+    done = threading.Event()
+    failures: list[str] = []
+
+    def read() -> None:
+        while not done.is_set():
+            for points in (200, 5000):
+                view = trace.view(0, 1 << 62, points)
+                power, clock = view["power_instant_w"], view["graphics_clock_mhz"]
+                if not np.array_equal(power.value, clock.value):
+                    failures.append("channels differ")
+                if np.any(np.diff(power.time_s) < 0):
+                    failures.append("time goes back")
+                if points == 5000 and len(power.value) and np.any(np.diff(power.value) != 1):
+                    failures.append("a row is out of place")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for row in range(60_000):
+        trace.append(Reading(BEGIN + row * 20 * MS, (float(row), float(row))))
+    done.set()
+    reader.join()
+    assert not failures
+
+
+def test_memory_is_flat_once_the_span_is_full() -> None:
+    trace = make_trace("power_instant_w", span_s=60.0)
+    fill(trace, [1.0] * 20_000)
+    assert len(trace) == 3000
+    assert trace.last_ns - trace.first_ns == 2999 * 20 * MS
+
+
+def test_a_picture_of_hours_is_drawn_from_blocks_not_from_rows() -> None:
+    """Ten channels over an hour and over eight minutes."""
+    names = [name for name in CHANNELS if name not in ("energy_j", "event_reasons")][:10]
+    trace = Trace([channel(n) for n in names], span_s=3600.0)
+    row = tuple(float(i) for i in range(10))
+    for i in range(180_000):
+        trace.append(Reading(BEGIN + i * 20 * MS, row))
+
+    def best_ms(span_s: float) -> float:
+        times = []
+        for _ in range(15):
+            begin = time.perf_counter()
+            trace.view(trace.last_ns - round(span_s * SECOND), trace.last_ns, 2000, names)
+            times.append((time.perf_counter() - begin) * 1e3)
+        return min(times)
+
+    assert best_ms(3600) < 6
+    assert best_ms(480) < 6
+
+
+def test_a_channel_that_is_not_available_takes_no_memory() -> None:
+    every: list[Channel] = [channel(n) for n in CHANNELS]
+    few = [c if c.name == "power_instant_w" else channel(c.name, "not told") for c in every]
+    values = tuple([100.0] * len(every))
+    sizes = []
+    for channels in (every, few):
+        trace = Trace(channels, span_s=3600.0)
+        trace.append(Reading(BEGIN, values))
+        sizes.append(trace.nbytes)
+    assert sizes[1] < sizes[0] / 5
