@@ -28,9 +28,11 @@ class ResultsModel(QAbstractTableModel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._table: ResultTable | None = None
-        self._units: dict[str, str] = {}
-        self._parameters: list[Quantity] = []
-        self._values: list[Quantity] = []
+        self._plan: SessionPlan | None = None
+        self._columns: list[
+            tuple[Quantity, bool]
+        ] = []  # after the first two: the figure, and whether it is a parameter
+        self._offered: tuple[str, ...] = ()
         self._order: Indices = np.empty(0, dtype=np.int64)  # view row -> index into the table
         self._sorted_by: tuple[int, bool] | None = None  # column, descending
         self._best: int | None = None
@@ -39,9 +41,8 @@ class ResultsModel(QAbstractTableModel):
         """Show another session, or none."""
         self.beginResetModel()
         self._table, self._best, self._sorted_by = table, None, None
-        self._units = dict(plan.units) if plan is not None else {}
-        self._parameters = list(quantities_of(plan).values()) if plan is not None else []
-        self._values = []
+        self._plan, self._offered = plan, ()
+        self._columns = self._arranged()
         self._order = np.empty(0, dtype=np.int64)
         self.endResetModel()
         self.refresh()
@@ -51,13 +52,13 @@ class ResultsModel(QAbstractTableModel):
         """Take in what the table has grown by. Cheap: sorted rows are merged, not sorted anew."""
         if self._table is None:
             return
-        length = len(self._table)
-        names = self._table.value_names
-        if len(names) != len(self._values):  # a new figure appeared: rare, at a session's start
-            first = self.columnCount()
-            self.beginInsertColumns(_NO_PARENT, first, first + len(names) - len(self._values) - 1)
-            self._values = [quantity(name, units=self._units) for name in names]
-            self.endInsertColumns()
+        length = len(self._table)  # first: columns are filled before the length moves
+        if self._offered != self._table.value_names:  # a new figure appeared: rare, at a session's start
+            self.beginResetModel()
+            self._offered, self._sorted_by = self._table.value_names, None
+            self._order = np.sort(self._order)
+            self._columns = self._arranged()
+            self.endResetModel()
         shown = len(self._order)
         if length == shown:
             return
@@ -85,13 +86,24 @@ class ResultsModel(QAbstractTableModel):
         found = np.flatnonzero(self._order == index)
         return int(found[0]) if len(found) else None
 
+    def _arranged(self) -> list[tuple[Quantity, bool]]:
+        """The columns: what the session works for first, then the parameters, then every other figure."""
+        if self._plan is None:
+            return []
+        goals = dict.fromkeys(g.name for g in (self._plan.objective.goal, *self._plan.objective.front))
+        headline = [name for name in goals if name in self._offered]
+        others = [name for name in self._offered if name not in goals]
+        figures = {name: (quantity(name, units=self._plan.units), False) for name in self._offered}
+        parameters = [(described, True) for described in quantities_of(self._plan).values()]
+        return [*(figures[n] for n in headline), *parameters, *(figures[n] for n in others)]
+
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
     def rowCount(self, parent: AnyIndex = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._order)
 
     def columnCount(self, parent: AnyIndex = _NO_PARENT) -> int:
-        return 0 if parent.isValid() or self._table is None else 2 + len(self._parameters) + len(self._values)
+        return 0 if parent.isValid() or self._table is None else 2 + len(self._columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
@@ -155,8 +167,7 @@ class ResultsModel(QAbstractTableModel):
         return self._table.values(described.name)[:length]
 
     def _described(self, column: int) -> Quantity | None:
-        shown = [*self._parameters, *self._values]
-        return shown[column - 2] if 2 <= column < 2 + len(shown) else None
+        return self._columns[column - 2][0] if 2 <= column < 2 + len(self._columns) else None
 
     def _text(self, at: int, column: int) -> str:
         assert self._table is not None
@@ -165,10 +176,9 @@ class ResultsModel(QAbstractTableModel):
         measurement = self._table.measurement(at)
         if column == _STATE:
             return measurement.state.value
-        column -= 2
-        if column < len(self._parameters):
-            return value_text(measurement.configuration.get(self._parameters[column].name, ""))
-        described = self._values[column - len(self._parameters)]
+        described, parameter = self._columns[column - 2]
+        if parameter:
+            return value_text(measurement.configuration.get(described.name, ""))
         return described.number(measurement.values.get(described.name, float("nan")))
 
 
@@ -201,16 +211,17 @@ class ResultsView(QTableView):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         self.setAccessibleName("Results of the session")
+        self.horizontalHeader().setResizeContentsPrecision(30)  # rows looked at; a thousand would be felt
+        self.results.modelReset.connect(self._columns_changed)
         self.selectionModel().currentRowChanged.connect(self._row_chosen)
         selection.changed.connect(self._follow)
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self, context=Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self.copy_selected)
-        self._widths_set = 0
+        self._widths_set = False
 
     def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.results.set_session(table, plan)
-        self._widths_set = 0
         self._fit_columns()
 
     def refresh(self, best: int | None = None) -> None:
@@ -244,11 +255,13 @@ class ResultsView(QTableView):
             self.selectRow(row)
             self.scrollTo(self.results.index(row, 0))
 
+    @Slot()
+    def _columns_changed(self) -> None:
+        self._widths_set = False
+        self._follow(self._selection.index)
+
     def _fit_columns(self) -> None:
-        """Widths from the heads and first rows, once for each column, so that a person's own widths stay."""
-        count = self.results.columnCount()
-        if count == self._widths_set or not self.results.rowCount():
-            return
-        for column in range(self._widths_set, count):
-            self.resizeColumnToContents(column)
-        self._widths_set = count
+        """Widths from the heads and first rows, once there are any, so that a person's own widths stay."""
+        if not self._widths_set and self.results.rowCount():
+            self._widths_set = True
+            self.resizeColumnsToContents()

@@ -5,7 +5,17 @@ from __future__ import annotations
 import dataclasses
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QSizePolicy, QSpinBox, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.engine.objectives import Goal, Objective
 from app.engine.session import SessionPlan
@@ -38,7 +48,8 @@ class SessionForm(QWidget):
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.options = StrategyOptions()
-        self.options.hide()
+        self.details = QWidget()  # what few people change: the seed and the strategy's options
+        self.details.hide()
         self._lay_out()
         self.strategy.currentIndexChanged.connect(self._strategy_chosen)
         self.objective.currentIndexChanged.connect(self._objective_chosen)
@@ -46,6 +57,15 @@ class SessionForm(QWidget):
         self.setEnabled(False)
 
     def _lay_out(self) -> None:
+        details = QVBoxLayout(self.details)
+        details.setContentsMargins(0, 0, 0, 0)
+        seed = QHBoxLayout()
+        label = QLabel("See&d")
+        label.setBuddy(self.seed)
+        seed.addWidget(label)
+        seed.addWidget(self.seed, 1)
+        details.addLayout(seed)
+        details.addWidget(self.options)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setVerticalSpacing(4)
@@ -53,7 +73,6 @@ class SessionForm(QWidget):
             (("&Strategy", self.strategy), ("", self.more)),
             (("&Objective", self.objective), ("", self.direction)),
             (("&Evaluations", self.evaluations), ("&Time", self.seconds)),
-            (("See&d", self.seed),),
         )
         for row, pairs in enumerate(rows):
             for column, (text, widget) in enumerate(pairs):
@@ -62,7 +81,7 @@ class SessionForm(QWidget):
                     label.setBuddy(widget)
                     grid.addWidget(label, row, 3 * column)
                 grid.addWidget(widget, row, 3 * column + 1)
-        grid.addWidget(self.options, len(rows), 0, 1, 5)
+        grid.addWidget(self.details, len(rows), 0, 1, 5)
         grid.setColumnMinimumWidth(2, 8)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(4, 1)
@@ -130,7 +149,7 @@ class SessionForm(QWidget):
     @Slot(bool)
     def _show_options(self, shown: bool) -> None:
         self.more.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
-        self.options.setVisible(shown)
+        self.details.setVisible(shown)
 
 
 def _count(none: str, help_text: str) -> QSpinBox:

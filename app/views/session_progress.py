@@ -19,12 +19,12 @@ from app.views.quantities import format_number, quantity
 
 _OK = STATES.index(State.OK)
 _STATE_WORDS = {
-    SessionState.RUNNING: "Running",
-    SessionState.PAUSED: "Paused",
-    SessionState.DONE: "Done",
-    SessionState.STOPPED: "Stopped",
-    SessionState.FAILED: "Failed",
-    SessionState.INTERRUPTED: "Interrupted",
+    SessionState.RUNNING: "",
+    SessionState.PAUSED: "paused",
+    SessionState.DONE: "done",
+    SessionState.STOPPED: "stopped",
+    SessionState.FAILED: "failed",
+    SessionState.INTERRUPTED: "interrupted",
 }
 
 
@@ -36,8 +36,6 @@ class SessionProgress(QWidget):
         self.bar = QProgressBar()
         self.bar.setFormat("not started")
         self.history = BestSoFar()
-        self.state = QLabel()
-        self.state.setWordWrap(True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
@@ -61,7 +59,6 @@ class SessionProgress(QWidget):
             grid.setColumnStretch(column, stretch)
         layout.addLayout(grid)
         layout.addWidget(self.history)
-        layout.addWidget(self.state)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         theme.notifier().changed.connect(self.recolour)
@@ -77,7 +74,6 @@ class SessionProgress(QWidget):
         self.bar.setFormat("starting …")
         for label in (self.rate, self.left, self.best, self.failed):
             label.setText(UNKNOWN)
-        self.state.setText("")
 
     def show_progress(self, progress: Progress, reason: str = "") -> None:
         """The engine tells where the session stands; `reason` why it ended."""
@@ -86,7 +82,9 @@ class SessionProgress(QWidget):
         over = progress.state not in (SessionState.RUNNING, SessionState.PAUSED)
         self.bar.setMaximum(max(1, progress.budget))
         self.bar.setValue(progress.evaluated)
-        self.bar.setFormat(f"{progress.evaluated} of {progress.budget} (%p %)")
+        words = _STATE_WORDS[progress.state] + (f": {reason}" if reason else "")
+        self.bar.setFormat(f"{progress.evaluated} of {progress.budget} (%p %)" + (f" · {words}" if words else ""))
+        self.bar.setToolTip(words)
         self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
         took = f"took {duration_text(progress.elapsed_s)}"
         self.left.setText(took if over else duration_text(progress.eta_s if progress.eta_s is not None else math.nan))
@@ -95,8 +93,6 @@ class SessionProgress(QWidget):
         self.best.setText(UNKNOWN if best is None else described.text(best))
         failures = self._table.failures()
         self.failed.setText(" · ".join(f"{n} {kind}" for kind, n in failures.items()) or "none")
-        words = _STATE_WORDS[progress.state] + (f": {reason}" if reason else "")
-        self.state.setText(words)
         self.history.refresh()
 
     @Slot()
@@ -110,7 +106,7 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setFixedHeight(92)
+        self.setFixedHeight(84)
         self.setMouseEnabled(x=False, y=False)
         self.setMenuEnabled(False)
         self.hideButtons()

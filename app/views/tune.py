@@ -96,6 +96,7 @@ class TunePanel(QWidget):
             column.addWidget(widget)
         column.addLayout(running)
         column.addWidget(self.progress)
+        self.progress.hide()  # until there is a session
         column.addStretch(1)
         below = QWidget()
         column = QVBoxLayout(below)
@@ -250,6 +251,7 @@ class TunePanel(QWidget):
         self._state = SessionState.RUNNING
         self.results.set_session(event.table, event.plan)
         self.progress.set_session(event.table, event.plan)
+        self.progress.show()
         self._set_buttons()
 
     @Slot(object)
