@@ -9,11 +9,11 @@ _TIME_STEPS_S += tuple(60 * m for m in (1, 2, 5, 10, 15, 30, 60, 120, 240))
 
 
 def value_ticks(low: float, high: float, at_most: int) -> list[float]:
-    """Round values (1, 2, 2.5 or 5 times a power of ten apart) within [low, high], no more than `at_most` of them."""
+    """Round values (1, 2 or 5 times a power of ten apart) within [low, high], no more than `at_most` of them."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low or at_most < 1:
         return []
     step = 10.0 ** math.floor(math.log10((high - low) / at_most))
-    for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0):
+    for factor in (1.0, 2.0, 5.0, 10.0, 20.0):
         first = math.ceil(low / (step * factor) - 1e-9)
         last = math.floor(high / (step * factor) + 1e-9)
         if last - first + 1 <= at_most:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QByteArray, QSettings, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent
 from PySide6.QtWidgets import (
     QDockWidget,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from app.engine.events import Event
     from app.engine.store import Store
 
+_TALL_PX = 900  # from this height of the screen on, two panels fit above one another
 _PANELS = {"tune": ("Tune", "TunePanel"), "front": ("Front", "FrontPanel"), "model": ("Model", "ModelPanel")}
 _LAYOUT_VERSION = 1  # raised when docks are added or renamed: an older saved layout is then left alone
 
@@ -74,10 +75,7 @@ class MainWindow(QMainWindow):
         self._put_centre()
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
-        self._add_dock("channels", "Channels", self.readout)
-        for name, (title, _) in _PANELS.items():
-            self._add_dock(name, title, _empty("Loading…"))
-        self.docks["channels"].raise_()
+        self._add_docks()
         toolbar = QToolBar("Traces")
         toolbar.setObjectName("toolbar")
         toolbar.setMovable(False)
@@ -117,7 +115,8 @@ class MainWindow(QMainWindow):
         def hand_over() -> None:
             panel = self.panels.get("tune")
             if panel is not None:
-                self.docks["tune"].raise_()
+                for name in ("front", "tune"):
+                    self.docks[name].raise_()
                 panel.open(path, start=start)
 
         if "tune" in self.panels:
@@ -136,14 +135,22 @@ class MainWindow(QMainWindow):
         layout.addWidget(self.monitor, 1)
         self.setCentralWidget(centre)
 
-    def _add_dock(self, name: str, title: str, widget: QWidget) -> None:
-        dock = QDockWidget(title, self)
-        dock.setObjectName(name)
-        dock.setWidget(widget)
-        self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-        if self.docks:
-            self.tabifyDockWidget(next(iter(self.docks.values())), dock)
-        self.docks[name] = dock
+    def _add_docks(self) -> None:
+        """All in one stack of tabs; on a tall screen the plots in a stack of their own below."""
+        titles = {"channels": "Channels", **{name: title for name, (title, _) in _PANELS.items()}}
+        tall = self.screen().availableGeometry().height() >= _TALL_PX
+        for name, title in titles.items():
+            dock = QDockWidget(title, self)
+            dock.setObjectName(name)
+            dock.setWidget(self.readout if name == "channels" else _empty("Loading…"))
+            self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+            below = tall and name in ("front", "model")
+            stack = "front" if below else "channels"
+            if stack in self.docks:
+                self.tabifyDockWidget(self.docks[stack], dock)
+            self.docks[name] = dock
+        for name in ("channels", "front") if tall else ("channels",):
+            self.docks[name].raise_()
 
     def _handlers(self) -> dict[str, Callable[[bool], None]]:
         view = self.monitor.view
@@ -263,7 +270,9 @@ class MainWindow(QMainWindow):
         """How often is read, and how much is held."""
         trace = self.station.trace
         kept = duration_text(max(0, trace.last_ns - trace.first_ns) / 1e9)
-        self._kept.setText(f"{1 / self.station.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")
+        speed = self.station.gpu.clock.speed
+        pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
+        self._kept.setText(f"{pace}{1 / self.station.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")
 
     @Slot(str)
     def _saved(self, path: str) -> None:
@@ -325,7 +334,7 @@ class MainWindow(QMainWindow):
     # --- from start to end --------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
-        self.resize(1366, 768)
+        self.resize(self.screen().availableSize().boundedTo(QSize(1600, 940)))
         geometry, state = self._settings.value("geometry"), self._settings.value("state")
         mode = str(self._settings.value("theme", "system"))
         if f"theme_{mode}" in self.actions_by_name:
@@ -333,7 +342,7 @@ class MainWindow(QMainWindow):
         if isinstance(geometry, QByteArray):
             self.restoreGeometry(geometry)
         if not (isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION)):
-            self._share(0.34)
+            self._share(0.36)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self._closed:

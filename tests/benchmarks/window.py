@@ -1,4 +1,4 @@
-"""What the window costs: start-up, frame times, processor share. Run by hand: python tests/benchmarks/window.py [frames]
+"""What the window costs: start-up, frames, processor share. By hand: python tests/benchmarks/window.py [frames]
 
 Prints a table of figures beside their targets. `QT_QPA_PLATFORM` decides where it is drawn; offscreen by default. Never
 part of the test suite: wall-clock time does not gate anything.

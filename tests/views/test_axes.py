@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -78,7 +79,7 @@ def test_value_ticks_lie_within_the_axis_evenly_and_not_too_many(low: float, spa
     assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-6) for tick in ticks)
     if at_most >= 4:
         assert ticks, "an axis with room for four marks has some"
-    steps = {round(b - a, 9) for a, b in zip(ticks, ticks[1:], strict=False)}
+    steps = {round(b - a, 9) for a, b in pairwise(ticks)}
     assert len({f"{step:.6g}" for step in steps}) <= 1
 
 
