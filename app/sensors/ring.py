@@ -83,7 +83,8 @@ class Ring:
     @property
     def nbytes(self) -> int:
         """Memory once the ring is full."""
-        return sum(array.nbytes for array in (self._time, self._value, *self._low, *self._high))
+        blocks = sum(array.nbytes for array in (*self._low, *self._high))
+        return self._time.nbytes + self._value.nbytes + blocks
 
     @property
     def first(self) -> int:

@@ -30,24 +30,16 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0) 
         return _open_simulated(text[len(_SIMULATED) :], seed, speed)
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
-    if text:
-        return _open_real(text, speed)
-    try:
-        return _open_real("0", speed)
-    except NoDriver:
-        return _open_simulated(DEFAULT_TWIN, seed, speed)
+    if text or _boards():
+        return _open_real(text or "0", speed)
+    return _open_simulated(DEFAULT_TWIN, seed, speed)
 
 
 def gpu_selectors() -> list[tuple[str, str]]:
     """(selector, label) of everything that can be opened: real boards, simulated ones, recordings."""
-    from app.sensors import nvml
     from app.sensors.simulated.twin import load_twin, twin_names
 
-    found: list[tuple[str, str]] = []
-    try:
-        found += [(uuid, f"{index}: {name}") for index, uuid, name in nvml.boards()]
-    except SensorError:
-        found = []
+    found = [(uuid, f"{index}: {name}") for index, uuid, name in _boards()]
     found += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
     found += [(f"{_RECORDED}{name}", f"{name} (recorded)") for name in _recordings()]
     return found
@@ -60,9 +52,8 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
     """
     from app.sensors import nvml
 
-    try:
-        known = nvml.boards()
-    except NoDriver:
+    known = _boards()
+    if not known:
         from app.sensors.simulated.gpu import SimulatedGpu
         from app.sensors.simulated.twin import load_twin, twin_names
 
@@ -124,6 +115,16 @@ def _open_real(text: str, speed: float) -> Gpu:
     if speed != 1.0:
         raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
     return nvml.NvmlGpu(fits[0])
+
+
+def _boards() -> list[tuple[int, str, str]]:
+    """(index, UUID, name) of the real boards; none where no driver answers."""
+    from app.sensors import nvml
+
+    try:
+        return nvml.boards()
+    except NoDriver:
+        return []
 
 
 def _alternatives() -> list[str]:
