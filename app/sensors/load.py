@@ -19,6 +19,7 @@ class Load:
     traffic_byte: float  # Q: bytes through device memory
     occupancy: float = 1.0  # resident share of the board's threads, 0..1
     issue_efficiency: float = 1.0  # share of the peak rate the instruction mix can reach, 0..1
+    onchip_byte: float = 0.0  # bytes through shared memory and caches, beyond what traffic brings along
 
 
 @dataclass(frozen=True, slots=True)

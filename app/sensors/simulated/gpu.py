@@ -1,0 +1,251 @@
+"""`SimulatedGpu`: a board that does not exist, seen through sensors like a real one's. All it says is simulated."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from app.errors import PermissionRefused
+from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
+from app.sensors.clock import Clock, HostClock
+from app.sensors.errors import NotSupported, SensorError
+from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.load import Execution, Load
+from app.sensors.simulated import laws
+from app.sensors.simulated.figures import Twin
+from app.sensors.simulated.physics import Physics
+from app.sensors.simulated.sensor import BufferedPower, EnergyCounter, PolledPower
+
+_UTILISATION_NS: Final = 200_000_000  # NVML averages it over 1/6 s to 1 s, depending on the board
+_NOT_SIMULATED: Final = (
+    "video_clock_mhz",
+    "memory_temperature_c",
+    "memory_used_mib",
+    "fan_percent",
+    "pcie_rx_mb_per_s",
+    "pcie_tx_mb_per_s",
+)
+
+
+class SimulatedGpu:
+    """Implements `Gpu` and `SettableGpu`, and runs loads. Thread-safe. The same seed gives the same readings."""
+
+    def __init__(self, twin: Twin, *, seed: int = 0, clock: Clock | None = None, index: int = 0) -> None:
+        self.twin = twin
+        self.clock: Clock = clock if clock is not None else HostClock()
+        self.limits = twin.limits
+        self.channels: tuple[Channel, ...] = tuple(channel(name, self._lacks(name)) for name in CHANNELS)
+        self.info = self._describe(index)
+        self._lock = threading.Lock()
+        self._physics = Physics(twin, self.clock.now_ns())
+        sensors = twin.sensors
+        self._instant = PolledPower(sensors.instant, sensors, seed, 1) if sensors.instant else None
+        self._average = PolledPower(sensors.average, sensors, seed, 2) if sensors.average else None
+        self._memory = PolledPower(sensors.memory, sensors, seed, 3, memory=True) if sensors.memory else None
+        self._buffer = BufferedPower(sensors.buffer, sensors, seed, 4) if sensors.buffer else None
+        self._counter = EnergyCounter(sensors, seed, 5) if sensors.counter_refresh_ms else None
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def read(self) -> Reading:
+        """All channels now; NaN where this board does not tell."""
+        with self._lock:
+            now_ns = self._now()
+            physics, nan = self._physics, math.nan
+            history = physics.history
+            _, _, busy, memory_busy = history.means(now_ns - _UTILISATION_NS, now_ns)
+            clock, memory_clock = float(physics.clock_mhz), float(physics.memory_clock_mhz)
+            told = {
+                "power_instant_w": self._instant.value_w(history, now_ns) if self._instant else nan,
+                "power_average_w": self._average.value_w(history, now_ns) if self._average else nan,
+                "memory_power_w": self._memory.value_w(history, now_ns) if self._memory else nan,
+                "power_limit_w": physics.limit_w,
+                "energy_j": self._counter.value_j(history, now_ns) if self._counter else nan,
+                "graphics_clock_mhz": clock,
+                "sm_clock_mhz": clock,
+                "memory_clock_mhz": memory_clock,
+                "requested_graphics_clock_mhz": nan if physics.locked_mhz is None else float(physics.locked_mhz),
+                "requested_memory_clock_mhz": (
+                    nan if physics.locked_memory_mhz is None else float(physics.locked_memory_mhz)
+                ),
+                "core_voltage_mv": self._core_voltage_mv(),
+                "temperature_c": float(round(physics.temperature_c(now_ns))),
+                "utilisation_percent": float(round(100 * busy)),
+                "memory_utilisation_percent": float(round(100 * memory_busy)),
+                "performance_state": 8.0 if memory_clock < self.twin.clocks.memory_mhz[-1] and physics.at_rest else 0.0,
+                "event_reasons": float(physics.reasons),
+            }
+            return Reading(now_ns, tuple(told.get(described.name, nan) for described in self.channels))
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        """The driver's samples newer than `since_ns`, oldest first. Raises NotSupported where there is no buffer."""
+        if self._buffer is None:
+            raise NotSupported("this board's driver has no power sample buffer", self.info.label)
+        with self._lock:
+            now_ns = self._now()
+            return self._buffer.samples(self._physics.history, since_ns, now_ns)
+
+    def energy_j(self) -> float:
+        """The energy counter since the board was opened. Raises NotSupported where there is none."""
+        if self._counter is None:
+            raise NotSupported("this board has no energy counter", self.info.label)
+        with self._lock:
+            now_ns = self._now()
+            return self._counter.value_j(self._physics.history, now_ns)
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        """Supported graphics clocks, ascending."""
+        return self.twin.clocks.graphics_mhz
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        """Supported memory clocks, ascending."""
+        return self.twin.clocks.memory_mhz
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    # --- running ----------------------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        with self._lock:
+            self._now()
+            return self._physics.busy
+
+    def begin(self, load: Load) -> None:
+        """Start back-to-back launches of `load` and return at once.
+
+        Raises SensorError while something runs, NotSupported for a precision the board lacks.
+        """
+        with self._lock:
+            now_ns = self._now()
+            if self._physics.busy:
+                raise SensorError("the simulated GPU runs something already", self.info.label, "end it first")
+            self._physics.begin(load, now_ns)
+
+    def end(self) -> Execution:
+        """Let the launch that runs now be the last, wait for it, and tell how long launches took.
+
+        Raises SensorError when nothing runs.
+        """
+        with self._lock:
+            now_ns = self._now()
+            if not self._physics.busy or self._physics.ending:
+                raise SensorError("nothing to end on the simulated GPU", self.info.label, "begin something first")
+            self._physics.end(now_ns)
+        while True:
+            with self._lock:
+                now_ns = self._now()
+                left_s = self._physics.seconds_to_finish(now_ns)
+                if left_s == 0.0:
+                    return self._physics.execution
+            self.clock.wait(left_s)
+
+    # --- setting ----------------------------------------------------------------------------------------------------
+
+    def lock_graphics_clock(self, clock_mhz: int | None) -> None:
+        """Lock the graphics clock to a supported one, or to the nearest below; None unlocks.
+
+        Raises NotSupported on boards older than Volta, PermissionRefused out of range.
+        """
+        if not self.twin.clocks.lockable:
+            raise NotSupported("this board cannot lock clocks", self.info.label, "that needs Volta or newer")
+        locked = None if clock_mhz is None else self._within(clock_mhz, self.twin.clocks.graphics_mhz, "graphics")
+        with self._lock:
+            self._physics.lock_graphics(locked, self._now())
+
+    def lock_memory_clock(self, clock_mhz: int | None) -> None:
+        """Lock the memory clock to a supported one, or to the nearest below; None unlocks.
+
+        Raises NotSupported on boards older than Ampere, PermissionRefused out of range.
+        """
+        if not self.twin.clocks.memory_lockable:
+            raise NotSupported("this board cannot lock memory clocks", self.info.label, "that needs Ampere or newer")
+        locked = None if clock_mhz is None else self._within(clock_mhz, self.twin.clocks.memory_mhz, "memory")
+        with self._lock:
+            self._physics.lock_memory(locked, self._now())
+
+    def set_power_limit(self, limit_w: float | None) -> None:
+        """Set the power limit in W; None sets the default. Raises PermissionRefused out of range."""
+        power = self.twin.power
+        wanted = power.limit_default_w if limit_w is None else float(limit_w)
+        if not power.limit_minimum_w <= wanted <= power.limit_maximum_w:
+            raise PermissionRefused(
+                f"a power limit of {wanted:g} W is out of range",
+                self.info.label,
+                f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
+            )
+        with self._lock:
+            self._physics.set_limit(wanted, self._now())
+            limit = dataclasses.replace(self.info.power_limit, current_w=wanted)
+            self.info = dataclasses.replace(self.info, power_limit=limit)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _now(self) -> int:
+        """The physics brought up to the present. Call with the lock held."""
+        now_ns = self.clock.now_ns()
+        self._physics.advance(now_ns)
+        return now_ns
+
+    def _core_voltage_mv(self) -> float:
+        """As `nvidia-smi -q -d VOLTAGE` tells it on some boards."""
+        floor_mv = self.twin.voltage.floor_mv
+        if not floor_mv:
+            return math.nan
+        return round(floor_mv * laws.relative_voltage(self.twin, self._physics.clock_mhz), 3)
+
+    def _within(self, clock_mhz: float, supported: tuple[int, ...], which: str) -> int:
+        if not supported[0] <= clock_mhz <= supported[-1]:
+            raise PermissionRefused(
+                f"a {which} clock of {clock_mhz:g} MHz is out of range",
+                self.info.label,
+                f"choose {supported[0]} to {supported[-1]} MHz",
+            )
+        return max(clock for clock in supported if clock <= clock_mhz)
+
+    def _lacks(self, name: str) -> str | None:
+        """Why this board does not tell a channel; None where it does."""
+        twin = self.twin
+        lacking = {
+            "power_instant_w": (twin.sensors.instant is None, "this board tells average power only"),
+            "power_average_w": (twin.sensors.average is None, "this board tells instant power only"),
+            "memory_power_w": (twin.sensors.memory is None, "only Hopper and newer boards tell it"),
+            "energy_j": (not twin.sensors.counter_refresh_ms, "this board has no energy counter"),
+            "requested_graphics_clock_mhz": (not twin.clocks.lockable, "this board cannot lock clocks"),
+            "requested_memory_clock_mhz": (not twin.clocks.memory_lockable, "this board cannot lock memory clocks"),
+            "core_voltage_mv": (not twin.voltage.floor_mv, "this board's driver does not tell it"),
+        }
+        if name in _NOT_SIMULATED:
+            return "not simulated"
+        lacks, reason = lacking.get(name, (False, ""))
+        return reason if lacks else None
+
+    def _describe(self, index: int) -> GpuInfo:
+        twin, power, sensors = self.twin, self.twin.power, self.twin.sensors
+        if sensors.buffer is not None:
+            source = f"driver buffer, a sample per {sensors.buffer.sample_ms:g} ms (simulated)"
+        else:
+            kind, told = ("instant", sensors.instant) if sensors.instant else ("average", sensors.average)
+            assert told is not None
+            source = (
+                f"power {kind}, polled: new every {told.refresh_ms:g} ms, averaged over {told.window_ms:g} ms; "
+                "the board has no driver buffer (simulated)"
+            )
+        return GpuInfo(
+            index=index,
+            uuid=f"simulated:{twin.key}",
+            name=twin.name,
+            source="simulated",
+            driver="simulated",
+            power_limit=PowerLimit(
+                power.limit_minimum_w, power.limit_maximum_w, power.limit_default_w, power.limit_default_w
+            ),
+            compute_capability=twin.board.compute_capability,
+            multiprocessors=twin.board.multiprocessors,
+            memory_mib=twin.board.memory_mib,
+            power_source=source,
+        )

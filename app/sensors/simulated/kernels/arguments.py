@@ -1,0 +1,56 @@
+"""Reads a kernel's parameters and constants by name, forgiving about which of several usual names is there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from app.errors import InputError
+from app.sensors.load import Precision
+
+_PRECISIONS: Final[Mapping[str, tuple[Precision, int]]] = {
+    "fp16": ("fp16", 2),
+    "half": ("fp16", 2),
+    "float16": ("fp16", 2),
+    "fp32": ("fp32", 4),
+    "float": ("fp32", 4),
+    "float32": ("fp32", 4),
+    "fp64": ("fp64", 8),
+    "double": ("fp64", 8),
+    "float64": ("fp64", 8),
+}
+
+
+class Arguments:
+    """Parameters over constants."""
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self._values = values
+
+    def whole(self, default: int, *names: str, most: int = 2**40) -> int:
+        """The first of these names that has a value: a whole number from 1 to `most`."""
+        for name in names:
+            if name in self._values:
+                value = self._values[name]
+                good = isinstance(value, (int, float)) and math.isfinite(value)
+                if not good or not isinstance(value, (int, float)) or value != int(value) or not 1 <= value <= most:
+                    raise InputError(
+                        f"'{name}' is {value!r}", "kernel profile", f"it must be a whole number from 1 to {most}"
+                    )
+                return int(value)
+        return default
+
+    def switch(self, default: bool, *names: str) -> bool:
+        """The first of these names that has a value: 0 or false is off."""
+        for name in names:
+            if name in self._values:
+                return bool(self._values[name])
+        return default
+
+    def precision(self) -> tuple[Precision, int]:
+        """Precision and bytes per number, from 'precision'; fp32 by default."""
+        text = str(self._values.get("precision", "fp32")).strip().lower()
+        if text not in _PRECISIONS:
+            raise InputError(f"precision '{text}' is not known", "kernel profile", f"known: {', '.join(_PRECISIONS)}")
+        return _PRECISIONS[text]

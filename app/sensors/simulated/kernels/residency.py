@@ -1,0 +1,89 @@
+"""Which blocks fit on a multiprocessor, and what that means for speed: common to all kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from app.sensors.device_limits import DeviceLimits
+
+_REGISTER_GRAIN: Final = 8  # registers per thread are handed out in eights, per warp
+MOST_REGISTERS: Final = 255  # of one thread
+_LATENCY_WARPS: Final = 28.0  # warps x independent instructions that hide the latency of arithmetic
+
+
+class LaunchRefused(Exception):
+    """A real board would not run this configuration. Carries the measurement's state."""
+
+    def __init__(self, state: Literal["compile", "runtime", "constraints"], message: str) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Residency:
+    """How a kernel sits on the board."""
+
+    blocks_per_multiprocessor: int
+    warps_per_block: int
+    occupancy: float  # resident share of the multiprocessor's threads, 0..1
+    spilled: int  # registers per thread that went to memory
+    wave_share: float  # blocks over the places of the waves they need: the tail's idle places, 0..1
+
+    @property
+    def warps(self) -> int:
+        return self.blocks_per_multiprocessor * self.warps_per_block
+
+
+def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int, blocks: int) -> Residency:
+    """Blocks per multiprocessor by threads, registers and shared memory, as CUDA's occupancy calculation has it.
+
+    Raises LaunchRefused: too much static shared memory fails to compile; too many threads or registers fail to launch.
+    """
+    if shared_byte > limits.shared_memory_per_block:
+        raise LaunchRefused(
+            "compile", f"{shared_byte} bytes of shared memory, {limits.shared_memory_per_block} are the most per block"
+        )
+    if threads > limits.max_threads_per_block:
+        raise LaunchRefused("runtime", f"{threads} threads, {limits.max_threads_per_block} are the most per block")
+    spilled = max(0, registers - MOST_REGISTERS)
+    granted = -(-min(registers, MOST_REGISTERS) // _REGISTER_GRAIN) * _REGISTER_GRAIN
+    warps = -(-threads // limits.warp_size)
+    registers_per_block = granted * warps * limits.warp_size
+    if registers_per_block > limits.registers_per_block:
+        raise LaunchRefused(
+            "runtime", f"{registers_per_block} registers, {limits.registers_per_block} are the most per block"
+        )
+    fits = min(
+        limits.max_threads_per_multiprocessor // (warps * limits.warp_size),
+        limits.registers_per_multiprocessor // registers_per_block,
+        limits.shared_memory_per_multiprocessor // (shared_byte + 1024)
+        if shared_byte
+        else limits.max_blocks_per_multiprocessor,
+        limits.max_blocks_per_multiprocessor,
+    )
+    fits = max(1, fits)
+    places = fits * limits.multiprocessors
+    waves = -(-blocks // places)
+    resident = min(fits, -(-blocks // limits.multiprocessors))
+    occupancy = resident * threads / limits.max_threads_per_multiprocessor
+    return Residency(resident, warps, min(1.0, occupancy), spilled, blocks / (waves * min(places, max(blocks, 1))))
+
+
+def latency_hiding(warps: int, independent: float) -> float:
+    """Share of the issue rate reached with so many warps and independent instructions per thread, 0..1."""
+    return softly_capped(warps * independent / _LATENCY_WARPS)
+
+
+def softly_capped(x: float) -> float:
+    """min(x, 1) with its corner rounded."""
+    capped: float = x / (1.0 + x**4) ** 0.25
+    return capped
+
+
+def issue_slots_per_fma(compute_capability: float) -> float:
+    """Issue slots that pass while the FP32 units take in one warp: 2 where a scheduler feeds 16 of them, else 1.
+
+    Volta, Turing and GA100 have 64 FP32 units per multiprocessor and four schedulers; the others 128 (Kepler 192).
+    """
+    return 2.0 if compute_capability in (6.0, 7.0, 7.5, 8.0) else 1.0

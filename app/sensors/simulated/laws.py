@@ -1,0 +1,156 @@
+"""The equations of a simulated board: one physics for all of them, each with figures of its own.
+
+E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature), in the form of the energy roofline
+(DOMAIN.md section 7, eq 5) with voltages as in section 3 (eq 6.1): what switches costs f V^2, what leaks costs V and
+doubles with temperature. The time of a launch is a roofline whose roofs blend into each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.sensors.errors import NotSupported
+from app.sensors.load import Load
+from app.sensors.simulated.figures import Twin
+
+ROOF_BLEND: Final = 4.0  # order of the norm: the A100's measured roofline rounds its corner so (3.8 to 4.3 fit it)
+_HOTTEST_C: Final = 150.0  # where leakage would run away, the solution is held here
+_SOLVER_STEPS: Final = 60
+
+
+def relative_voltage(twin: Twin, clock_mhz: float) -> float:
+    """Core voltage over the voltage below the ridge, no unit."""
+    above = clock_mhz - twin.voltage.ridge_mhz
+    if above <= 0:
+        return 1.0
+    return 1.0 + twin.voltage.slope_per_mhz * above + twin.voltage.curve_per_mhz2 * above * above
+
+
+def saturation(occupancy: float, full: float) -> float:
+    """Share of a rate that this occupancy (0..1) reaches, where the rate is full from occupancy `full` on."""
+    x = min(1.0, occupancy / full)
+    return x * (2.0 - x)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A board at one clock under one load, or under none. The leakage is apart, since it follows the temperature."""
+
+    clock_mhz: float
+    launch_s: float  # one launch, the gap to the next included; inf without work
+    steady_w: float  # all power but leakage
+    leakage_w: float  # at the reference temperature
+    memory_w: float  # the memory's part of the power
+    memory_busy: float  # share of the time in which the memory moves data, 0..1
+
+
+def launch_time_s(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float) -> tuple[float, float]:
+    """Time of one launch and its memory time alone, s. Raises NotSupported for a precision the board lacks."""
+    rate = twin.rate
+    per_clock = rate.flop_per_clock.get(load.precision)
+    if per_clock is None:
+        known = ", ".join(rate.flop_per_clock)
+        raise NotSupported(f"no {load.precision} units", twin.name, f"this board has {known}")
+    hertz = clock_mhz * 1e6
+    issue = load.issue_efficiency * saturation(load.occupancy, rate.compute_occupancy)
+    compute_s = load.work_flop / (per_clock * hertz * issue)
+    bandwidth = rate.bandwidth_gb_s * 1e9 * rate.bandwidth_share * memory_clock_mhz / twin.clocks.memory_mhz[-1]
+    bandwidth *= min(1.0, clock_mhz / rate.full_bandwidth_clock_mhz)
+    memory_s = load.traffic_byte / (bandwidth * saturation(load.occupancy, rate.memory_occupancy))
+    onchip_s = load.onchip_byte / (rate.onchip_byte_per_clock * hertz)
+    longest = max(compute_s, memory_s, onchip_s, 1e-12)
+    blended = sum((roof / longest) ** ROOF_BLEND for roof in (compute_s, memory_s, onchip_s))
+    return longest * max(1.0, blended) ** (1.0 / ROOF_BLEND) + rate.launch_overhead_us * 1e-6, memory_s
+
+
+def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float) -> OperatingPoint:
+    """The board running `load` back to back. Raises NotSupported for a precision the board lacks."""
+    launch_s, memory_s = launch_time_s(twin, load, clock_mhz, memory_clock_mhz)
+    energy, power = twin.energy, twin.power
+    voltage = relative_voltage(twin, clock_mhz)
+    switching = (voltage / relative_voltage(twin, energy.reference_clock_mhz)) ** 2
+    core_j = load.work_flop * energy.eps_flop_pj[load.precision] + load.onchip_byte * energy.eps_onchip_pj_per_b
+    memory_w = load.traffic_byte * energy.eps_mem_pj_per_b * 1e-12 / launch_s
+    return OperatingPoint(
+        clock_mhz=clock_mhz,
+        launch_s=launch_s,
+        steady_w=core_j * 1e-12 * switching / launch_s + memory_w + _ungated_w(twin, clock_mhz, voltage),
+        leakage_w=power.static_w * power.leakage_share * voltage,
+        memory_w=power.memory_idle_w + memory_w,
+        memory_busy=min(1.0, memory_s / launch_s),
+    )
+
+
+def waiting(twin: Twin, clock_mhz: float) -> OperatingPoint:
+    """No work, but the clock still up."""
+    voltage, power = relative_voltage(twin, clock_mhz), twin.power
+    leakage_w = power.static_w * power.leakage_share * voltage
+    return OperatingPoint(
+        clock_mhz, float("inf"), _ungated_w(twin, clock_mhz, voltage), leakage_w, power.memory_idle_w, 0.0
+    )
+
+
+def idle(twin: Twin) -> OperatingPoint:
+    """Clocks down. The figure of the file holds at the temperature at which idling settles."""
+    power = twin.power
+    leakage_w = power.static_w * power.leakage_share
+    settled_c = twin.thermal.ambient_c + twin.thermal.resistance_c_per_w * power.idle_w
+    steady_w = power.idle_w - leakage_w * leakage_growth(twin, settled_c)
+    return OperatingPoint(twin.clocks.idle_mhz, float("inf"), steady_w, leakage_w, power.memory_idle_w, 0.0)
+
+
+def leakage_growth(twin: Twin, temperature_c: float) -> float:
+    """Leakage over leakage at the reference temperature."""
+    power = twin.power
+    growth: float = 2.0 ** ((min(temperature_c, _HOTTEST_C) - power.leakage_reference_c) / power.leakage_doubling_c)
+    return growth
+
+
+def power_w(twin: Twin, point: OperatingPoint, temperature_c: float) -> float:
+    """Power of the board at that point and temperature."""
+    return point.steady_w + point.leakage_w * leakage_growth(twin, temperature_c)
+
+
+def settled(twin: Twin, point: OperatingPoint) -> tuple[float, float]:
+    """(power W, temperature °C) once the temperature stands still."""
+    thermal = twin.thermal
+    temperature = thermal.ambient_c
+    for _ in range(_SOLVER_STEPS):
+        temperature = thermal.ambient_c + thermal.resistance_c_per_w * power_w(twin, point, temperature)
+        temperature = min(temperature, _HOTTEST_C)
+    return power_w(twin, point, temperature), temperature
+
+
+def settled_under_limits(
+    twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float, limit_w: float
+) -> tuple[OperatingPoint, float, bool]:
+    """(point, power W, whether a power or thermal limit acts) of a load at a requested clock, thermally steady.
+
+    At a limit the clock alternates between supported ones; the point is at their mean.
+    """
+    setpoint_w = limit_w * twin.power.limit_share
+
+    def fits(clock: float) -> tuple[OperatingPoint, float, bool]:
+        point = under_load(twin, load, clock, memory_clock_mhz)
+        drawn_w, temperature = settled(twin, point)
+        return point, drawn_w, drawn_w <= setpoint_w and temperature <= twin.thermal.slowdown_c
+
+    point, drawn_w, within = fits(clock_mhz)
+    if within:
+        return point, drawn_w, False
+    low, high = float(twin.clocks.graphics_mhz[0]), clock_mhz
+    point, drawn_w, within = fits(low)
+    if not within:  # even the lowest clock draws more
+        return point, drawn_w, True
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle)[2] else (low, middle)
+    point, drawn_w, _ = fits(low)
+    return point, drawn_w, True
+
+
+def _ungated_w(twin: Twin, clock_mhz: float, voltage: float) -> float:
+    """pi_0 without its leakage: static power and the clock tree."""
+    power = twin.power
+    return power.static_w * (1.0 - power.leakage_share) + power.clock_tree_w_per_mhz * clock_mhz * voltage * voltage

@@ -1,0 +1,113 @@
+"""The power sensors in front of the physics: refresh, averaging, lag, gain, noise, quantisation, the driver's buffer.
+
+A value belongs to its tick, whoever reads it and however often: noise is a hash of (seed, channel, tick).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from app.sensors.channel import PowerSample
+from app.sensors.simulated.figures import PowerBuffer, PowerSensor, Sensors
+from app.sensors.simulated.history import History
+
+_MASK: Final = (1 << 64) - 1
+
+
+def hashed(seed: int, channel: int, tick: int) -> int:
+    """64 well-mixed bits (the finaliser of the splitmix64 generator, once per word)."""
+    z = seed & _MASK
+    for word in (channel, tick):
+        z = (z + 0x9E3779B97F4A7C15 + word) & _MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        z ^= z >> 31
+    return z
+
+
+def gaussian(seed: int, channel: int, tick: int) -> float:
+    """A standard normal deviate by the Box-Muller transform."""
+    bits = hashed(seed, channel, tick)
+    u, v = ((bits >> 32) + 1) / 2**32, (bits & 0xFFFFFFFF) / 2**32
+    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
+
+
+class _Imperfect:
+    """Gain, noise and quantisation, common to every source of a board."""
+
+    def __init__(self, sensors: Sensors, seed: int, channel: int) -> None:
+        self._sensors = sensors
+        self._seed = seed
+        self._channel = channel
+
+    def phase_ns(self, period_ns: int) -> int:
+        """Where in a period this board's ticks lie."""
+        return hashed(self._seed, self._channel, -1) % period_ns
+
+    def told(self, power_w: float, tick: int) -> float:
+        sensors = self._sensors
+        noise = sensors.noise_share * power_w + sensors.noise_w
+        value = power_w * sensors.gain + noise * gaussian(self._seed, self._channel, tick)
+        if sensors.quantum_w > 0:
+            value = round(round(value / sensors.quantum_w) * sensors.quantum_w, 9)
+        return max(0.0, value)
+
+
+class PolledPower:
+    """A source that a program polls: a new value at every tick, the mean of a window before it."""
+
+    def __init__(self, spec: PowerSensor, sensors: Sensors, seed: int, channel: int, *, memory: bool = False) -> None:
+        self._refresh_ns = round(spec.refresh_ms * 1e6)
+        self._window_ns = round(spec.window_ms * 1e6)
+        self._lag_ns = round(spec.lag_ms * 1e6)
+        self._imperfect = _Imperfect(sensors, seed, channel)
+        self._phase_ns = self._imperfect.phase_ns(self._refresh_ns)
+        self._which = 1 if memory else 0
+        self._last: tuple[int, float] = (-1, math.nan)
+
+    def value_w(self, history: History, now_ns: int) -> float:
+        """What a read at this time tells."""
+        tick = (now_ns - self._phase_ns) // self._refresh_ns
+        if tick != self._last[0]:
+            to_ns = tick * self._refresh_ns + self._phase_ns - self._lag_ns
+            mean = history.means(to_ns - self._window_ns, to_ns)[self._which]
+            self._last = (tick, self._imperfect.told(mean, tick))
+        return self._last[1]
+
+
+class EnergyCounter:
+    """Cumulative energy in J, told in whole mJ."""
+
+    def __init__(self, sensors: Sensors, seed: int, channel: int) -> None:
+        self._refresh_ns = round(sensors.counter_refresh_ms * 1e6)
+        self._gain = sensors.gain * sensors.counter_gain
+        self._phase_ns = _Imperfect(sensors, seed, channel).phase_ns(self._refresh_ns)
+
+    def value_j(self, history: History, now_ns: int) -> float:
+        """What a read at this time tells."""
+        tick_ns = (now_ns - self._phase_ns) // self._refresh_ns * self._refresh_ns + self._phase_ns
+        return max(0, round(history.energy_j(tick_ns) * self._gain * 1e3)) / 1e3
+
+
+class BufferedPower:
+    """The driver's buffer: a sample per period, the mean of that period, published a few at a time."""
+
+    def __init__(self, spec: PowerBuffer, sensors: Sensors, seed: int, channel: int) -> None:
+        self._sample_ns = round(spec.sample_ms * 1e6)
+        self._published_ns = round(spec.published_ms * 1e6)
+        self._kept = spec.kept
+        self._imperfect = _Imperfect(sensors, seed, channel)
+        self._phase_ns = self._imperfect.phase_ns(self._sample_ns)
+
+    def samples(self, history: History, since_ns: int, now_ns: int) -> list[PowerSample]:
+        """Samples newer than `since_ns` that a drain at this time finds, oldest first."""
+        visible_ns = (now_ns - self._phase_ns) // self._published_ns * self._published_ns + self._phase_ns
+        last = (visible_ns - self._phase_ns) // self._sample_ns
+        first = max(last - self._kept + 1, (since_ns - self._phase_ns) // self._sample_ns + 1)
+        found = []
+        for tick in range(first, last + 1):
+            at_ns = tick * self._sample_ns + self._phase_ns
+            mean = history.means(at_ns - self._sample_ns, at_ns)[0]
+            found.append(PowerSample(at_ns, self._imperfect.told(mean, tick)))
+        return found

@@ -1,0 +1,87 @@
+"""The truth behind a simulated board's sensors, for anybody to check the instruments. The program never uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from app.errors import InputError, PermissionRefused
+from app.sensors.errors import NotSupported
+from app.sensors.load import Load
+from app.sensors.simulated import laws
+from app.sensors.simulated.figures import Twin
+from app.sensors.simulated.profiles import PROFILES, full_load, load_of
+
+# A sensible configuration of each built-in kernel.
+_USUAL: Final[Mapping[str, Mapping[str, int]]] = {
+    "gemm": {"block_size_x": 16, "block_size_y": 16, "tile_size_x": 4, "tile_size_y": 4, "n": 4096},
+    "convolution": {"block_size_x": 32, "block_size_y": 8, "tile_size_x": 2, "tile_size_y": 2, "n": 4096},
+    "dot": {"block_size_x": 256, "vector_width": 4, "items_per_thread": 16, "n": 2**26},
+    "copy": {"block_size_x": 256, "vector_width": 4, "items_per_thread": 16, "n": 2**26},
+}
+
+
+def fp64_gemm() -> Load:
+    """A vendor library's matrix product in FP64 on the tensor cores, n = 8192.
+
+    98 % of the peak, as the published H200 clock sweep has it (33.2 GFLOP/s per MHz of 33.8). Traffic: each matrix
+    four times through device memory (an assumption; at 170 flop/B it hardly counts).
+    """
+    n = 8192.0
+    return Load("fp64_gemm", "fp64_tensor", work_flop=2 * n**3, traffic_byte=4 * 3 * n * n * 8, issue_efficiency=0.98)
+
+
+def workloads() -> tuple[str, ...]:
+    """Names that `truth` knows."""
+    return ("full_load", "fp64_gemm", *PROFILES)
+
+
+def truth(
+    twin: Twin, workload: str = "full_load", *, power_limit_w: float | None = None
+) -> list[dict[str, float | str | bool]]:
+    """One row per supported graphics clock, ascending, thermally steady under a power limit (default: the board's).
+
+    Keys: clock_mhz (requested), observed_clock_mhz (the mean, where a limit acts), power_w, time_s and energy_j of one
+    launch, rate and rate_unit (GFLOP/s, or GB/s for copy and dot), capped (a power or thermal limit acts).
+    Raises InputError for an unknown workload, or one whose precision this board lacks; PermissionRefused for a limit
+    out of range.
+    """
+    power = twin.power
+    limit_w = power.limit_default_w if power_limit_w is None else power_limit_w
+    if not power.limit_minimum_w <= limit_w <= power.limit_maximum_w:
+        raise PermissionRefused(
+            f"a power limit of {limit_w:g} W is out of range",
+            twin.name,
+            f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
+        )
+    load = _load(twin, workload)
+    in_bytes = workload in ("copy", "dot")
+    amount, unit = (load.traffic_byte, "GB/s") if in_bytes else (load.work_flop, "GFLOP/s")
+    rows: list[dict[str, float | str | bool]] = []
+    for clock in twin.clocks.graphics_mhz:
+        try:
+            point, drawn_w, capped = laws.settled_under_limits(twin, load, clock, twin.clocks.memory_mhz[-1], limit_w)
+        except NotSupported as error:
+            raise InputError(error.what, f"{twin.name}, {workload}", "choose another workload") from error
+        rows.append(
+            {
+                "clock_mhz": clock,
+                "observed_clock_mhz": point.clock_mhz,
+                "power_w": drawn_w,
+                "time_s": point.launch_s,
+                "rate": amount / point.launch_s / 1e9,
+                "rate_unit": unit,
+                "energy_j": drawn_w * point.launch_s,
+                "capped": capped,
+            }
+        )
+    return rows
+
+
+def _load(twin: Twin, workload: str) -> Load:
+    simple: Mapping[str, Callable[[], Load]] = {"full_load": full_load, "fp64_gemm": fp64_gemm}
+    if workload in simple:
+        return simple[workload]()
+    if workload in _USUAL:
+        return load_of(workload, _USUAL[workload], {}, twin.limits)
+    raise InputError(f"no workload is called '{workload}'", "workload", f"choose one of {', '.join(workloads())}")

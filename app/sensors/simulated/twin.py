@@ -1,0 +1,194 @@
+"""Reads the figures of a simulated board from a TOML file, and says clearly what is wrong with one."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import math
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from app.errors import InputError
+from app.paths import resources
+from app.sensors.load import PRECISIONS
+from app.sensors.simulated.figures import Twin
+
+__all__ = ["Twin", "load_twin", "twin_names"]
+
+_MAXIMUM_BYTES = 256 * 1024
+_MAXIMUM_CLOCKS = 2000
+_NOTES = "source"  # a table may say where its figures come from
+
+
+def twin_names() -> tuple[str, ...]:
+    """Names of the built-in twins, in alphabetical order."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+
+
+def load_twin(name_or_path: str) -> Twin:
+    """The built-in twin of that name (upper or lower case, '-', '_' or spaces), or the one in a file ending in .toml.
+
+    Raises InputError that names the file, the key and the remedy.
+    """
+    text = name_or_path.strip()
+    if text.lower().endswith(".toml"):
+        return _read(Path(text).expanduser())
+    wanted = _folded(text)
+    for name in twin_names():
+        if _folded(name) == wanted:
+            return _read(_folder() / f"{name}.toml")
+    raise InputError(
+        f"no simulated GPU is called '{text}'",
+        "twin",
+        f"choose one of {', '.join(twin_names())}, or name a file that ends in .toml",
+    )
+
+
+def _folder() -> Path:
+    return resources() / "twins"
+
+
+def _folded(name: str) -> str:
+    return "".join(c for c in name.lower() if c not in "-_ ")
+
+
+def _read(path: Path) -> Twin:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAXIMUM_BYTES + 1)
+    except OSError as error:
+        raise InputError(error.strerror or "cannot be read", str(path), "name a file that exists") from error
+    if len(data) > _MAXIMUM_BYTES:
+        raise InputError(f"larger than {_MAXIMUM_BYTES // 1024} KiB", str(path), "a twin is a short file of figures")
+    try:
+        document = tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8 text", str(path), "save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not valid TOML: {error}", str(path), "mend that line") from error
+    except RecursionError as error:
+        raise InputError("nested too deeply", str(path), "see resources/twins/README.md") from error
+    if "key" in document:
+        raise InputError("unknown key 'key'", str(path), "remove it: the file's name is the key")
+    twin: Twin = _record(Twin, {**document, "key": path.stem}, str(path), "")
+    _check_together(twin, str(path))
+    return twin
+
+
+# --- from tables to dataclasses --------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _record(kind: type, table: Any, file: str, place: str) -> Any:
+    """A dataclass of that kind from a TOML table."""
+    if not isinstance(table, dict):
+        raise InputError("must be a table", f"{file}, {place}", f"write it as [{place}]")
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    for key in table:
+        if key not in fields and key != _NOTES:
+            near = difflib.get_close_matches(key, fields, n=1)
+            remedy = f"did you mean '{near[0]}'?" if near else f"known keys: {', '.join(fields)}"
+            raise InputError(f"unknown key '{key}'", f"{file}, {place}" if place else file, remedy)
+    values = {}
+    for name, field in fields.items():
+        where = f"{place}.{name}" if place else name
+        if name in table:
+            values[name] = _value(_hints(kind)[name], field.metadata, table[name], file, where)
+        elif field.default is dataclasses.MISSING:
+            raise InputError(f"'{where}' is missing", file, "add it; resources/twins/README.md says what it is")
+    return kind(**values)
+
+
+def _value(hint: Any, metadata: Mapping[str, float], given: Any, file: str, place: str) -> Any:
+    origin = typing.get_origin(hint)
+    if origin is types.UnionType:  # X | None: left out stands for None
+        hint = next(a for a in typing.get_args(hint) if a is not type(None))
+        origin = typing.get_origin(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _record(hint, given, file, place)
+    if hint is str:
+        if not isinstance(given, str) or not given.strip() or len(given) > 200:
+            raise InputError("must be a text of at most 200 characters", f"{file}, {place}", 'such as "my board"')
+        return given
+    if hint is bool:
+        if not isinstance(given, bool):
+            raise InputError("must be true or false", f"{file}, {place}", "write true or false")
+        return given
+    if origin is tuple and typing.get_args(hint) == (int, int):
+        if not (isinstance(given, list) and len(given) == 2 and all(type(g) is int and 0 <= g < 100 for g in given)):
+            raise InputError("must be two whole numbers", f"{file}, {place}", "such as [8, 0]")
+        return tuple(given)
+    if origin is tuple:
+        return _clocks(given, file, place)
+    if origin is not None:
+        return _by_precision(given, metadata, file, place)
+    return _number(given, metadata, file, place, whole=hint is int)
+
+
+def _number(given: Any, metadata: Mapping[str, float], file: str, place: str, *, whole: bool) -> int | float:
+    low, high = metadata["low"], metadata["high"]
+    kinds = (int,) if whole else (int, float)
+    sort = "whole number" if whole else "number"
+    if type(given) not in kinds or not math.isfinite(given):
+        raise InputError(f"must be a {sort}", f"{file}, {place}", f"from {low:g} to {high:g}")
+    if not low <= given <= high:
+        raise InputError(f"{given:g} is out of range", f"{file}, {place}", f"from {low:g} to {high:g}")
+    return int(given) if whole else float(given)
+
+
+def _clocks(given: Any, file: str, place: str) -> tuple[int, ...]:
+    """Ascending clocks from a list, or from { minimum, maximum, step } where a step may end in half a MHz (V100)."""
+    if isinstance(given, dict):
+        if set(given) != {"minimum", "maximum", "step"}:
+            raise InputError("needs minimum, maximum and step", f"{file}, {place}", "or write a list of clocks")
+        bounds = {"low": 0.5, "high": 20_000.0}
+        low, high, step = (
+            _number(given[k], bounds, file, f"{place}.{k}", whole=False) for k in ("minimum", "maximum", "step")
+        )
+        if low > high or (high - low) / step > _MAXIMUM_CLOCKS:
+            raise InputError("makes no clocks, or too many", f"{file}, {place}", f"at most {_MAXIMUM_CLOCKS}")
+        return tuple(sorted({int(low + i * step) for i in range(int((high - low) / step + 1e-9) + 1)}))
+    valid = isinstance(given, list) and 0 < len(given) <= _MAXIMUM_CLOCKS
+    if not valid or not all(type(g) is int and 0 < g <= 20_000 for g in given):
+        raise InputError("must be a list of clocks in MHz", f"{file}, {place}", "whole numbers above 0")
+    return tuple(sorted(set(given)))
+
+
+def _by_precision(given: Any, metadata: Mapping[str, float], file: str, place: str) -> Mapping[str, float]:
+    if not isinstance(given, dict) or "fp32" not in given or not set(given) <= set(PRECISIONS):
+        raise InputError(
+            "must be a table of precisions with at least fp32", f"{file}, {place}", f"known: {', '.join(PRECISIONS)}"
+        )
+    return types.MappingProxyType(
+        {k: _number(v, metadata, file, f"{place}.{k}", whole=False) for k, v in given.items()}
+    )
+
+
+def _check_together(twin: Twin, file: str) -> None:
+    """Figures that only make sense together."""
+    clocks, power = twin.clocks, twin.power
+
+    def refuse(what: str, place: str, remedy: str) -> typing.NoReturn:
+        raise InputError(what, f"{file}, {place}", remedy)
+
+    if clocks.idle_mhz not in clocks.graphics_mhz:
+        refuse("is no supported clock", "clocks.idle_mhz", "choose one of clocks.graphics_mhz")
+    if clocks.idle_memory_mhz not in clocks.memory_mhz:
+        refuse("is no supported clock", "clocks.idle_memory_mhz", "choose one of clocks.memory_mhz")
+    if not power.limit_minimum_w <= power.limit_default_w <= power.limit_maximum_w:
+        refuse("the default lies outside", "power.limit_default_w", "keep minimum <= default <= maximum")
+    if set(twin.energy.eps_flop_pj) != set(twin.rate.flop_per_clock):
+        refuse("other precisions than rate.flop_per_clock", "energy.eps_flop_pj", "name the same ones in both")
+    if twin.sensors.instant is None and twin.sensors.average is None:
+        refuse("the board tells no power at all", "sensors", "add [sensors.instant] or [sensors.average]")
+    if not twin.thermal.ambient_c < twin.thermal.slowdown_c:
+        refuse("lies below the ambient temperature", "thermal.slowdown_c", "raise it")
