@@ -29,9 +29,7 @@ class ResultsModel(QAbstractTableModel):
         super().__init__(parent)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
-        self._columns: list[
-            tuple[Quantity, bool]
-        ] = []  # after the first two: the figure, and whether it is a parameter
+        self._columns: list[tuple[Quantity, bool]] = []  # after the first two; True: a parameter
         self._offered: tuple[str, ...] = ()
         self._order: Indices = np.empty(0, dtype=np.int64)  # view row -> index into the table
         self._sorted_by: tuple[int, bool] | None = None  # column, descending

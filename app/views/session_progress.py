@@ -21,7 +21,7 @@ _OK = STATES.index(State.OK)
 _STATE_WORDS = {
     SessionState.RUNNING: "",
     SessionState.PAUSED: "paused",
-    SessionState.DONE: "done",
+    SessionState.DONE: "finished",
     SessionState.STOPPED: "stopped",
     SessionState.FAILED: "failed",
     SessionState.INTERRUPTED: "interrupted",
@@ -82,7 +82,8 @@ class SessionProgress(QWidget):
         over = progress.state not in (SessionState.RUNNING, SessionState.PAUSED)
         self.bar.setMaximum(max(1, progress.budget))
         self.bar.setValue(progress.evaluated)
-        words = _STATE_WORDS[progress.state] + (f": {reason}" if reason else "")
+        state = _STATE_WORDS[progress.state]
+        words = f"{state}: {reason}" if reason else state
         self.bar.setFormat(f"{progress.evaluated} of {progress.budget} (%p %)" + (f" · {words}" if words else ""))
         self.bar.setToolTip(words)
         self.rate.setText(f"{format_number(progress.rate_per_s)} /s")

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMenu,
     QPushButton,
-    QSplitter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -88,29 +87,17 @@ class TunePanel(QWidget):
             running.addWidget(control)
         self.start.setToolTip("Start the session as it is set up above")
         self.stop.setToolTip("End the session; what was measured stays, and it can be gone on with later")
-        above = QWidget()
-        column = QVBoxLayout(above)
-        column.setContentsMargins(6, 6, 6, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6, 6, 6, 6)
         column.addLayout(opening)
-        for widget in (self.summary, self.form):
-            column.addWidget(widget)
+        column.addWidget(self.summary)
+        column.addWidget(self.form)
         column.addLayout(running)
         column.addWidget(self.progress)
         self.progress.hide()  # until there is a session
-        column.addStretch(1)
-        below = QWidget()
-        column = QVBoxLayout(below)
-        column.setContentsMargins(6, 0, 6, 6)
         column.addWidget(self.results, 1)
         column.addWidget(self.export)
-        splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.addWidget(above)
-        splitter.addWidget(below)
-        splitter.setStretchFactor(1, 1)
-        splitter.setChildrenCollapsible(False)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter)
+        self.results.setMinimumHeight(90)
         self.setMinimumWidth(380)
 
     # --- what to tune ------------------------------------------------------------------------------------------------
