@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from app.engine.formats.files import read_text
 from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal
 from app.engine.results import ResultTable
-from app.engine.space.search_space import Parameter, SearchSpace
+from app.engine.space.build import space_of_table
+from app.engine.space.search_space import SearchSpace
 from app.errors import InputError
 
 # Kernel Tuner's names of device settings, and ours.
@@ -118,7 +119,7 @@ def read_cache(path: Path | str) -> Cache:
     rows: dict[tuple[Value, ...], tuple[str, dict[str, Any]]] = {}
     for key, entry in entries.items():
         rows[_configuration(keys, key, entry, where)] = (key, entry)  # of two entries for one configuration the later
-    names = [_own_name(k, own) for k in keys]
+    names = _own_names(keys, own)
     space, order = _build_space(keys, names, document.get("tune_params"), list(rows), where)
     kept = _names_kept(own)
     configurations = list(rows)
@@ -184,26 +185,20 @@ def _build_space(
     keys: list[str], names: list[str], listed: object, configurations: list[tuple[Value, ...]], where: str
 ) -> tuple[SearchSpace, list[int]]:
     """The space of the entries, and the entries' indices in its order of rows."""
-    parameters: list[Parameter] = []
-    columns: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
-    cartesian = 1
-    for at, (key, name) in enumerate(zip(keys, names, strict=True)):
+    values: dict[str, list[Value]] = {}
+    for key, name in zip(keys, names, strict=True):
         given = listed.get(key) if isinstance(listed, dict) else None
-        plain = [v for v in given if isinstance(v, int | float | str)] if isinstance(given, list) else []
-        seen = [configuration[at] for configuration in configurations]
-        values = tuple(dict.fromkeys((*plain, *seen)))  # the header's order; a value it forgot comes after
-        code = {value: index for index, value in enumerate(values)}
-        columns.append(np.fromiter((code[value] for value in seen), dtype=np.int64, count=len(seen)))
-        setting = name in DEVICE_SETTINGS or name in DEVICE_SETTINGS.values()
-        parameters.append(Parameter(name, values, device_setting=setting))
-        cartesian *= len(values)
-    if cartesian >= _MAXIMUM_CARTESIAN:
+        values[name] = [v for v in given if isinstance(v, int | float | str)] if isinstance(given, list) else []
+    space = space_of_table(values, configurations)
+    if space.cartesian >= _MAXIMUM_CARTESIAN:
         raise InputError("the parameters span more than 2^62 combinations", where, "check 'tune_params'")
-    codes = np.stack(columns, axis=1)
-    order = np.lexsort(codes.T[::-1])
-    width = np.uint8 if max(len(p.values) for p in parameters) <= 256 else np.uint32
-    space = SearchSpace(tuple(parameters), codes[order].astype(width), cartesian)
-    return space, order.tolist()
+    settings = {*DEVICE_SETTINGS, *DEVICE_SETTINGS.values()}
+    parameters = tuple(replace(p, device_setting=p.name in settings) for p in space.parameters)
+    codes = np.empty((len(configurations), len(parameters)), dtype=np.int64)
+    for at, parameter in enumerate(parameters):
+        code = {value: index for index, value in enumerate(parameter.values)}
+        codes[:, at] = [code[configuration[at]] for configuration in configurations]
+    return replace(space, parameters=parameters), np.lexsort(codes.T[::-1]).tolist()
 
 
 # --- one entry ------------------------------------------------------------------------------------------------------
@@ -224,7 +219,7 @@ def _measurement(
     if kept is None:
         _add_own_names(values)
     if state is not State.OK:
-        values = {}
+        values = values if kept is not None else {}
     elif not values:
         state, error = State.RUNTIME, "the file holds no value for it"
     own = entry.get("wattridge")
@@ -237,12 +232,12 @@ def _measurement(
         intervals=_intervals(own.get("intervals")),
         error=_text(own.get("error")) or error,
         window_ns=_window(own.get("window_ns")),
-        observed_clock_mhz=_number(own.get("observed_clock_mhz", values.get("observed_clock_mhz"))),
+        observed_clock_mhz=_number((own or values).get("observed_clock_mhz")),
         event_reasons=_count(own.get("event_reasons")),
         power_source=_text(own.get("power_source")) or _power_source(values),
         source=_text(own.get("source")) or "recorded",
-        timestamp_s=_timestamp(entry.get("timestamp")),
-        cost_s=_cost_s(entry),
+        timestamp_s=_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
+        cost_s=_number(own["cost_s"]) if "cost_s" in own else _cost_s(entry),
     )
 
 
@@ -330,9 +325,16 @@ def _timestamp(value: object) -> float:
 # --- what this program adds to a file of its own ----------------------------------------------------------------------
 
 
-def _own_name(key: str, own: Mapping[str, Any]) -> str:
-    """A file that this program wrote keeps this program's names of the device settings."""
-    return DEVICE_SETTINGS.get(key, key) if own else key
+def _own_names(keys: list[str], own: Mapping[str, Any]) -> list[str]:
+    """The parameters as the session had them, where only names of device settings were changed for the file."""
+    told = own.get("parameters")
+    if not isinstance(told, list) or len(told) != len(keys):
+        return keys
+    same = all(
+        name == key or (key in DEVICE_SETTINGS and name == DEVICE_SETTINGS[key])
+        for key, name in zip(keys, told, strict=True)
+    )
+    return told if same and len(set(told)) == len(told) else keys
 
 
 def _names_kept(own: Mapping[str, Any]) -> set[str] | None:

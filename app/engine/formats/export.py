@@ -1,0 +1,262 @@
+"""Take one configuration of a session away: JSON, C header, a script that sets its clocks, CSV, Kernel Tuner cache."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app import __version__
+from app.engine.formats.clock_script import clock_script
+from app.engine.formats.csv_table import SIGNATURE, write_csv
+from app.engine.formats.files import write_text
+from app.engine.formats.header import c_header
+from app.engine.formats.kernel_tuner import DEVICE_SETTINGS
+from app.engine.formats.kernel_tuner_writer import write_cache
+from app.engine.formats.units import unit_of
+from app.engine.measurement import Measurement, State, Value
+from app.engine.results import STATES, ResultTable
+from app.engine.session import SessionPlan
+from app.errors import InputError, WattridgeError
+from app.sensors.event_reasons import names as reason_names
+
+KINDS = ("json", "header", "script", "csv", "cache")
+_OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
+_MEASURED = {"time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One measured configuration and everything a reader needs to trust it."""
+
+    measurement: Measurement
+    title: str  # of the session: the kernel's or the cache's name
+    gpu: str
+    driver: str
+    source: str  # nvml, simulated or recorded
+    objective: str
+    strategy: str
+    seed: int = 0
+    session: int | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()  # which parameters are device settings
+    origin: Mapping[str, str] = field(default_factory=dict)
+    version: str = __version__
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """What the kernel is compiled with."""
+        return {n: v for n, v in self.measurement.configuration.items() if n not in self.settings}
+
+    @property
+    def device_settings(self) -> dict[str, Value]:
+        """Clocks and cap under this program's names (MHz, W)."""
+        chosen = self.measurement.configuration
+        return {DEVICE_SETTINGS.get(n, n): v for n, v in chosen.items() if n in self.settings}
+
+    @property
+    def provenance(self) -> str:
+        """One line: where the figures come from."""
+        board = f"{self.gpu}, driver {self.driver}" if self.driver else self.gpu
+        how = {
+            "nvml": f"measured on {board}",
+            "simulated": f"SIMULATED: from a model of {self.gpu}, not measured on a board",
+            "recorded": f"replayed from a recording made on {self.gpu}",
+        }
+        return how.get(self.source, f"{self.source}: {board}")
+
+
+def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: int | None) -> Choice:
+    """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded."""
+    if index is None:
+        index = _best(plan, table)
+    measurement = table.measurement(index)
+    return Choice(
+        measurement=measurement,
+        title=plan.title,
+        gpu=plan.gpu,
+        driver=plan.driver,
+        source=measurement.source or plan.source,
+        objective=str(plan.objective),
+        strategy=plan.strategy,
+        seed=plan.seed,
+        session=session,
+        units=plan.units,
+        settings=tuple(p.name for p in table.space.parameters if p.device_setting),
+        origin=plan.origin,
+    )
+
+
+def _best(plan: SessionPlan, table: ResultTable) -> int:
+    length = len(table)
+    costs = table.values(plan.objective.goal.name)[:length].copy()
+    costs *= -1.0 if plan.objective.goal.maximise else 1.0
+    costs[table.states()[:length] != STATES.index(State.OK)] = np.nan
+    if not np.isfinite(costs).any():
+        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
+    return int(np.nanargmin(costs))
+
+
+def export_session(
+    plan: SessionPlan,
+    table: ResultTable,
+    session: int | None,
+    index: int | None,
+    folder: Path,
+    kinds: Sequence[str] | None = None,
+) -> list[Path]:
+    """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
+
+    Each file is written whole or not at all; one that this program did not write is never overwritten. Raises
+    InputError for an unknown kind, WattridgeError where nothing succeeded or the folder refuses.
+    """
+    unknown = set(kinds or ()) - set(KINDS)
+    if unknown:
+        raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
+    wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
+    choice = choose(plan, table, session, index)
+    stem = file_stem(plan.title)
+    names = {
+        "json": f"{stem}.json",
+        "header": f"{stem}.h",
+        "script": f"{stem}-clocks.sh",
+        "csv": f"{stem}-session.csv",
+        "cache": f"{stem}-cache.json",
+    }
+    paths = {kind: folder / names[kind] for kind in wanted}
+    for path in paths.values():
+        _refuse_foreign(path)
+    written = []
+    for kind, path in paths.items():
+        if kind == "json":
+            write_text(path, export_json(choice), overwrite=True)
+        elif kind == "header":
+            write_text(path, export_header(choice), overwrite=True)
+        elif kind == "script":
+            write_text(path, export_script(choice), overwrite=True, executable=True)
+        elif kind == "csv":
+            write_csv(table, path, units=plan.units, overwrite=True)
+        else:
+            goal = plan.objective.goal.name
+            write_cache(
+                table, path, device=plan.gpu, kernel=plan.title, objective=goal, source=plan.source, overwrite=True
+            )
+        written.append(path)
+    return written
+
+
+def export_json(choice: Choice) -> str:
+    """Everything known of the choice: each figure with its unit and source. Figures that are not known are null."""
+    m = choice.measurement
+    document = {
+        "wattridge": {"version": choice.version, "written": datetime.now(UTC).isoformat(timespec="seconds")},
+        "provenance": choice.provenance,
+        "kernel": choice.title,
+        "session": choice.session,
+        "gpu": choice.gpu,
+        "driver": choice.driver or None,
+        "source": choice.source,
+        "origin": dict(choice.origin),
+        "objective": choice.objective,
+        "strategy": choice.strategy,
+        "seed": choice.seed,
+        "state": m.state.value,
+        "error": m.error or None,
+        "configuration": dict(m.configuration),
+        "parameters": choice.parameters,
+        "device_settings": {
+            name: {"value": value, "unit": unit_of(name, choice.units)}
+            for name, value in choice.device_settings.items()
+        },
+        "values": {name: _figure(choice, name, value) for name, value in m.values.items()},
+        "observed_clock_mhz": _known(m.observed_clock_mhz),
+        "event_reasons": list(reason_names(m.event_reasons)),
+        "power_source": m.power_source or None,
+        "window_s": (m.window_ns[1] - m.window_ns[0]) / 1e9 if m.window_ns else None,
+        "measured_at": _time(m.timestamp_s),
+        "cost_s": _known(m.cost_s),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def export_header(choice: Choice) -> str:
+    """The kernel's parameters as #defines, clocks and figures as comments."""
+    figures = [f"{name} = {value:.6g} {unit_of(name, choice.units)}".strip() for name, value in _figures(choice)]
+    settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
+    remarks = [
+        f"Written by Wattridge {choice.version}: the configuration of {choice.title} chosen for {choice.objective}.",
+        f"Figures {choice.provenance}.",
+        *(f"Device setting: {text}" for text in settings),
+        *figures,
+    ]
+    return c_header(choice.title, choice.parameters, remarks)
+
+
+def export_script(choice: Choice) -> str:
+    """A POSIX shell script that sets the clocks or the cap with nvidia-smi, and puts them back."""
+    remarks = [
+        f"Written by Wattridge {choice.version}: clocks of {choice.title} chosen for {choice.objective}.",
+        f"Figures {choice.provenance}.",
+    ]
+    return clock_script(choice.device_settings, remarks)
+
+
+def file_stem(title: str) -> str:
+    """A file name that every system takes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", title).strip("-._")[:60] or "session"
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A file that this program did not write is somebody's work."""
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(65536).decode("utf-8", errors="replace")
+    except OSError as error:
+        raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), "choose another folder") from None
+    if not any(mark in head for mark in _OURS):
+        raise WattridgeError("a file of another origin is there", str(path), "choose another folder, or move the file")
+
+
+def _figures(choice: Choice) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in choice.measurement.values.items() if math.isfinite(value)]
+
+
+def _figure(choice: Choice, name: str, value: float) -> dict[str, Any]:
+    interval = choice.measurement.intervals.get(name)
+    return {
+        "value": _known(value),
+        "unit": unit_of(name, choice.units) or None,
+        "interval_95": [_known(end) for end in interval] if interval else None,
+        "source": _source(choice, name),
+    }
+
+
+def _source(choice: Choice, name: str) -> str:
+    """Where one figure comes from."""
+    if choice.source == "recorded":
+        of_power = re.search("energy|power|watt", name.lower())
+        meter = choice.measurement.power_source or "meter not told"
+        return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
+    said = "simulated, " if choice.source == "simulated" else ""
+    if name not in _MEASURED:
+        return f"{said}computed from the measured values"
+    if name in ("energy_j", "power_w", "memory_power_w"):
+        return f"{said}measured by {choice.measurement.power_source or 'the power sensor'}"
+    return f"{said}measured by {'launch events' if name == 'time_s' else 'the board'}"
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _time(seconds: float) -> str | None:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if math.isfinite(seconds) else None
