@@ -17,10 +17,11 @@ dot(float *result, const float *__restrict__ a, const float *__restrict__ b) {
     static_assert(block_size_x % 32 == 0, "whole warps only");
     const vector *a_vectors = reinterpret_cast<const vector *>(a);
     const vector *b_vectors = reinterpret_cast<const vector *>(b);
+    constexpr int unrolled = loop_unroll_factor;  // nvcc expands no macro in a pragma
     const size_t first = (size_t)blockIdx.x * block_size_x * STEPS + threadIdx.x;
 
     float sum = 0.0f;
-#pragma unroll loop_unroll_factor
+#pragma unroll unrolled
     for (int step = 0; step < STEPS; step++) {
         const size_t at = first + (size_t)step * block_size_x;
         if (at < n / vector_width) {
