@@ -95,21 +95,14 @@ def _open_real(text: str, speed: float) -> Gpu:
 
     if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
-    try:
-        known = nvml.boards()
-    except NoDriver as error:
-        if not text.isdigit() or int(text):
-            raise InputError(
-                f"there is no GPU {text}: {error.what}", "--gpu", f"one of {', '.join(_alternatives())}"
-            ) from error
-        raise
-    fits = [
-        index
-        for index, uuid, _ in known
-        if text == str(index) or (len(text) > 4 and uuid.lower().startswith(text.lower()))
-    ]
+    known = _boards()
+    if not known:
+        what = f"there is no GPU {text}: no NVIDIA driver answers here"
+        raise InputError(what, "--gpu", f"one of {', '.join(_alternatives())}")
+    begins = text.lower() if len(text) > 4 else "nothing"
+    fits = [index for index, uuid, _ in known if text == str(index) or uuid.lower().startswith(begins)]
     if len(fits) != 1:
-        there = ", ".join(f"{index} ({name})" for index, _, name in known) or "none"
+        there = ", ".join(f"{index} ({name})" for index, _, name in known)
         what = f"there is no GPU {text}" if not fits else f"{text} begins the UUID of several GPUs"
         raise InputError(what, "--gpu", f"GPUs here: {there}; or {', '.join(_alternatives())}")
     if speed != 1.0:
@@ -118,7 +111,7 @@ def _open_real(text: str, speed: float) -> Gpu:
 
 
 def _boards() -> list[tuple[int, str, str]]:
-    """(index, UUID, name) of the real boards; none where no driver answers."""
+    """(index, UUID, name) of the real boards; none where no driver answers or shows any."""
     from app.sensors import nvml
 
     try:
