@@ -252,7 +252,9 @@ def _space(
     notes: tuple[str, ...] = (),
 ) -> SearchSpace:
     names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
-    return build_space(spec.parameters, spec.restrictions, spec.constants, limits, settings, notes=notes, **names)
+    return build_space(
+        spec.parameters, spec.restrictions, spec.constants, limits, settings, notes=notes, where=str(spec.path), **names
+    )
 
 
 def _limits(gpu: Gpu) -> DeviceLimits:

@@ -36,16 +36,35 @@ def build_space(
     device_parameters: Mapping[str, tuple[Value, ...]] | None = None,
     block_size_names: Sequence[str] = BLOCK_SIZE_NAMES,
     notes: tuple[str, ...] = (),
+    where: str = "",
 ) -> SearchSpace:
     """All valid configurations, parameters in the given order, device settings after them.
 
     A parameter is a list of values, or text: a range or expression over other parameters, constants and the device's
     limits. A product of block sizes above the device's limit is never valid. Raises InputError for anything wrong with
-    the parameters or restrictions, for a space beyond MAX_ROWS, and for an empty one.
+    the parameters or restrictions, for a space beyond MAX_ROWS, and for an empty one; `where` is the file it came from.
     """
+    try:
+        return _built(
+            parameters, restrictions, constants, limits, device_parameters or {}, tuple(block_size_names), notes
+        )
+    except InputError as error:
+        place = ": ".join(part for part in (where, error.where) if part)
+        raise InputError(error.what, place, error.remedy) from None
+
+
+def _built(
+    parameters: Mapping[str, Sequence[Value] | Value],
+    restrictions: Sequence[str],
+    constants: Mapping[str, Value],
+    limits: DeviceLimits,
+    device_parameters: Mapping[str, tuple[Value, ...]],
+    block_size_names: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> SearchSpace:
     start = time.perf_counter()
-    given = {**parameters, **(device_parameters or {})}
-    _check_names(parameters, device_parameters or {}, constants)
+    given = {**parameters, **device_parameters}
+    _check_names(parameters, device_parameters, constants)
     builder = _Builder(given, {**limits.as_names(), **constants})
     for text, where in [
         *_implicit_limit(given, constants, block_size_names),
@@ -53,7 +72,7 @@ def build_space(
     ]:
         builder.restrict(text, where)
     builder.run()
-    settings = frozenset(device_parameters or {})
+    settings = frozenset(device_parameters)
     described = tuple(
         Parameter(name, tuple(builder.values[name].tolist()), device_setting=name in settings) for name in given
     )
