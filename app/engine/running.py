@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from app.errors import InputError, WattridgeError
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
+MARKS = 100  # writes over which the rate is taken
 
 Attend = Callable[["SessionRun"], bool]
 
@@ -106,7 +108,8 @@ class SessionRun:
         self._state = SessionState.RUNNING
         self._elapsed_before_s = 0.0
         self.session, self.table = self._open()
-        self._evaluated_at_start, self._elapsed_at_start_s = len(self._known), self._elapsed_before_s
+        # (seconds, evaluated) at the last writes: the rate now, whatever the warm-up or another phase took before.
+        self._marks = deque([(self._elapsed_before_s, len(self._known))], maxlen=MARKS)
         self._running_since: float | None = time.monotonic()
         self._flushed_at = time.monotonic()
         on_event(SessionStarted(self.session, plan, self.table))
@@ -233,6 +236,7 @@ class SessionRun:
         fresh, self._pending = self._pending, []
         self._store.append(self.session, fresh, self._elapsed_s())
         self.table.extend(fresh)
+        self._marks.append((self._elapsed_s(), len(self.table)))
         self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
     def _close(self, ended: _Ended) -> SessionResult:
@@ -253,7 +257,7 @@ class SessionRun:
         return self._elapsed_before_s + (time.monotonic() - since if since is not None else 0.0)
 
     def _progress(self) -> Progress:
-        length, elapsed_s = len(self.table), self._elapsed_s()
+        length, elapsed_s, rate = len(self.table), self._elapsed_s(), self._rate_per_s()
         best = self._best_index if self._best_index is not None and self._best_index < length else None
         return Progress(
             session=self.session,
@@ -262,18 +266,20 @@ class SessionRun:
             failed=sum(self.table.failures().values()),
             budget=self._budget,
             elapsed_s=elapsed_s,
-            rate_per_s=self._rate_per_s(length),
-            eta_s=self._eta_s(length, elapsed_s),
+            rate_per_s=rate,
+            eta_s=self._eta_s(length, elapsed_s, rate),
             best_index=best,
             best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
         )
 
-    def _rate_per_s(self, length: int) -> float:
-        ran_s = self._elapsed_s() - self._elapsed_at_start_s
-        return (length - self._evaluated_at_start) / ran_s if ran_s > 0 else 0.0
+    def _rate_per_s(self) -> float:
+        marks = list(self._marks)
+        if len(marks) > 2 and len(marks) < MARKS:
+            del marks[0]  # the first measurements carry the warm-up
+        (first_s, first), (last_s, last) = marks[0], marks[-1]
+        return (last - first) / (last_s - first_s) if last_s > first_s else 0.0
 
-    def _eta_s(self, length: int, elapsed_s: float) -> float | None:
-        rate = self._rate_per_s(length)
+    def _eta_s(self, length: int, elapsed_s: float, rate: float) -> float | None:
         by_count = (self._budget - length) / rate if rate > 0 else None
         if self.plan.max_seconds is None:
             return by_count
