@@ -12,7 +12,6 @@ from app.views.figures import duration_text
 from app.views.provenance import source_words
 
 _FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
-_SHOWN = 3  # restrictions named in the panel; the tool tip has them all
 
 
 class DraftSummary(QWidget):
@@ -79,9 +78,10 @@ class DraftSummary(QWidget):
 
 
 def _details(space: SearchSpace) -> str:
-    """The restrictions that remove most, and what was assumed."""
-    most = sorted(space.removed_by.items(), key=lambda item: -item[1])[:_SHOWN]
-    removed = [f"{_count(count)} removed by {text}" for text, count in most if count]
+    """How many restrictions removed how much (the tool tip names them), and what was assumed."""
+    removing = [count for count in space.removed_by.values() if count]
+    noun = "restriction" if len(removing) == 1 else "restrictions"
+    removed = [f"{_count(sum(removing))} removed by {len(removing)} {noun}"] if removing else []
     return "\n".join([*removed, *space.notes])
 
 

@@ -24,9 +24,9 @@ from app.views.results_table import configuration_text
 _KINDS = (
     ("json", "JSON", "Every figure with its unit, source, device, driver and version"),
     ("header", "C header", "The parameters as #defines"),
-    ("script", "Shell script", "nvidia-smi commands that set the clocks or the cap, and that put them back"),
+    ("script", "Script", "Shell script: nvidia-smi commands that set the clocks or the cap, and that put them back"),
     ("csv", "CSV", "Every measurement of the session, units in the heads"),
-    ("cache", "Kernel Tuner cache", "Every measurement of the session, for other tools of the field"),
+    ("cache", "Cache", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
 )
 
 

@@ -17,6 +17,7 @@ from app.views.quantities import Quantity, is_efficiency, is_speed
 from app.views.scatter import PointCloud
 
 _MARGIN = 0.07  # of the span, left free around the points
+_EDGE = 0.02  # of what is in sight: a new point that close to the edge makes it grow
 
 
 class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -195,15 +196,22 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     @Slot()
     def _place_labels(self, *_: object) -> None:
-        """Each label beside its point, towards the middle of the plot, so that neither is cut off."""
+        """Each label above or below its point, shifted so that it is not cut off, and the two not on one another."""
         if self._points is None or not len(self._points.front):
             return
-        (x0, x1), (y0, y1) = self.getViewBox().viewRange()
-        places = [(label.pos().x() > (x0 + x1) / 2, label.pos().y() > (y0 + y1) / 2) for label in self._labels]
-        for label, (right, upper) in zip(self._labels, places, strict=True):
-            label.setAnchor((1.06 if right else -0.06, -0.45 if upper else 1.45))
-        if places[0] == places[1] and self._labels[1].isVisible():  # both in one corner: one above, one below
-            self._labels[1].setAnchor((1.06 if places[1][0] else -0.06, 1.45 if places[1][1] else -0.45))
+        view = self.getViewBox()
+        (x0, x1), (y0, y1) = view.viewRange()
+        width, height = max(1.0, view.width()), max(1.0, view.height())
+        below = [label.pos().y() > (y0 + y1) / 2 for label in self._labels]
+        apart = abs(self._labels[0].pos().y() - self._labels[1].pos().y()) / (y1 - y0) * height
+        if below[0] == below[1] and apart < 40:
+            upper = int(self._labels[1].pos().y() > self._labels[0].pos().y())
+            below[upper], below[1 - upper] = False, True
+        for label, under in zip(self._labels, below, strict=True):
+            at = (label.pos().x() - x0) / (x1 - x0) * width
+            wide = max(1.0, label.boundingRect().width())
+            left = min(max(at - wide / 2, 3.0), width - wide - 3.0)
+            label.setAnchor(((at - left) / wide, -0.5 if under else 1.5))
 
     # --- the mouse ---------------------------------------------------------------------------------------------------
 
@@ -261,11 +269,11 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             item.setData([self._points.x[point]], [self._points.y[point]], symbol="o", size=size)
 
     def _outside(self, start: int) -> bool:
-        """Some point from `start` on lies outside what is in sight."""
+        """Some point from `start` on lies outside what is in sight, or at its very edge."""
         assert self._points is not None
         (x0, x1), (y0, y1) = self.getViewBox().viewRange()
-        x, y = self._points.x[start:], self._points.y[start:]
-        return bool(len(x)) and bool(((x < x0) | (x > x1) | (y < y0) | (y > y1)).any())
+        x, y = (self._points.x[start:] - x0) / (x1 - x0), (self._points.y[start:] - y0) / (y1 - y0)
+        return bool(((np.minimum(x, y) < _EDGE) | (np.maximum(x, y) > 1 - _EDGE)).any())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -55,7 +55,7 @@ class SessionProgress(QWidget):
             value.setText(UNKNOWN)
             value.setFont(theme.number_font())
         self.failed.setWordWrap(True)
-        for column, stretch in enumerate((2, 2, 4, 4)):
+        for column, stretch in enumerate((3, 4, 5, 4)):
             grid.setColumnStretch(column, stretch)
         layout.addLayout(grid)
         layout.addWidget(self.history)
@@ -120,7 +120,6 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._steps: list[tuple[int, float]] = []
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
-        self.setVisible(False)
 
     def set_session(self, table: ResultTable, plan: SessionPlan) -> None:
         goal = plan.objective.goal
@@ -131,7 +130,6 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.getAxis("left").setScale(described.factor)
         self.getAxis("left").setLabel(described.title)
         self._curve.setData([], [])
-        self.setVisible(True)
         self.refresh()
 
     def refresh(self) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
@@ -31,6 +31,7 @@ from app.views.session_progress import SessionProgress
 
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _STORED_SHOWN = 15
+_ROOM_FOR_HISTORY = 680  # pixels
 _FILES = "Specifications and Kernel Tuner caches (*.toml *.json *.json.gz);;All files (*)"
 
 
@@ -99,6 +100,11 @@ class TunePanel(QWidget):
         column.addWidget(self.export)
         self.results.setMinimumHeight(90)
         self.setMinimumWidth(380)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The history gives way to the table where there is little room."""
+        super().resizeEvent(event)
+        self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
