@@ -156,6 +156,16 @@ def test_a_session_measures_speed_and_energy_and_keeps_what_the_board_refuses(sp
     assert summary["best"]["values"]["GFLOPS/W"] == pytest.approx(result.progress.best_value)
 
 
+def test_a_senseless_value_costs_its_configuration_not_the_session(tmp_path: Path) -> None:
+    odd = GEMM.replace("block_size_y = [4, 8, 16, 32]", "block_size_y = [4, 8.5]").replace("[16, 32, 64]", "[32]")
+    with Store() as store:
+        plan = plan_specification(written(tmp_path, odd), board("h200"), strategy="brute_force", max_evaluations=500)
+        table = run_session(plan, store, Listener(), threading.Event()).table
+    states = {m.configuration["block_size_y"]: m.state for m in map(table.measurement, range(len(table)))}
+    assert states[8.5] is State.CONSTRAINTS
+    assert states[4] is State.OK
+
+
 def test_the_same_seeds_measure_the_same(specification: Specification) -> None:
     def values() -> list[tuple[int, dict[str, float]]]:
         plan = plan_specification(specification, board("h200", seed=5), max_evaluations=12)

@@ -14,6 +14,7 @@ from app.engine.runner.meter import Meter, Window
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification import Specification, evaluate_metrics
 from app.engine.workloads.profiled import ProfiledKernel
+from app.errors import InputError
 from app.sensors.event_reasons import LIMITING
 from app.sensors.simulated.profiles import LaunchRefused
 
@@ -64,7 +65,9 @@ class SimulatedRunner:
         try:
             load = self._kernel.prepare(configuration)
         except LaunchRefused as refusal:
-            return self._failed(row, configuration, refusal)
+            return self._failed(row, configuration, State(refusal.state), str(refusal))
+        except InputError as senseless:  # a value of this configuration, not of the specification
+            return self._failed(row, configuration, State.CONSTRAINTS, str(senseless))
         self._guard.apply(**self._setting_of(configuration))
         window = self._meter.measure(load, stop=stop)
         if window is None:
@@ -85,12 +88,12 @@ class SimulatedRunner:
             cost_s=(self._gpu.clock.now_ns() - start_ns) / 1e9,
         )
 
-    def _failed(self, row: int, configuration: dict[str, Value], refusal: LaunchRefused) -> Measurement:
+    def _failed(self, row: int, configuration: dict[str, Value], state: State, error: str) -> Measurement:
         return Measurement(
             row=row,
             configuration=configuration,
-            state=State(refusal.state),
-            error=str(refusal),
+            state=state,
+            error=error,
             source=self.source,
             timestamp_s=time.time(),
         )
