@@ -153,7 +153,7 @@ class _Builder:
 
     def _bind(self, name: str, listed: list[Value]) -> None:
         self.values[name] = column_of(listed)
-        self._factors.append(Factor({name: np.arange(len(listed), dtype=np.uint32)}, len(listed)))
+        self._factors.append(Factor({name: np.arange(len(listed), dtype=smallest_dtype([len(listed)]))}, len(listed)))
 
     def restrict(self, text: str, where: str) -> None:
         """Take a restriction in, split at its `and`s."""

@@ -11,6 +11,7 @@ import numpy as np
 from app.engine.arithmetic import Column, Operand, column_of
 from app.engine.expressions import ValuesExpression
 from app.engine.space.factors import Codes, Factor, Integers, check_size, combined_key, distinct, product
+from app.engine.space.search_space import smallest_dtype
 from app.errors import InputError
 
 
@@ -67,7 +68,10 @@ def expand(
     parent = np.repeat(np.arange(factor.size), per_row)
     start = (np.cumsum(counts) - counts)[groups.group]
     position = np.arange(total) - np.repeat(np.cumsum(per_row) - per_row, per_row) + np.repeat(start, per_row)
-    grown: dict[str, Codes] = {**factor.take(parent), dependent.name: codes[position].astype(np.uint32)}
+    grown: dict[str, Codes] = {
+        **factor.take(parent),
+        dependent.name: codes[position].astype(smallest_dtype([len(levels)])),
+    }
     return Factor(grown, total), levels, parent
 
 

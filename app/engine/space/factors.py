@@ -19,7 +19,7 @@ from app.engine.space.keys import MAX_SPAN
 from app.errors import InputError
 
 Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.uint32]
+Codes = npt.NDArray[np.unsignedinteger]
 Mask = npt.NDArray[np.bool_]
 _CHUNK = 2**20  # combinations evaluated at once
 
@@ -92,31 +92,38 @@ def join(
     """
     sizes = {name: len(column) for name, column in values.items()}
     parts = [distinct(factor, [name for name in names if name in factor.codes], sizes) for factor in factors]
+    kept = _valid(parts, mask, values, limit)
     if len(factors) == 1:
-        kept = _valid(parts, mask, values, limit)
         keep = np.zeros(parts[0].size, dtype=np.bool_)
         keep[kept] = True
         rows = np.flatnonzero(keep[parts[0].group])
         return Factor(factors[0].take(rows), len(rows))
-    kept = _valid(parts, mask, values, limit)
-    places = np.unravel_index(kept, [part.size for part in parts])
-    counts = [part.counts[place] for part, place in zip(parts, places, strict=True)]
-    check_size(float(np.prod([c.astype(np.float64) for c in counts], axis=0).sum()), limit)
-    repeats = np.prod(counts, axis=0, dtype=np.int64)
-    total = int(repeats.sum())
-    within = np.arange(total) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    shape = [part.size for part in parts]
+    grouped = [part.size < factor.size for factor, part in zip(factors, parts, strict=True)]
+    repeats = np.ones(len(kept))  # rows behind each kept combination; floats, which do not wrap around
+    for axis, part in enumerate(parts):
+        if grouped[axis]:
+            repeats *= part.counts[_place(kept, axis, shape)]
+    check_size(float(repeats.sum()), limit)
+    each = repeats.astype(np.int64)
+    within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each) if any(grouped) else each
     codes: dict[str, Codes] = {}
-    for factor, part, place, count in zip(factors, parts, places, counts, strict=True):
-        if factor.size == part.size:
-            rows = np.repeat(place, repeats)
-        else:
+    for axis, (factor, part) in enumerate(zip(factors, parts, strict=True)):
+        place = _place(kept, axis, shape)
+        if any(grouped):
+            place = np.repeat(place, each)
+        if grouped[axis]:  # which of the rows with these values
             order = np.argsort(part.group, kind="stable")
-            start = np.cumsum(part.counts) - part.counts
-            each = np.repeat(count, repeats)
-            rows = order[np.repeat(start[place], repeats) + within % each]
-            within //= each
-        codes |= factor.take(rows)
-    return Factor(codes, total)
+            start, count = np.cumsum(part.counts) - part.counts, part.counts[place]
+            place = order[start[place] + within % count]
+            within = within // count
+        codes |= factor.take(place)
+    return Factor(codes, len(within))
+
+
+def _place(flat: Integers, axis: int, shape: Sequence[int]) -> Integers:
+    """The place along one axis of flat indices into an array of that shape."""
+    return flat // math.prod(shape[axis + 1 :]) % shape[axis]
 
 
 def _valid(
