@@ -212,7 +212,7 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
     ]
     print_table(rows, ("channel", "mean", "min", "max", "unit", "samples"))
     counted = document["energy_counter_j"]
-    beside = "" if math.isnan(counted) else f"; the board's counter rose by {counted:.1f} J"
+    beside = "" if math.isnan(counted) else f"; the board's own counter, read now and then, rose by {counted:.0f} J"
     print(f"energy {document['energy_j']:.1f} J (integral of {labels[document['energy_source']]}{beside})")
     for name, seconds in document["event_reasons_s"].items():
         print(f"{name}: {duration(seconds)}")
@@ -253,7 +253,7 @@ def twin(arguments: Namespace) -> int:
                 r["clock_mhz"],
                 r["observed_clock_mhz"],
                 r["power_w"],
-                r["time_s"] * 1e3,
+                float(r["time_s"]) * 1e3,
                 r["rate"],
                 r["rate_unit"],
                 r["energy_j"],

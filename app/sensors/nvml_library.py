@@ -37,7 +37,10 @@ class NvmlLibrary:
             if self._ready:
                 return
             if self._module is None:
-                import pynvml  # imported late: neither the window's first frame nor a simulated GPU needs it
+                try:
+                    import pynvml  # imported late: neither the window's first frame nor a simulated GPU needs it
+                except ImportError as error:
+                    raise NoDriver("nvidia-ml-py is not installed", remedy="pip install nvidia-ml-py") from error
 
                 self._module = pynvml
             try:
