@@ -6,8 +6,10 @@ than what readers are shown, so a row being overwritten is never one that somebo
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,19 @@ Times = npt.NDArray[np.int64]
 _FACTOR = 16  # rows per block, blocks per larger block
 _LEVELS = 3
 _TOP = _FACTOR**_LEVELS  # the ring's length is a multiple of the largest block, so blocks never straddle its end
+_SUMMED = _FACTOR**2  # rows per block of sums
 _KEPT_GAPS = 1000
+
+
+@dataclass(slots=True)
+class Summary:
+    """One column over a span: `integral` in the column's unit times seconds, over the `covered_s` that are known."""
+
+    integral: float = 0.0
+    covered_s: float = 0.0
+    rows: int = 0  # with a known value, inside the span
+    minimum: float = math.inf
+    maximum: float = -math.inf
 
 
 class Ring:
@@ -43,6 +57,9 @@ class Ring:
         for level in range(1, _LEVELS + 1):
             self._low.append(np.zeros((columns, self.length // _FACTOR**level), np.float32))
             self._high.append(np.zeros((columns, self.length // _FACTOR**level), np.float32))
+        self._integral = np.zeros((columns, self.length // _SUMMED))
+        self._covered_s = np.zeros((columns, self.length // _SUMMED))
+        self._known = np.zeros((columns, self.length // _SUMMED), np.int16)
 
     # --- the one writer -----------------------------------------------------------------------------------------------
 
@@ -60,6 +77,11 @@ class Ring:
         self._value[slot] = values
         if (row + 1) % _FACTOR == 0:
             self._summarise(row + 1)
+        if (row + 1) % _SUMMED == 0:
+            block = (row % self.length) // _SUMMED
+            self._integral[:, block], self._covered_s[:, block], self._known[:, block] = self._add_up(
+                row + 1 - _SUMMED, row + 1
+            )
         self.count = row + 1
         return True
 
@@ -78,12 +100,22 @@ class Ring:
                 low = np.fmin.reduce(self._low[level][:, end - _FACTOR : end], axis=1)
                 high = np.fmax.reduce(self._high[level][:, end - _FACTOR : end], axis=1)
 
+    def _add_up(self, start: int, stop: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """Integral, seconds covered and known values of rows [start, stop), per column."""
+        values = self.take(self._value, start, stop).astype(np.float64)
+        time_ns = self.times(max(start - 1, 0), stop)
+        apart_ns = np.diff(time_ns, prepend=time_ns[:1]) if start == 0 else np.diff(time_ns)
+        seconds = np.where(apart_ns > self.gap_ns, 0, apart_ns) * 1e-9
+        known = values == values  # NaN is the one number that differs from itself
+        return seconds @ np.where(known, values, 0.0), seconds @ known, known.sum(axis=0)
+
     # --- readers ------------------------------------------------------------------------------------------------------
 
     @property
     def nbytes(self) -> int:
         """Memory once the ring is full."""
-        blocks = sum(array.nbytes for array in (*self._low, *self._high))
+        sums = (self._integral, self._covered_s, self._known)
+        blocks = sum(array.nbytes for array in (*self._low, *self._high, *sums))
         return self._time.nbytes + self._value.nbytes + blocks
 
     @property
@@ -132,6 +164,60 @@ class Ring:
         if slot + size <= self.length:
             return array[slot : slot + size].copy()
         return np.concatenate((array[slot:], array[: slot + size - self.length]))
+
+    def summary(self, column: int, t0_ns: int, t1_ns: int) -> Summary:
+        """One column between two times, from the blocks' sums: the same cost for a minute and for hours.
+
+        The integral is that of the step curve on which each value stands for the time since the row before it.
+        """
+        out = Summary()
+        start, stop = self.between(t0_ns, t1_ns)
+        if start < stop:
+            self._add_row(out, column, start, t0_ns, t1_ns, inside=True)
+            self._add_rows(out, column, start + 1, stop)
+        if stop < self.count:  # the row after the span speaks for the span's end
+            self._add_row(out, column, stop, t0_ns, t1_ns, inside=False)
+        return out
+
+    def _add_row(self, out: Summary, column: int, row: int, t0_ns: int, t1_ns: int, inside: bool) -> None:
+        """One row, as far as the time it covers lies in the span."""
+        value = float(self._value[row % self.length, column])
+        if math.isnan(value):
+            return
+        seconds = 0.0
+        if row > self.first:
+            before, at = (int(time_ns) for time_ns in self.times(row - 1, row + 1))
+            if at - before <= self.gap_ns:
+                seconds = max(0, min(at, t1_ns) - max(before, t0_ns)) * 1e-9
+        if not inside and not seconds:
+            return
+        out.integral += value * seconds
+        out.covered_s += seconds
+        out.rows += inside
+        out.minimum, out.maximum = min(out.minimum, value), max(out.maximum, value)
+
+    def _add_rows(self, out: Summary, column: int, start: int, stop: int) -> None:
+        """Rows [start, stop), each with all the time it covers: whole blocks by their sums, the rest one by one."""
+        inner, outer = -(-start // _SUMMED) * _SUMMED, stop // _SUMMED * _SUMMED
+        if inner < outer:
+            blocks, slots = (outer - inner) // _SUMMED, self.length // _SUMMED
+            places = np.arange(inner // _SUMMED, inner // _SUMMED + blocks) % slots
+            out.integral += float(self._integral[column, places].sum())
+            out.covered_s += float(self._covered_s[column, places].sum())
+            out.rows += int(self._known[column, places].sum())
+            out.minimum = float(np.fmin(out.minimum, np.fmin.reduce(self._low[1][column, places])))
+            out.maximum = float(np.fmax(out.maximum, np.fmax.reduce(self._high[1][column, places])))
+        else:
+            inner = outer = stop
+        for first, last in ((start, inner), (outer, stop)):
+            if first < last:
+                integral, covered_s, known = self._add_up(first, last)
+                values = self.column(column, first, last)
+                out.integral += float(integral[column])
+                out.covered_s += float(covered_s[column])
+                out.rows += int(known[column])
+                out.minimum = float(np.fmin(out.minimum, np.fmin.reduce(values)))
+                out.maximum = float(np.fmax(out.maximum, np.fmax.reduce(values)))
 
     def points(self, start: int, stop: int, max_points: int, columns: Sequence[int]) -> tuple[Times, Floats]:
         """Rows [start, stop) for drawing: times (n,) and values (columns, n), n at most `max_points`.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
 from app.sensors.event_reasons import EventReason
-from app.sensors.ring import Ring
+from app.sensors.ring import Ring, Summary
 
 _CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
 _REASONS = "event_reasons"
@@ -190,55 +190,34 @@ class Trace:
 
     def statistics(self, name: str, t0_ns: int, t1_ns: int) -> Statistics:
         """Mean over time, extremes, and how many readings lie in the span. Raises KeyError for an unknown name."""
-        values, weight_s, inside = self._weighted(name, t0_ns, t1_ns)
-        known = values == values  # NaN is the one number that differs from itself
-        if not known.all():
-            values, weight_s = values[known], weight_s[known]
-        if not len(values):
+        if name == _CUMULATIVE and self._energy_index is not None:
+            return self._energy_statistics(t0_ns, t1_ns)
+        summary = self._summary(name, t0_ns, t1_ns)
+        if math.isinf(summary.minimum):
             return Statistics(math.nan, math.nan, math.nan, 0)
-        total = float(weight_s.sum())
-        mean = float(values @ weight_s) / total if total > 0 else float(values.mean())
-        return Statistics(mean, float(values.min()), float(values.max()), int(np.count_nonzero(known[:inside])))
+        if summary.covered_s > 0:
+            mean = summary.integral / summary.covered_s
+        else:  # readings after silences cover no time; their mean is known only where they agree
+            mean = summary.minimum if summary.minimum == summary.maximum else math.nan
+        return Statistics(mean, summary.minimum, summary.maximum, summary.rows)
 
     def energy_j(self, t0_ns: int, t1_ns: int) -> float:
         """Integral of the finest power over the span, over the time that readings cover; NaN where there are none."""
-        values, weight_s, _ = self._weighted(self.power_name, t0_ns, t1_ns)
-        known = values == values
-        if not np.any(weight_s[known]):
-            return math.nan
-        return float(values[known] @ weight_s[known])
+        summary = self._summary(self.power_name, t0_ns, t1_ns)
+        return summary.integral if summary.covered_s > 0 else math.nan
 
-    def _weighted(
-        self, name: str, t0_ns: int, t1_ns: int
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], int]:
-        """Values that reach into the span, the seconds of it each stands for, and how many were read inside it."""
-        if name != POWER_SAMPLES.name and name not in CHANNELS:
-            raise KeyError(name)
-        ring = self._samples if name == POWER_SAMPLES.name else self._rows
-        start, stop = ring.between(t0_ns, t1_ns)
-        last = min(stop + 1, ring.count)  # the reading after the span may speak for the span's end
-        previous = max(start - 1, ring.first)
-        time_ns = ring.times(previous, last)
+    def _summary(self, name: str, t0_ns: int, t1_ns: int) -> Summary:
         if name == POWER_SAMPLES.name:
-            values = ring.column(0, start, last)
-        elif name == _CUMULATIVE and self._energy_index is not None:
-            values = ring.take(self._energy, start, last)
-        elif name in self._column:
-            values = ring.column(self._column[name], start, last)
-        else:
-            values = np.full(last - start, math.nan)
-        apart_ns = np.diff(time_ns)
-        gaps = apart_ns > ring.gap_ns
-        if len(apart_ns):  # only the outermost readings reach over the span's ends
-            apart_ns[0] = min(time_ns[1], t1_ns) - max(time_ns[0], t0_ns)
-            apart_ns[-1] = min(time_ns[-1], t1_ns) - max(time_ns[-2], t0_ns)
-            apart_ns[gaps] = 0
-        weight_s = apart_ns * 1e-9
-        if len(weight_s) < len(values):  # the very first reading of all has none before it
-            weight_s = np.concatenate((np.zeros(1), weight_s))
-        if last > stop and not weight_s[-1] > 0:
-            values, weight_s = values[:-1], weight_s[:-1]
-        return values.astype(np.float64), weight_s, stop - start
+            return self._samples.summary(0, t0_ns, t1_ns)
+        column = self._column.get(CHANNELS[name].name)
+        return Summary() if column is None else self._rows.summary(column, t0_ns, t1_ns)
+
+    def _energy_statistics(self, t0_ns: int, t1_ns: int) -> Statistics:
+        counted = self._rows.take(self._energy, *self._rows.between(t0_ns, t1_ns))
+        counted = counted[~np.isnan(counted)]
+        if not len(counted):
+            return Statistics(math.nan, math.nan, math.nan, 0)
+        return Statistics(float(counted.mean()), float(counted.min()), float(counted.max()), len(counted))
 
     def event_spans(self, t0_ns: int, t1_ns: int, resolution_ns: int | None = None) -> list[EventSpan]:
         """When each clock event reason was set, clipped to the span, by reason and then time.

@@ -179,6 +179,46 @@ def test_energies_of_adjoining_spans_add_up(powers: list[float], cuts: tuple[int
     assert sum(p for p in parts if not math.isnan(p)) == pytest.approx(whole, rel=1e-9)
 
 
+@settings(max_examples=80, deadline=None)
+@given(
+    rows=st.integers(2, 6000),
+    start=st.integers(0, 120_000),
+    size=st.integers(0, 120_000),
+    seed=st.integers(0, 1000),
+)
+def test_statistics_are_those_of_the_step_curve(rows: int, start: int, size: int, seed: int) -> None:
+    """Against a plain sum over all readings, with failures, silences and a ring that wraps."""
+    random = np.random.default_rng(seed)
+    apart_ms = random.choice([5, 20, 40, 1500], rows, p=[0.2, 0.6, 0.1995, 0.0005])
+    stamps = (BEGIN + np.cumsum(apart_ms) * MS).tolist()
+    values = random.normal(300, 50, rows).astype(np.float32)
+    values[random.random(rows) < 0.05] = np.nan
+    trace = make_trace("power_instant_w", span_s=4096 / 50)
+    for stamp, value in zip(stamps, values.tolist(), strict=True):
+        trace.append(Reading(stamp, (value,)))
+    t0, t1 = BEGIN + start * MS, BEGIN + (start + size) * MS
+    joule = seconds = 0.0
+    inside = []
+    held = range(max(0, rows - 4096), rows)
+    for row in held:
+        if math.isnan(values[row]):
+            continue
+        if t0 <= stamps[row] <= t1:
+            inside.append(float(values[row]))
+        if row > held.start and stamps[row] - stamps[row - 1] <= SECOND:
+            covered = max(0, min(stamps[row], t1) - max(stamps[row - 1], t0)) / SECOND
+            joule += covered * float(values[row])
+            seconds += covered
+    statistics = trace.statistics("power_instant_w", t0, t1)
+    assert statistics.samples == len(inside)
+    if seconds:
+        assert statistics.mean == pytest.approx(joule / seconds, rel=1e-9)
+        assert trace.energy_j(t0, t1) == pytest.approx(joule, rel=1e-9)
+    if inside:
+        assert statistics.minimum <= min(inside)
+        assert statistics.maximum >= max(inside)
+
+
 def test_a_real_trace_gives_its_measured_energy(shared_data: Path) -> None:
     """37.8 s of an RTX 4000 Ada: 1849.4 J from instant power, 1863.0 J from the 1-s average."""
     rows = []
