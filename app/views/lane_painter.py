@@ -147,18 +147,17 @@ def _paint_curve(
     for start, stop in _known_runs(y):
         if stop - start == 1:
             painter.drawPoint(QPointF(float(x[start]), float(y[start])))
-        elif line.dashed:
-            _draw_dashed(painter, x[start:stop], y[start:stop])
         else:
-            painter.drawPolyline(_polygon(x[start:stop], y[start:stop]))
+            painter.drawPolyline(_polygon(*_without_level_points(x[start:stop], y[start:stop])))
     painter.restore()
 
 
-def _draw_dashed(painter: QPainter, x: np.ndarray, y: np.ndarray) -> None:
-    """Only where the value changes is a point needed; dashing thousands of short pieces would be slow and ragged."""
-    turns = np.flatnonzero(np.diff(y)) + 1
-    keep = np.unique(np.concatenate(([0], turns - 1, turns, [len(y) - 1])))
-    painter.drawPolyline(_polygon(x[keep], y[keep]))
+def _without_level_points(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Without the points in the middle of a level stretch: most limits and clocks are two points, and dash evenly."""
+    turns = np.diff(y) != 0
+    needed = np.ones(len(y), np.bool_)
+    needed[1:-1] = turns[1:] | turns[:-1]
+    return x[needed], y[needed]
 
 
 def _known_runs(y: np.ndarray) -> list[tuple[int, int]]:

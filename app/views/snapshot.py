@@ -44,12 +44,12 @@ class Snapshot:
 def take_snapshot(
     trace: Trace, lanes: tuple[ShownLane, ...], fit: FrequencyFit | None, bounds: tuple[int, int], columns: int
 ) -> Snapshot:
-    """Copy what lies within bounds, decimated to about two points (lowest and highest) per column."""
+    """Copy what lies within bounds, decimated to the lowest and the highest value of every two columns."""
     wanted = [line.channel for shown in lanes for line in shown.lines]
     names = {name: trace.power_name if name == POWER else name for name in wanted if name != MODEL_VOLTAGE}
     if MODEL_VOLTAGE in wanted:
         names["graphics_clock_mhz"] = "graphics_clock_mhz"
-    series = trace.view(bounds[0], bounds[1], 2 * max(1, columns), list(dict.fromkeys(names.values())))
+    series = trace.view(bounds[0], bounds[1], max(1, columns), list(dict.fromkeys(names.values())))
     curves = {
         name: Curve(series[source].time_s, series[source].value) for name, source in names.items() if source in series
     }
