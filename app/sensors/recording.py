@@ -30,7 +30,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from app.errors import InputError
+from app.errors import InputError, WattridgeError
 from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
 from app.sensors.gpu import Gpu, PowerLimit
 
@@ -68,7 +68,7 @@ class RecordingWriter:
     """Writes one GPU's readings to a file, which appears under its name when closed. One thread at a time."""
 
     def __init__(self, path: Path, gpu: Gpu) -> None:
-        """Raises InputError where the file exists already, OSError where it cannot be written."""
+        """Raises InputError where the file exists already or cannot be written."""
         if path.exists():
             raise InputError("this file exists already", str(path), "choose another name, or remove it first")
         self.path = path
@@ -78,7 +78,14 @@ class RecordingWriter:
         self._origin_ns = gpu.clock.now_ns()
         self._rows = {"r": 0, "p": 0}
         self._last_us = {"r": -1, "p": -1}
-        raw = self._part.open("wb")
+        try:
+            raw = self._part.open("wb")
+        except OSError as error:
+            raise InputError(
+                f"the recording cannot be written: {error.strerror or error}",
+                str(path),
+                "choose a folder that is there",
+            ) from error
         # mtime=0 and no name inside: the same readings make the same file
         self._gzip = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
         self._raw = raw
@@ -96,13 +103,18 @@ class RecordingWriter:
             self._line("p", sample.time_ns, f"{sample.power_w:.7g}")
 
     def close(self) -> None:
-        """Finish the file and give it its name. Safe to call twice. Raises OSError."""
-        if self._file.closed:
+        """Finish the file and give it its name. Safe to call twice. Raises WattridgeError where that fails."""
+        if self._raw.closed:
             return
-        self._file.close()
-        self._gzip.close()
-        self._raw.close()
-        os.replace(self._part, self.path)
+        try:
+            self._file.close()
+            self._gzip.close()
+            self._raw.close()
+            os.replace(self._part, self.path)
+        except OSError as error:
+            self._raw.close()
+            what = f"the recording could not be finished: {error.strerror or error}"
+            raise WattridgeError(what, str(self.path), f"what there is lies in {self._part.name}") from error
 
     def __enter__(self) -> RecordingWriter:
         return self

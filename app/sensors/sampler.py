@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
 _CHECK_S = 1.0  # how often channels are looked at for having fallen silent
 _RETRY_S = 3.0  # how often a lost GPU is tried again
-_SHORTEST_WALL_S = 0.005  # on a clock that runs faster than the wall's, the thread must not spin
+_SHORTEST_WALL_S = 0.005  # no sensor refreshes faster, and on a clock faster than the wall's the thread must not spin
 
 _MAY_FALL_SILENT = frozenset(
     {"requested_graphics_clock_mhz", "requested_memory_clock_mhz"}
@@ -37,11 +37,15 @@ class SensorEvent:
     what: str  # the channel's name; "" for the GPU as a whole
     message: str  # one line for people
 
+    def __str__(self) -> str:
+        return self.message
+
 
 class Sampler:
-    """Reads `gpu` every `interval_s` of its clock into `trace` until stopped. A failed read is a row of NaN.
+    """Reads `gpu` every `interval_s` of its clock (5 ms of the wall's at least) into `trace` until stopped.
 
-    `on_event` and `recorder` are called on the sampler's thread. Missed deadlines are skipped, never made up for.
+    A failed read is a row of NaN. Missed deadlines are skipped, never made up for. `on_event` and `recorder` are
+    called on the sampler's thread.
     """
 
     def __init__(
@@ -56,7 +60,7 @@ class Sampler:
         if not 0 < interval_s < math.inf:
             raise ValueError(f"interval_s must be positive and finite, not {interval_s}")
         speed = gpu.clock.speed
-        self.interval_s = max(interval_s, _SHORTEST_WALL_S * speed) if 1 < speed < math.inf else interval_s
+        self.interval_s = interval_s if math.isinf(speed) else max(interval_s, _SHORTEST_WALL_S * speed)
         self.gpu = gpu
         self.trace = trace
         self._on_event = on_event

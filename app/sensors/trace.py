@@ -18,6 +18,8 @@ from app.sensors.ring import Ring, Summary
 
 _CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
 _REASONS = "event_reasons"
+_SAMPLES_HZ = 50.0  # of the driver's buffer: one per 20 ms
+_MOST_ROWS = 1 << 21  # whatever the rate: 22 channels then take about 250 MB
 _KEPT_CHANGES = 1 << 16  # changes of the event reasons: 8 h at two a second
 _POWER_CHANNELS = ("power_instant_w", "power_average_w")  # finest first
 _REASON_BITS = (1 << 24) - 1  # what a float32 holds exactly; NVML uses eleven bits
@@ -59,14 +61,14 @@ class Trace:
 
     def __init__(self, channels: Sequence[Channel], *, rate_hz: float = 50.0, span_s: float = 8 * 3600.0) -> None:
         self.channels = tuple(channels)
-        rows = math.ceil(rate_hz * span_s)
+        rows = min(math.ceil(rate_hz * span_s), _MOST_ROWS)
         gap_ns = int(max(1.0, 5.0 / rate_hz) * 1e9)
         self._kept = [i for i, c in enumerate(self.channels) if c.available and c.name != _CUMULATIVE]
         self._column = {self.channels[i].name: column for column, i in enumerate(self._kept)}
         names = [c.name for c in self.channels]
         available = {c.name for c in self.channels if c.available}
         self._rows = Ring(len(self._kept), rows, gap_ns)
-        self._samples = Ring(1, math.ceil(max(rate_hz, 50.0) * span_s), gap_ns)
+        self._samples = Ring(1, min(math.ceil(_SAMPLES_HZ * span_s), _MOST_ROWS), gap_ns)
         self._changes = Ring(1, _KEPT_CHANGES, 1 << 62)
         self._reasons_index = names.index(_REASONS) if _REASONS in available else None
         self._energy_index = names.index(_CUMULATIVE) if _CUMULATIVE in available else None

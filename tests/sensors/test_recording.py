@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted_gpu import ScriptedGpu
 
-from app.errors import InputError
+from app.errors import InputError, WattridgeError
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.errors import NotSupported
@@ -89,6 +89,21 @@ def test_an_unfinished_recording_does_not_take_the_name(tmp_path: Path) -> None:
     writer.close()
     writer.close()
     assert (tmp_path / "r.csv.gz").exists()
+
+
+def test_where_a_recording_cannot_be_written_or_finished_it_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        RecordingWriter(tmp_path / "no folder" / "r.csv.gz", ScriptedGpu())
+    writer = RecordingWriter(tmp_path / "r.csv.gz", ScriptedGpu())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("app.sensors.recording.os.replace", full)
+    with pytest.raises(WattridgeError, match="No space left"):
+        writer.close()
 
 
 def test_a_reading_told_twice_is_written_once(tmp_path: Path) -> None:

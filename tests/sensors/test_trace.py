@@ -391,6 +391,10 @@ def test_a_picture_of_hours_is_drawn_from_blocks_not_from_rows() -> None:
     assert best_ms(480) < 6
 
 
+def test_no_rate_makes_a_trace_that_eats_the_machine() -> None:
+    assert Trace([channel(n) for n in CHANNELS], rate_hz=1e6).nbytes < 300e6
+
+
 def test_a_channel_that_is_not_available_takes_no_memory() -> None:
     every: list[Channel] = [channel(n) for n in CHANNELS]
     few = [c if c.name == "power_instant_w" else channel(c.name, "not told") for c in every]
