@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.engine import events
+from app.errors import WattridgeError
 
 
 class Engine(Protocol):
@@ -56,11 +57,18 @@ class EngineBridge(QObject):
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def submit(self, command: events.Command) -> None:
-        """Hand a command to the engine thread; returns at once. Nothing happens after `close`."""
+        """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
+
+        An engine that cannot be started, say because the data folder cannot be written, is told as a fault.
+        """
         if self._closed:
             return
         if self._tuner is None:
-            self._tuner = self._make_tuner(self._on_event)
+            try:
+                self._tuner = self._make_tuner(self._on_event)
+            except WattridgeError as error:
+                self.report(f"{error.where}: {error.what}" if error.where else error.what, error.remedy)
+                return
             self._tuner.start()
         self._tuner.submit(command)
 

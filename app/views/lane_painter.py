@@ -173,7 +173,7 @@ def _polygon(x: np.ndarray, y: np.ndarray) -> QPolygonF:
     """The points as Qt's polygon, written straight into its memory."""
     polygon = QPolygonF()
     polygon.resize(len(x))
-    memory = shiboken6.VoidPtr(polygon.data(), len(x) * 16, True)  # type: ignore[call-overload]
+    memory = shiboken6.VoidPtr(polygon.data(), len(x) * 16, True)  # type: ignore[arg-type, call-arg]
     points = np.frombuffer(memory, dtype=np.float64).reshape(-1, 2)  # type: ignore[call-overload]
     points[:, 0] = x
     points[:, 1] = y

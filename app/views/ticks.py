@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-_TIME_STEPS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
-_TIME_STEPS_S += tuple(60 * m for m in (1, 2, 5, 10, 15, 30, 60, 120, 240))
+_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
+_TIME_STEPS_S = (*_SECONDS, *(60.0 * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240)))
 
 
 def value_ticks(low: float, high: float, at_most: int) -> list[float]:

@@ -30,6 +30,7 @@ from app.views.background import Background
 from app.views.badge import Badge
 from app.views.banner import Banner
 from app.views.bridge import Engine, EngineBridge
+from app.views.context import Context
 from app.views.figures import duration_text
 from app.views.help import HelpWindow
 from app.views.monitor import MonitorPanel
@@ -60,6 +61,8 @@ class MainWindow(QMainWindow):
         self.selection = Selection(self.bridge)
         self._store: Store | None = None
         self._help: HelpWindow | None = None
+        self._specification: tuple[Path, bool] | None = None
+        self._write_chosen: Callable[[Path], None] | None = None
         self._closed = False
         self.panels: dict[str, Any] = {}
         info = station.gpu.info
@@ -97,7 +100,8 @@ class MainWindow(QMainWindow):
         self._connect()
         self._loader = Background(self)
         self._loader.done.connect(self._panels_imported)
-        self._loader.failed.connect(self.banner.tell)
+        self._loader.failed.connect(self._panels_failed)
+        self.panels_loaded.connect(self._hand_over)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         QTimer.singleShot(2000, self._load_panels)  # a GPU that tells nothing must not keep the panels away
 
@@ -110,19 +114,18 @@ class MainWindow(QMainWindow):
         return self._store
 
     def open_specification(self, path: Path, *, start: bool) -> None:
-        """Hand a specification to the tuning panel as soon as it is there."""
-
-        def hand_over() -> None:
-            panel = self.panels.get("tune")
-            if panel is not None:
-                for name in ("front", "tune"):
-                    self.docks[name].raise_()
-                panel.open(path, start=start)
-
+        """Hand a specification to the tuning panel, as soon as it is there."""
+        self._specification = (path, start)
         if "tune" in self.panels:
-            hand_over()
-        else:
-            self.panels_loaded.connect(hand_over)
+            self._hand_over()
+
+    @Slot()
+    def _hand_over(self) -> None:
+        if self._specification is not None and "tune" in self.panels:
+            (path, start), self._specification = self._specification, None
+            for name in ("front", "tune"):
+                self.docks[name].raise_()
+            self.panels["tune"].open(path, start=start)
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -196,25 +199,16 @@ class MainWindow(QMainWindow):
         if not self.panels and not self._closed:
             self._loader.run(self._import_panels)
 
-    def _import_panels(self, _: threading.Event) -> dict[str, type[QWidget]]:
+    def _import_panels(self, _: threading.Event) -> dict[str, Callable[[Context], QWidget]]:
         from app.sensors.select import gpu_selectors
 
         self._selectors = gpu_selectors()
         self.engine_store()
         importlib.import_module("app.engine.tuner")
-        found = {}
-        for name, (_, cls) in _PANELS.items():
-            try:
-                found[name] = getattr(importlib.import_module(f"app.views.{name}"), cls)
-            except ModuleNotFoundError as error:
-                if error.name != f"app.views.{name}":
-                    raise
-        return found
+        return {name: getattr(importlib.import_module(f"app.views.{name}"), cls) for name, (_, cls) in _PANELS.items()}
 
     @Slot(object)
-    def _panels_imported(self, classes: dict[str, type[QWidget]]) -> None:
-        from app.views.context import Context
-
+    def _panels_imported(self, classes: dict[str, Callable[[Context], QWidget]]) -> None:
         station = self.station
         context = Context(self.bridge, station.gpu, station.trace, station.sampler, self.engine_store(), self.selection)
         waiting = list(classes.items())
@@ -224,7 +218,7 @@ class MainWindow(QMainWindow):
             if self._closed:
                 return
             name, make = waiting.pop(0)
-            self.panels[name] = panel = make(context)  # type: ignore[call-arg]
+            self.panels[name] = panel = make(context)
             old = self.docks[name].widget()
             self.docks[name].setWidget(panel)
             old.deleteLater()
@@ -235,6 +229,13 @@ class MainWindow(QMainWindow):
 
         make_next()
         self._fill_gpu_menu()
+
+    @Slot(str, str)
+    def _panels_failed(self, what: str, remedy: str) -> None:
+        """The traces go on; the panels say that they are not there."""
+        for name in _PANELS:
+            self.docks[name].setWidget(_empty("Not loaded: see the message above the traces"))
+        self.banner.tell(what, remedy)
 
     def _fill_gpu_menu(self) -> None:
         for selector, label in self._selectors:
@@ -324,9 +325,15 @@ class MainWindow(QMainWindow):
         dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(name)
-        dialog.fileSelected.connect(lambda path: write(Path(path)))
+        self._write_chosen = write
+        dialog.fileSelected.connect(self._file_chosen)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
+
+    @Slot(str)
+    def _file_chosen(self, path: str) -> None:
+        if self._write_chosen is not None:
+            self._write_chosen(Path(path))
 
     def _quit(self) -> None:
         self.close()

@@ -1,0 +1,137 @@
+"""Events of the engine's thread arrive as signals in Qt's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QObject, Slot
+from pytestqt.qtbot import QtBot
+
+from app.engine import events
+from app.errors import InputError
+from app.views.banner import Banner
+from app.views.bridge import EngineBridge
+from app.views.selection import Selection
+
+Tell = Callable[[events.Event], None]
+
+
+class Engine:
+    """Answers each command with an event, from a thread of its own, as the tuner does."""
+
+    def __init__(
+        self, on_event: Callable[[events.Event], None], answer: Callable[[events.Command], events.Event]
+    ) -> None:
+        self._on_event = on_event
+        self._answer = answer
+        self._threads: list[threading.Thread] = []
+        self.stopped = False
+
+    def start(self) -> None: ...
+
+    def submit(self, command: events.Command) -> None:
+        thread = threading.Thread(target=lambda: self._on_event(self._answer(command)))
+        self._threads.append(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def join(self, timeout: float | None = None) -> None:
+        for thread in self._threads:
+            thread.join(timeout)
+
+
+class Listener(QObject):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[str, int]] = []
+
+    @Slot(object)
+    def hear(self, event: events.Event) -> None:
+        self.heard.append((type(event).__name__, threading.get_ident()))
+
+
+FIT_STEP = events.FitProgress(3, 10)
+
+
+def test_an_event_arrives_in_qts_thread_by_the_signal_of_its_kind(qtbot: QtBot) -> None:
+    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    listener = Listener()
+    bridge.fit_progress.connect(listener.hear)
+    bridge.fault.connect(listener.hear)
+    bridge.submit(events.Fit(sweep=True))
+    qtbot.waitUntil(lambda: bool(listener.heard), timeout=3000)
+    assert listener.heard == [("FitProgress", threading.get_ident())]
+    bridge.close()
+
+
+def test_the_engine_is_made_at_the_first_command_and_stopped_once(qtbot: QtBot) -> None:
+    made: list[Engine] = []
+
+    def make(tell: Tell) -> Engine:
+        made.append(Engine(tell, lambda _: FIT_STEP))
+        return made[-1]
+
+    bridge = EngineBridge(make)
+    assert made == []
+    for _ in range(3):
+        bridge.submit(events.Pause())
+    assert len(made) == 1
+    bridge.close()
+    bridge.close()
+    assert made[0].stopped
+    bridge.submit(events.Pause())
+    assert len(made) == 1, "nothing happens after the end"
+
+
+def test_nothing_arrives_after_the_end(qtbot: QtBot) -> None:
+    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    listener = Listener()
+    bridge.fit_progress.connect(listener.hear)
+    bridge.submit(events.Fit(sweep=True))
+    bridge.close()
+    qtbot.wait(50)
+    assert listener.heard == []
+
+
+def test_an_engine_that_cannot_be_started_is_a_message_not_a_crash(qtbot: QtBot) -> None:
+    def refuse(_: Tell) -> Engine:
+        raise InputError("cannot be written", "/data", "choose another with WATTRIDGE_DATA")
+
+    bridge = EngineBridge(refuse)
+    banner = Banner()
+    qtbot.addWidget(banner)
+    bridge.fault.connect(banner.show_fault)
+    bridge.submit(events.Stop())
+    qtbot.waitUntil(lambda: banner.text != "", timeout=3000)
+    assert banner.text == "/data: cannot be written · choose another with WATTRIDGE_DATA"
+
+
+def test_every_event_has_a_signal() -> None:
+    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    assert set(bridge._signals) == set(events.Event.__args__)
+
+
+def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> None:
+    banner = Banner()
+    qtbot.addWidget(banner)
+    banner.tell("the GPU is lost", "check dmesg")
+    banner.tell("the disk is full", "free some space")
+    banner.tell("the GPU is lost", "check dmesg")
+    assert banner.text == "the GPU is lost · check dmesg  (+1 more)"
+    banner.dismiss()
+    assert banner.text == "the disk is full · free some space"
+    banner.dismiss()
+    assert banner.text == ""
+    assert banner.isHidden()
+
+
+@pytest.mark.parametrize("index", [-1, 0, 7])
+def test_nothing_can_be_selected_without_a_session(qtbot: QtBot, index: int) -> None:
+    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    selection = Selection(bridge)
+    selection.select(index)
+    assert selection.index == -1

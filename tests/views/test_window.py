@@ -1,0 +1,227 @@
+"""The real window over simulated GPUs: from start to a tuned, fitted and exported configuration, and to a clean end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fakes import FakeGpu, working
+from pytestqt.qtbot import QtBot
+
+from app.engine.events import SessionState
+from app.errors import InputError
+from app.sensors.gpu import Gpu
+from app.views import theme
+from app.views.app import Program, application
+from app.views.badge import Badge
+from app.views.station import watched_gpu
+from app.views.window import MainWindow
+from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+SPECIFICATION = """
+[kernel]
+name = "sgemm"
+source = "sgemm.cu"
+problem_size = ["n", "n"]
+arguments = []
+profile = "gemm"
+[constants]
+n = 2048
+[parameters]
+block_size_x = [16, 32]
+block_size_y = [8, 16]
+tile_size_x = [4]
+tile_size_y = [4]
+[device_settings]
+graphics_clock_mhz = [810, 1005, 1410]
+[metrics]
+"GFLOP/s" = "2 * n**3 / time_s / 1e9"
+"GFLOPS/W" = "2 * n**3 / energy_j / 1e9"
+[objective]
+maximise = "GFLOPS/W"
+front = ["GFLOP/s", "GFLOPS/W"]
+[search]
+strategy = "brute_force"
+"""
+
+Open = Callable[..., Program]
+
+
+@pytest.fixture
+def open_program(qtbot: QtBot) -> Iterator[Open]:
+    application()
+    opened: list[Program] = []
+
+    def open_it(gpu: Gpu | None = None, *, speed: float = 1.0) -> Program:
+        opened.append(Program(gpu if gpu is not None else watched_gpu("simulated:a100", speed=speed), speed=speed))
+        return opened[-1]
+
+    yield open_it
+    for program in opened:
+        program.close()
+
+
+def with_panels(qtbot: QtBot, program: Program) -> MainWindow:
+    window = program.window
+    qtbot.waitUntil(lambda: len(window.panels) == 3, timeout=20_000)
+    return window
+
+
+def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, open_program: Open) -> None:
+    program = open_program()
+    window = program.window
+    with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
+        assert window.panels == {}
+    with_panels(qtbot, program)
+    assert set(window.panels) == {"tune", "front", "model"}
+    assert window.banner.text == ""
+
+
+@pytest.mark.parametrize(("source", "shown"), [("simulated", True), ("recorded", True), ("nvml", False)])
+def test_title_and_badge_say_what_is_not_a_live_board(open_program: Open, source: str, shown: bool) -> None:
+    window = open_program(FakeGpu(working, source=source, name="Board X")).window  # type: ignore[arg-type]
+    assert "Board X" in window.windowTitle()
+    assert (source in window.windowTitle()) == shown
+    badge = window.findChild(Badge)
+    assert badge is not None
+    assert badge.field.isVisible() == shown
+    assert badge.field.text().lower() == source
+
+
+def test_every_action_works_and_no_two_share_a_key(open_program: Open) -> None:
+    window = open_program(FakeGpu(working)).window
+    keys = [spec.shortcut for spec in ACTIONS if spec.shortcut]
+    assert len(keys) == len(set(keys))
+    for name in window.actions_by_name:
+        if name not in ("quit", "write_csv", "write_picture"):
+            window.actions_by_name[name].trigger()
+    theme.set_mode("system")
+
+
+def test_lengths_hold_and_follow(qtbot: QtBot, open_program: Open) -> None:
+    window = open_program(FakeGpu(working)).window
+    view = window.monitor.view
+    qtbot.waitUntil(lambda: view.snapshot is not None, timeout=5000)
+    for name, length_s in LENGTH_ACTIONS.items():
+        window.actions_by_name[name].trigger()
+        assert view.window_of_time.length_s == length_s
+        assert view.snapshot is not None
+        assert (view.snapshot.end_ns - view.snapshot.start_ns) / 1e9 == pytest.approx(length_s)
+    hold = window.actions_by_name["hold"]
+    hold.trigger()
+    assert not view.window_of_time.live
+    view.hold(False)
+    assert not hold.isChecked(), "the button follows what the mouse did"
+
+
+def test_light_and_dark_can_be_chosen_and_are_remembered(qtbot: QtBot, open_program: Open) -> None:
+    window = open_program(FakeGpu(working)).window
+    view = window.monitor.view
+    qtbot.waitUntil(lambda: view.snapshot is not None, timeout=5000)
+    for mode, colours in (("dark", theme.DARK), ("light", theme.LIGHT)):
+        window.actions_by_name[f"theme_{mode}"].trigger()
+        picture = view.grab().toImage()
+        assert picture.pixelColor(2, 2).name() == colours.window
+        qtbot.waitUntil(lambda c=colours: window.palette().window().color().name() == c.window, timeout=2000)
+    window.close()
+    again = open_program(FakeGpu(working)).window
+    assert again.actions_by_name["theme_light"].isChecked()
+    theme.set_mode("system")
+
+
+def test_a_fault_of_any_thread_is_a_line_over_the_traces(qtbot: QtBot, open_program: Open) -> None:
+    window = open_program(FakeGpu(working)).window
+    thread = threading.Thread(target=window.bridge.report, args=("the kernel was refused", "lower the block size"))
+    thread.start()
+    thread.join()
+    qtbot.waitUntil(lambda: "lower the block size" in window.banner.text, timeout=3000)
+    assert window.banner.isVisible()
+
+
+def test_another_gpu_takes_the_place_of_this_one(qtbot: QtBot, open_program: Open) -> None:
+    gpu = FakeGpu(working)
+    program = open_program(gpu)
+    with_panels(qtbot, program)
+    first = program.window
+    first.gpu_chosen.emit("simulated:v100")
+    qtbot.waitUntil(lambda: program.window is not first, timeout=10_000)
+    assert "V100" in program.window.windowTitle()
+    assert gpu.closed
+    program.window.gpu_chosen.emit("simulated:no such board")
+    qtbot.waitUntil(lambda: program.window.banner.text != "", timeout=5000)
+    assert "no such board" in program.window.banner.text
+    assert "V100" in program.window.windowTitle(), "and the one that works stays"
+
+
+def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:
+    window = with_panels(qtbot, open_program(speed=40.0))
+    path = tmp_path / "gemm.toml"
+    path.write_text(SPECIFICATION)
+    (tmp_path / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
+    ends: list[SessionState] = []
+    window.bridge.session_changed.connect(lambda event: ends.append(event.progress.state))
+    window.open_specification(path, start=True)
+    qtbot.waitUntil(lambda: SessionState.DONE in ends, timeout=60_000)
+    table = window.selection.table
+    assert table is not None
+    assert len(table) == 12
+    assert set(table.rows().tolist()) == set(range(12)), "brute force leaves none out"
+    assert table.failures() == {}
+
+    efficiency = table.values("GFLOPS/W")
+    best = int(efficiency.argmax())
+    window.selection.select(best)
+    with qtbot.waitSignal(window.bridge.fit_finished, timeout=60_000) as fitted:
+        window.panels["model"].fit_sweep()
+    fit = fitted.args[0].fit
+    assert fit.simulated
+    assert 850 <= fit.recommended_clock_mhz <= 1200, "the A100's valley"
+
+    export = window.panels["tune"].export
+    export.folder.setText(str(tmp_path / "taken"))
+    export.export()
+    qtbot.waitUntil(lambda: "Written" in export.written.text(), timeout=10_000)
+    taken = json.loads(next((tmp_path / "taken").glob("*.json")).read_text())
+    assert "simulated" in json.dumps(taken)
+    configuration = table.measurement(best).configuration
+    for name in ("block_size_x", "block_size_y", "graphics_clock_mhz"):
+        assert str(configuration[name]) in json.dumps(taken)
+
+
+_RUN = """
+import sys
+from PySide6.QtCore import QTimer
+from app.views import app as views
+qt = views.application()
+QTimer.singleShot(int(sys.argv[1]), qt.quit)
+raise SystemExit(views.run("simulated:a100"))
+"""
+
+
+@pytest.mark.parametrize("after_ms", [0, 1500])
+def test_the_program_ends_with_status_zero_and_says_nothing(own_data_folder: Path, after_ms: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", _RUN, str(after_ms)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": str(own_data_folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert [line for line in done.stderr.splitlines() if "propagateSizeHints" not in line] == []
+
+
+def test_what_a_window_cannot_show_is_refused_before_it_opens() -> None:
+    with pytest.raises(InputError, match="no such board"):
+        watched_gpu("simulated:no such board")
+    with pytest.raises(InputError, match="finite"):
+        watched_gpu("simulated:a100", speed=float("inf"))
