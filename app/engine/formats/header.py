@@ -7,77 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from app.engine.measurement import Value
 
-_KEYWORDS = [
-    "alignas",
-    "alignof",
-    "and",
-    "asm",
-    "auto",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "constexpr",
-    "continue",
-    "default",
-    "defined",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "final",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "not",
-    "nullptr",
-    "operator",
-    "or",
-    "override",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "while",
-    "xor",
-]
+_KEYWORD = re.compile(
+    "alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|const|constexpr|continue|default|defined|delete|do"
+    "|double|else|enum|explicit|export|extern|false|final|float|for|friend|goto|if|inline|int|long|mutable|namespace|new"
+    "|not|nullptr|operator|or|override|private|protected|public|register|restrict|return|short|signed|sizeof|static"
+    "|struct|switch|template|this|throw|true|try|typedef|typename|union|unsigned|using|virtual|void|volatile|while|xor"
+)
 
 
 def c_header(title: str, parameters: Mapping[str, Value], remarks: Sequence[str]) -> str:
@@ -107,7 +42,7 @@ def identifier(name: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name) or "_"
     if plain[0].isdigit():
         plain = f"_{plain}"
-    return f"{plain}_" if plain in _KEYWORDS else plain
+    return f"{plain}_" if _KEYWORD.fullmatch(plain) else plain
 
 
 def c_value(value: Value) -> str:

@@ -100,7 +100,10 @@ def read_cache(path: Path | str) -> Cache:
     """Read a cache file. Raises InputError naming the file, the place and the remedy where it is not one."""
     path = Path(path)
     where = str(path)
-    document = _parse(read_text(path), where)
+    text = read_text(path)
+    document = _parse(text, where)
+    if "\\ud" in text.lower():
+        _refuse_half_characters(document, where)
     if not isinstance(document, dict) or not isinstance(document.get("cache"), dict):
         raise InputError("this is not a Kernel Tuner cache: no 'cache' with entries", where, "pass a cache file")
     keys = document.get("tune_params_keys")
@@ -141,6 +144,14 @@ def read_cache(path: Path | str) -> Cache:
     )
 
 
+def _refuse_half_characters(document: Any, where: str) -> None:
+    """JSON can spell half a character; no file and no screen can show it."""
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("a text holds half a character (a lone surrogate)", where, "remove it") from None
+
+
 # --- parsing --------------------------------------------------------------------------------------------------------
 
 
@@ -167,13 +178,13 @@ def _parse(text: str, where: str) -> Any:
 def _configuration(keys: list[str], key: str, entry: object, where: str) -> tuple[Value, ...]:
     """The values of the parameters in one entry, in the header's order."""
     if not isinstance(entry, dict):
-        raise InputError(f"entry '{key[:80]}' is not an object", where, "check the entry")
+        raise InputError(f"entry {key[:80]!r} is not an object", where, "check the entry")
     values: list[Value] = []
     for name in keys:
         value = entry.get(name)
         if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
             raise InputError(
-                f"entry '{key[:80]}': parameter '{name}' is {'missing' if value is None else 'not a plain value'}",
+                f"entry {key[:80]!r}: parameter {name[:80]!r} is {'missing' if value is None else 'not a plain value'}",
                 where,
                 "every entry needs a number, text or true/false for each of 'tune_params_keys'",
             )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.models.curve import Curve
-from app.engine.models.least_squares import Solution, aicc, solve
+from app.engine.models.least_squares import Solution, solve, solve_straight
 from app.engine.models.limits import Duration, effective_clocks, fit_duration, limited_points
 from app.engine.models.outliers import relative_weights, without_outliers
 from app.engine.models.recommend import recommend, survey
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
 _LEAST_R2 = 0.8
-_UNLIKELY = 0.025  # weight of the bends on one side
+_UNLIKELY = 0.05  # weight of the bends on one side
 _IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not told
 
 
@@ -173,6 +173,9 @@ def fit_frequency_model(
     weights = relative_weights(power)
     shapes = explore(clock, power, weights)
     forms = [solve(clock, power, weights, shapes, sharp=sharp) for sharp in (True, False)]
+    straight = solve_straight(clock, power, weights)
+    if straight.curve.p_idle_w >= 0:
+        forms.append(straight)
     solution = min((found for found in forms if found is not None), key=lambda found: found.aicc)
     curve = solution.curve
     residual = power - curve.power_w(clock)
@@ -192,7 +195,7 @@ def fit_frequency_model(
     optimum = _optimum(curve, duration, low, high)
     optimum_bracketed, why = _optimum_flag(optimum, low, high, valley.interval_mhz, np.unique(clock))
     reasons += why
-    ridge, ridge_bracketed, why = _ridge_flag(curve, shapes, clock, power, weights, solution.aicc)
+    ridge, ridge_bracketed, why = _ridge_flag(solution, straight, shapes, np.unique(clock))
     reasons += why
     if duration.fixed_per_mhz > 0:
         share = duration.fixed_per_mhz / float(duration.relative(high))
@@ -320,40 +323,26 @@ def _optimum_flag(
 
 
 def _ridge_flag(
-    curve: Curve, shapes: Shapes, clock: Floats, power: Floats, weights: Floats, best_aicc: float
+    solution: Solution, straight: Solution, shapes: Shapes, clocks: Floats
 ) -> tuple[float, bool, list[str]]:
     """The ridge, or the edge that it lies beyond; whether points on both sides tell it, and why not."""
-    clocks = np.unique(clock)
+    lowest, highest = float(clocks[0]), float(clocks[-1])
+    if solution is straight:
+        return (
+            highest,
+            False,
+            ["ridge not bracketed: over these clocks power is a straight line, so it lies above them"],
+        )
+    if straight.aicc <= solution.aicc:  # but with a negative P_idle: the line is a piece of the bend
+        what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"
+        return lowest, False, [f"ridge not bracketed: {what}"]
     ridges = shapes.ridge * shapes.scale_mhz
-    below = float(shapes.weight[ridges <= clocks[1]].sum())
-    above = float(shapes.weight[ridges >= clocks[-2]].sum())
-    straight_idle, straight_aicc = _straight_line(clock, power, weights)
-    if straight_aicc <= best_aicc:
-        edge = float(clocks[-1] if straight_idle >= 0 else clocks[0])
-        return edge, False, ["ridge not bracketed: over these clocks power is as well a straight line"]
-    if below > _UNLIKELY or curve.ridge_mhz <= clocks[1]:
-        return (
-            float(clocks[0]) if curve.ridge_mhz <= clocks[1] else curve.ridge_mhz,
-            False,
-            [f"ridge not bracketed: it may lie below the swept clocks ({clocks[0]:.0f} MHz)"],
-        )
-    if above > _UNLIKELY or curve.ridge_mhz >= clocks[-2]:
-        return (
-            float(clocks[-1]) if curve.ridge_mhz >= clocks[-2] else curve.ridge_mhz,
-            False,
-            [f"ridge not bracketed: it may lie above the swept clocks ({clocks[-1]:.0f} MHz)"],
-        )
-    return curve.ridge_mhz, True, []
-
-
-def _straight_line(clock: Floats, power: Floats, weights: Floats) -> tuple[float, float]:
-    """P = P_idle + alpha f without any rise of the voltage: its intercept in W and its AICc."""
-    root = np.sqrt(weights)
-    level = float(power.mean())
-    design = np.stack([root, root * clock / clock.max()], axis=1)
-    answer, *_ = np.linalg.lstsq(design, root * power / level, rcond=None)
-    rss = float(((design @ answer - root * power / level) ** 2).sum())
-    return float(answer[0] * level), aicc(rss, len(clock), 2)
+    ridge = solution.curve.ridge_mhz
+    if ridge <= clocks[1] or float(shapes.weight[ridges <= clocks[1]].sum()) > _UNLIKELY:
+        return lowest, False, [f"ridge not bracketed: it may lie below the swept clocks ({lowest:.0f} MHz)"]
+    if ridge >= clocks[-2] or float(shapes.weight[ridges >= clocks[-2]].sum()) > _UNLIKELY:
+        return highest, False, [f"ridge not bracketed: it may lie above the swept clocks ({highest:.0f} MHz)"]
+    return ridge, True, []
 
 
 def _shown_parameters(

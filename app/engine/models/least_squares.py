@@ -1,4 +1,4 @@
-"""Non-linear least squares of the frequency model: the sharp form and the smooth one, with standard errors and AICc."""
+"""Least squares of the frequency model: sharp form, smooth form, and no bend at all; standard errors and AICc."""
 
 from __future__ import annotations
 
@@ -79,6 +79,24 @@ def solve(clock_mhz: Floats, power_w: Floats, weights: Floats, shapes: Shapes, *
         standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
         weighted_rss=rss,
         aicc=aicc(rss, len(x), free),
+    )
+
+
+def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solution:
+    """P = P_idle + alpha f: no bend within the points. P_idle may come out negative, which says that there is one."""
+    scale, level = float(clock_mhz.max()), float(power_w.mean())
+    root = np.sqrt(weights)
+    design = root[:, None] * np.stack([np.ones_like(clock_mhz), clock_mhz / scale], axis=1)
+    target = root * power_w / level
+    answer, *_ = np.linalg.lstsq(design, target, rcond=None)
+    rss = float(((design @ answer - target) ** 2).sum())
+    idle, alpha = float(answer[0] * level), float(answer[1] * level / scale)
+    errors = _standard_errors(design, rss) * np.asarray([level, level / scale])
+    return Solution(
+        curve=Curve(idle, alpha, 0.0, scale),
+        standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
+        weighted_rss=rss,
+        aicc=aicc(rss, len(clock_mhz), 2),
     )
 
 
