@@ -57,7 +57,8 @@ class Power:
     leakage_share: float = figure(0, 1)  # of static_w
     leakage_reference_c: float = figure(-50, 150)
     leakage_doubling_c: float = figure(1, 1000)  # leakage doubles with that rise
-    clock_tree_w_per_mhz: float = figure(0, 10)  # times f v^2
+    clock_tree_w_per_mhz: float = figure(0, 10)  # times f v^2, all threads resident
+    gated_share: float = figure(0, 1, 0.0)  # of it that rests where no thread is resident
     idle_w: float = figure(0, 1000)  # clocks down, at the temperature that goes with it
     memory_idle_w: float = figure(0, 1000, 0.0)  # the memory's part of the static power
     limit_minimum_w: float = figure(1, 5000)

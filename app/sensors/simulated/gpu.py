@@ -227,14 +227,11 @@ class SimulatedGpu:
     def _describe(self, index: int) -> GpuInfo:
         twin, power, sensors = self.twin, self.twin.power, self.twin.sensors
         if sensors.buffer is not None:
-            source = f"driver buffer, a sample per {sensors.buffer.sample_ms:g} ms (simulated)"
+            source = f"driver buffer ({sensors.buffer.sample_ms:g} ms samples)"
         else:
             kind, told = ("instant", sensors.instant) if sensors.instant else ("average", sensors.average)
             assert told is not None
-            source = (
-                f"power {kind}, polled: new every {told.refresh_ms:g} ms, averaged over {told.window_ms:g} ms; "
-                "the board has no driver buffer (simulated)"
-            )
+            source = f"power {kind}, polled (new every {told.refresh_ms:g} ms, mean of {told.window_ms:g} ms)"
         return GpuInfo(
             index=index,
             uuid=f"simulated:{twin.key}",

@@ -1,7 +1,7 @@
 """The equations of a simulated board: one physics for all of them, each with figures of its own.
 
-E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature), in the form of the energy roofline
-(DOMAIN.md section 7, eq 5) with voltages as in section 3 (eq 6.1): what switches costs f V^2, what leaks costs V and
+E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature): the energy roofline (source S4 of
+`resources/twins/README.md`, eq 5) with voltage as in S1, eq 6.1. What switches costs f V^2; what leaks costs V and
 doubles with temperature. The time of a launch is a roofline whose roofs blend into each other.
 """
 
@@ -75,7 +75,9 @@ def under_load(twin: Twin, load: Load, clock_mhz: float, memory_clock_mhz: float
     return OperatingPoint(
         clock_mhz=clock_mhz,
         launch_s=launch_s,
-        steady_w=core_j * 1e-12 * switching / launch_s + memory_w + _ungated_w(twin, clock_mhz, voltage),
+        steady_w=core_j * 1e-12 * switching / launch_s
+        + memory_w
+        + _unleaked_w(twin, clock_mhz, voltage, load.occupancy),
         leakage_w=power.static_w * power.leakage_share * voltage,
         memory_w=power.memory_idle_w + memory_w,
         memory_busy=min(1.0, memory_s / launch_s),
@@ -87,7 +89,7 @@ def waiting(twin: Twin, clock_mhz: float) -> OperatingPoint:
     voltage, power = relative_voltage(twin, clock_mhz), twin.power
     leakage_w = power.static_w * power.leakage_share * voltage
     return OperatingPoint(
-        clock_mhz, float("inf"), _ungated_w(twin, clock_mhz, voltage), leakage_w, power.memory_idle_w, 0.0
+        clock_mhz, float("inf"), _unleaked_w(twin, clock_mhz, voltage, 0.0), leakage_w, power.memory_idle_w, 0.0
     )
 
 
@@ -150,7 +152,9 @@ def settled_under_limits(
     return point, drawn_w, True
 
 
-def _ungated_w(twin: Twin, clock_mhz: float, voltage: float) -> float:
-    """pi_0 without its leakage: static power and the clock tree."""
+def _unleaked_w(twin: Twin, clock_mhz: float, voltage: float, occupancy: float) -> float:
+    """pi_0 without its leakage: static power, and the clock tree as far as resident threads keep it running."""
     power = twin.power
-    return power.static_w * (1.0 - power.leakage_share) + power.clock_tree_w_per_mhz * clock_mhz * voltage * voltage
+    running = 1.0 - power.gated_share * (1.0 - occupancy)
+    tree_w = power.clock_tree_w_per_mhz * clock_mhz * voltage * voltage * running
+    return power.static_w * (1.0 - power.leakage_share) + tree_w

@@ -21,7 +21,7 @@ QUIET_STEP_NS: Final = 200_000_000
 HISTORY_S: Final = 8.0  # longer than any averaging window, lag and buffer
 
 # The controller of the power limit: an integrator on the clock, slow near the limit (it takes about a second to come
-# to rest there, as the H200 of DOMAIN.md section 2 does) and fast far above it.
+# to rest there, as a measured H200 does) and fast far above it.
 _SLOW_PER_S: Final = 3.0
 _FAST_PER_S: Final = 10.0
 _NEAR: Final = 0.05

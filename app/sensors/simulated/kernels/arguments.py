@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -33,12 +32,13 @@ class Arguments:
         for name in names:
             if name in self._values:
                 value = self._values[name]
-                good = isinstance(value, (int, float)) and math.isfinite(value)
-                if not good or not isinstance(value, (int, float)) or value != int(value) or not 1 <= value <= most:
-                    raise InputError(
-                        f"'{name}' is {value!r}", "kernel profile", f"it must be a whole number from 1 to {most}"
-                    )
-                return int(value)
+                if isinstance(value, (int, float)) and not isinstance(value, bool) and 1 <= value <= most:
+                    whole = int(value)
+                    if whole == value:
+                        return whole
+                raise InputError(
+                    f"'{name}' is {value!r}", "kernel profile", f"it must be a whole number from 1 to {most}"
+                )
         return default
 
     def switch(self, default: bool, *names: str) -> bool:

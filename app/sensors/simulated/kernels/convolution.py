@@ -7,7 +7,13 @@ from typing import Final
 from app.sensors.device_limits import DeviceLimits
 from app.sensors.load import Load
 from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import issue_slots_per_fma, latency_hiding, residency, softly_capped
+from app.sensors.simulated.kernels.residency import (
+    bank_conflicts,
+    issue_slots_per_fma,
+    latency_hiding,
+    residency,
+    softly_capped,
+)
 
 _FIXED_REGISTERS: Final = 20
 _FILL_LATENCY_CYCLES: Final = 700.0
@@ -39,7 +45,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     threads, outputs = block_x * block_y, tile_x * tile_y
     columns, rows = block_x * tile_x, block_y * tile_y
     halo_x, halo_y = columns + filter_x - 1, rows + filter_y - 1
-    row_words = halo_x + (1 if padded and block_x % 32 else 0)
+    row_words = halo_x + (1 if padded else 0)
     words_of_4 = max(1, word // 4)
     seat = residency(
         limits,
@@ -54,7 +60,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     fill = 4.0 * halo_x * halo_y / (threads * taps)  # instructions per thread and tap that fill the tile
     others = outputs + 1.0 + 2.0 / min(unroll, filter_x) + (fill if shared else outputs) + 4.0 * seat.spilled / taps
     busy = ((slots * outputs) ** 4 + (outputs + others) ** 4) ** 0.25
-    issue = slots * outputs / busy * latency_hiding(seat.warps, min(outputs, 4.0))
+    issue = slots * outputs / busy * latency_hiding(seat.warps, min(outputs, 16.0))
     if shared:
         cycles = taps * outputs * threads * slots / 128.0
         issue *= softly_capped(seat.blocks_per_multiprocessor * cycles / (cycles + _FILL_LATENCY_CYCLES) + 0.15)
@@ -63,10 +69,9 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     issue *= seat.wave_share * threads / (seat.warps_per_block * limits.warp_size)
 
     covered = float(-(-width // columns) * columns) * (-(-height // rows) * rows)
-    conflicts = (
-        1.0 if block_x % 32 == 0 or not shared or row_words % 32 == 1 else 1.0 + 0.5 * (32 % max(1, block_x) != 32)
-    )
-    reads = covered * taps * (1.0 + 1.0 / outputs) * conflicts
+    lanes = range(limits.warp_size)
+    conflicts = bank_conflicts(lane // block_x * row_words + lane % block_x for lane in lanes) if shared else 1
+    reads = covered * taps * (conflicts + 1.0 / outputs)
     per_tile = halo_x * halo_y / (columns * rows)
     traffic = width * height * word * (1.0 + _HALO_MISSES * (per_tile - 1.0) + 1.0)
     return Load(

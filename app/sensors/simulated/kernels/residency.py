@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from app.sensors.device_limits import DeviceLimits
 
 _REGISTER_GRAIN: Final = 8  # registers per thread are handed out in eights, per warp
-MOST_REGISTERS: Final = 255  # of one thread
-_LATENCY_WARPS: Final = 28.0  # warps x independent instructions that hide the latency of arithmetic
+_MOST_REGISTERS: Final = 255  # of one thread
+_RESERVED_SHARED_BYTE: Final = 1024  # per block, from compute capability 8.0 on
+_LATENCY_WARPS: Final = 80.0  # warps x root of independent instructions that hide the latency of arithmetic
 
 
 class LaunchRefused(Exception):
@@ -38,7 +42,8 @@ class Residency:
 def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int, blocks: int) -> Residency:
     """Blocks per multiprocessor by threads, registers and shared memory, as CUDA's occupancy calculation has it.
 
-    Raises LaunchRefused: too much static shared memory fails to compile; too many threads or registers fail to launch.
+    The kernels tell the compiler their block size, so that a block's registers always fit and the excess spills.
+    Raises LaunchRefused: too much static shared memory does not compile, too many threads do not launch.
     """
     if shared_byte > limits.shared_memory_per_block:
         raise LaunchRefused(
@@ -46,33 +51,40 @@ def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte
         )
     if threads > limits.max_threads_per_block:
         raise LaunchRefused("runtime", f"{threads} threads, {limits.max_threads_per_block} are the most per block")
-    spilled = max(0, registers - MOST_REGISTERS)
-    granted = -(-min(registers, MOST_REGISTERS) // _REGISTER_GRAIN) * _REGISTER_GRAIN
     warps = -(-threads // limits.warp_size)
-    registers_per_block = granted * warps * limits.warp_size
-    if registers_per_block > limits.registers_per_block:
-        raise LaunchRefused(
-            "runtime", f"{registers_per_block} registers, {limits.registers_per_block} are the most per block"
-        )
+    most = limits.registers_per_block // (warps * limits.warp_size) // _REGISTER_GRAIN * _REGISTER_GRAIN
+    wanted = -(-registers // _REGISTER_GRAIN) * _REGISTER_GRAIN
+    granted = min(wanted, most, _MOST_REGISTERS)
     fits = min(
         limits.max_threads_per_multiprocessor // (warps * limits.warp_size),
-        limits.registers_per_multiprocessor // registers_per_block,
-        limits.shared_memory_per_multiprocessor // (shared_byte + 1024)
-        if shared_byte
-        else limits.max_blocks_per_multiprocessor,
+        limits.registers_per_multiprocessor // (granted * warps * limits.warp_size),
         limits.max_blocks_per_multiprocessor,
     )
+    if shared_byte:
+        reserved = _RESERVED_SHARED_BYTE if limits.compute_capability >= 8.0 else 0
+        fits = min(fits, limits.shared_memory_per_multiprocessor // (shared_byte + reserved))
     fits = max(1, fits)
-    places = fits * limits.multiprocessors
+    places = min(blocks, fits * limits.multiprocessors)
     waves = -(-blocks // places)
     resident = min(fits, -(-blocks // limits.multiprocessors))
-    occupancy = resident * threads / limits.max_threads_per_multiprocessor
-    return Residency(resident, warps, min(1.0, occupancy), spilled, blocks / (waves * min(places, max(blocks, 1))))
+    return Residency(
+        blocks_per_multiprocessor=resident,
+        warps_per_block=warps,
+        occupancy=min(1.0, resident * threads / limits.max_threads_per_multiprocessor),
+        spilled=max(0, registers - granted),
+        wave_share=blocks / (waves * places),
+    )
+
+
+def bank_conflicts(addresses: Iterable[int]) -> int:
+    """How often a read of shared memory repeats: the most different words that one warp wants from one of 32 banks."""
+    per_bank = Counter(address % 32 for address in set(addresses))
+    return max(per_bank.values())
 
 
 def latency_hiding(warps: int, independent: float) -> float:
     """Share of the issue rate reached with so many warps and independent instructions per thread, 0..1."""
-    return softly_capped(warps * independent / _LATENCY_WARPS)
+    return softly_capped(warps * math.sqrt(independent) / _LATENCY_WARPS)
 
 
 def softly_capped(x: float) -> float:

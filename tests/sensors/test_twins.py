@@ -1,0 +1,259 @@
+"""The simulated boards' figures: their files, and whether they give what was measured on the real ones."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.errors import InputError, PermissionRefused
+from app.paths import resources
+from app.sensors.simulated import laws
+from app.sensors.simulated.profiles import load_of
+from app.sensors.simulated.truth import truth, workloads
+from app.sensors.simulated.twin import Twin, load_twin, twin_names
+
+BOARDS = ("a100", "a4000", "h200", "k20x", "titan_rtx", "v100")
+
+
+def most_efficient_clock(twin: Twin, workload: str = "full_load") -> float:
+    row = min(truth(twin, workload), key=lambda r: r["energy_j"])
+    return float(row["clock_mhz"])
+
+
+# --- calibration ------------------------------------------------------------------------------------------------------
+
+
+def test_the_h200_gives_every_row_of_the_measured_sweep_under_its_cap(shared_data: Path) -> None:
+    rows = {row["clock_mhz"]: row for row in truth(load_twin("h200"), "fp64_gemm", power_limit_w=600)}
+    with (shared_data / "clock-sweeps/h200_fp64_gemm_clock_sweep.csv").open() as file:
+        measured = list(csv.DictReader(file))
+    assert len(measured) == 14
+    for line in measured:
+        row = rows[int(line["clock_mhz_locked"])]
+        assert row["power_w"] == pytest.approx(float(line["power_w"]), rel=0.03), line
+        assert row["rate"] == pytest.approx(float(line["dgflops"]), rel=0.03), line
+        assert row["capped"] == ("cap" in line["note"]), line
+        throttled = row["observed_clock_mhz"] < row["clock_mhz"]
+        assert throttled == row["capped"], line
+
+
+def test_the_a100_gives_the_measured_power_at_ten_clocks(shared_data: Path) -> None:
+    document = json.loads((shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json").read_text())
+    rows = {row["clock_mhz"]: row for row in truth(load_twin("a100"), "full_load")}
+    entries = document["cache"].values()
+    assert len(entries) == 10
+    for entry in entries:
+        row = rows[entry["nvml_gr_clock"]]
+        assert row["power_w"] == pytest.approx(entry["nvml_power"], rel=0.015)
+    speed = [entry["nvml_gr_clock"] * entry["time"] for entry in entries]
+    simulated = [row["clock_mhz"] * row["time_s"] for row in rows.values()]
+    assert np.ptp(speed) / np.mean(speed) < 0.01 > np.ptp(simulated) / np.mean(simulated)  # both scale with the clock
+
+
+def test_the_a100_streams_as_the_measured_boards_do(shared_data: Path) -> None:
+    with (shared_data / "roofline/fp32_intensity_sweep_a100_l40.csv").open() as file:
+        lines = [r for r in csv.DictReader(file) if r["gpu"] == "A100-40GB" and float(r["intensity"]) == 0.25]
+    row = truth(load_twin("a100"), "copy")[-1]
+    assert row["rate"] == pytest.approx(np.mean([float(r["gbs"]) for r in lines]), rel=0.05)
+    assert row["power_w"] == pytest.approx(np.mean([float(r["power_w"]) for r in lines]), rel=0.08)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("a100", 1020, 1050), ("a4000", 1290, 1350), ("v100", 1100, 1120)])
+def test_the_most_efficient_clock_of_a_full_load_is_the_published_one(name: str, low: float, high: float) -> None:
+    assert low <= most_efficient_clock(load_twin(name)) <= high
+
+
+def test_the_measured_valley_around_the_a100s_best_clock_is_as_flat() -> None:
+    energy = {row["clock_mhz"]: row["energy_j"] for row in truth(load_twin("a100"), "full_load")}
+    best = min(energy.values())
+    for clock, more in ((960, 0.021), (1035, 0.0), (1050, 0.009), (1080, 0.030)):
+        assert energy[clock] / best - 1 == pytest.approx(more, abs=0.012)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("a100", 985, 1030), ("a4000", 1285, 1300), ("titan_rtx", 1050, 1260), ("v100", 1105, 1115), ("h200", 961, 969)],
+)
+def test_the_ridge_lies_where_it_was_published(name: str, low: float, high: float) -> None:
+    assert low <= load_twin(name).voltage.ridge_mhz <= high
+
+
+@pytest.mark.parametrize(("name", "clock"), [("a4000", 1700), ("titan_rtx", 2000)])
+def test_a_full_load_throttles_from_the_published_clock_on(name: str, clock: float) -> None:
+    capped = [row["clock_mhz"] for row in truth(load_twin(name), "full_load") if row["capped"]]
+    assert capped[0] == pytest.approx(clock, abs=20)
+
+
+def test_the_k20x_multiplies_matrices_with_the_published_efficiency() -> None:
+    twin = load_twin("k20x")
+    found = []
+    for tile_x, tile_y in ((4, 4), (4, 6), (8, 4), (8, 8)):
+        configuration = {"block_size_x": 16, "block_size_y": 16, "tile_size_x": tile_x, "tile_size_y": tile_y}
+        load = load_of("gemm", configuration, {"n": 4608, "precision": "fp64"}, twin.limits)
+        point, power, _ = laws.settled_under_limits(twin, load, 732, 2600, 235.0)
+        found.append((load.work_flop / point.launch_s / 1e9, load.work_flop / point.launch_s / 1e9 / power))
+    fastest, efficiency = max(found)
+    assert 450 < fastest < 1150  # 904 GFLOP/s at 4.49 GFLOPS/W, and a vendor library at 1146 and 5.98
+    assert 3.3 < efficiency < 6.0
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_power_and_speed_rise_with_the_clock_until_a_limit_acts(name: str) -> None:
+    twin = load_twin(name)
+    for workload in workloads():
+        if workload == "fp64_gemm" and "fp64_tensor" not in twin.rate.flop_per_clock:
+            with pytest.raises(InputError, match="fp64_tensor"):
+                truth(twin, workload)
+            continue
+        rows = truth(twin, workload)
+        assert [row["clock_mhz"] for row in rows] == list(twin.clocks.graphics_mhz)
+        power = np.array([row["power_w"] for row in rows])
+        rate = np.array([row["rate"] for row in rows])
+        assert (np.diff(power) > -0.01).all()
+        assert (np.diff(rate) > -1e-3 * rate[:-1]).all()
+        assert power.max() <= twin.power.limit_default_w
+        for row in rows:
+            assert row["energy_j"] == pytest.approx(row["power_w"] * row["time_s"])
+            assert row["observed_clock_mhz"] <= row["clock_mhz"]
+            assert row["rate_unit"] == ("GB/s" if workload in ("copy", "dot") else "GFLOP/s")
+
+
+def test_a_lower_limit_costs_speed_and_is_kept() -> None:
+    twin = load_twin("h200")
+    free, capped = truth(twin, "gemm")[-1], truth(twin, "gemm", power_limit_w=300)[-1]
+    assert capped["power_w"] <= 300 < free["power_w"]
+    assert capped["rate"] < free["rate"]
+    with pytest.raises(PermissionRefused, match="200 to 700 W"):
+        truth(twin, "gemm", power_limit_w=100)
+    with pytest.raises(InputError, match="full_load, fp64_gemm"):
+        truth(twin, "mining")
+
+
+def test_the_truth_is_for_people_and_never_used_by_the_program() -> None:
+    app = Path(laws.__file__).parents[2]
+    users = {p.relative_to(app).parts[0] for p in app.rglob("*.py") if "simulated.truth" in p.read_text()}
+    assert users <= {"cli.py", "commands"}
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_built_in_boards_are_there() -> None:
+    assert twin_names() == BOARDS
+
+
+@pytest.mark.parametrize("text", ["titan_rtx", "TITAN RTX", "Titan-RTX", " titanrtx "])
+def test_a_name_may_be_written_in_many_ways(text: str) -> None:
+    assert load_twin(text).name == "NVIDIA TITAN RTX"
+
+
+def test_an_unknown_name_is_told_with_those_that_exist() -> None:
+    with pytest.raises(InputError, match="a100, a4000"):
+        load_twin("h300")
+
+
+def test_every_figure_of_a_built_in_board_stands_beside_its_source() -> None:
+    tables_with_one_source = {"thermal", "sensors.instant", "sensors.average", "sensors.memory", "sensors.buffer"}
+    plain = {"name", "compute_capability", "idle_mhz", "idle_memory_mhz", "limit_minimum_w", "limit_maximum_w"}
+    plain |= {"leakage_reference_c", "reference_clock_mhz"}
+    for name in BOARDS:
+        table = ""
+        for line in (resources() / "twins" / f"{name}.toml").read_text().splitlines():
+            if heading := re.fullmatch(r"\[([a-z_.]+)\].*", line):
+                table = heading.group(1)
+            elif "=" in line and not line.startswith("#"):
+                key = line.split("=")[0].strip()
+                derived = table in tables_with_one_source or table == "rate.flop_per_clock" or key in plain
+                memory = key == "memory_mib"
+                assert derived or memory or "#" in line, f"{name}: {table}.{key}"
+
+
+@pytest.fixture
+def own_twin(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_bytes((resources() / "twins" / "a100.toml").read_bytes())
+    return path
+
+
+def edit(path: Path, pattern: str, replacement: str) -> None:
+    text, count = re.subn(pattern, replacement, path.read_text(), count=1, flags=re.MULTILINE)
+    assert count == 1
+    path.write_text(text)
+
+
+def test_a_person_can_bring_a_board_of_their_own(own_twin: Path) -> None:
+    edit(own_twin, r"^name = .*", 'name = "My board"\nsource = "my notes"')
+    edit(own_twin, r"^ridge_mhz = \d+", "ridge_mhz = 900")
+    twin = load_twin(str(own_twin))
+    assert (twin.key, twin.name, twin.voltage.ridge_mhz) == ("mine", "My board", 900.0)
+    assert most_efficient_clock(twin) < most_efficient_clock(load_twin("a100"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "told"),
+    [
+        (r"^ridge_mhz = ", "rigde_mhz = ", "did you mean 'ridge_mhz'"),
+        (r"^static_w = .*", "", "'power.static_w' is missing"),
+        (r"^static_w = .*", 'static_w = "34"', "power.static_w: must be a number"),
+        (r"^static_w = .*", "static_w = nan", "power.static_w: must be a number"),
+        (r"^static_w = .*", "static_w = -1", "out of range"),
+        (r"^multiprocessors = \d+", "multiprocessors = 1.5", "whole number"),
+        (r"^multiprocessors = \d+", "multiprocessors = true", "whole number"),
+        (r"^idle_mhz = \d+", "idle_mhz = 211", "choose one of clocks.graphics_mhz"),
+        (r"^graphics_mhz = .*", "graphics_mhz = []", "list of clocks"),
+        (r"^graphics_mhz = .*", "graphics_mhz = { minimum = 1, maximum = 20000, step = 0.5 }", "too many"),
+        (r"^limit_default_w = \d+", "limit_default_w = 999", "minimum <= default <= maximum"),
+        (r"^fp16 = .*", "", "name the same ones in both"),
+        (r"^fp16 = ", "fp8 = ", "table of precisions"),
+        (r"^lockable = true", "lockable = 1", "true or false"),
+        (r"^\[board\]", "board = 1\n[bord]", "unknown key 'bord'"),
+        (r"^name = .*", "name = ", "not valid TOML"),
+        (r"^name = .*", 'name = "x"\nkey = "y"', "remove it"),
+        (r"^compute_capability = .*", 'compute_capability = "8.0"', "two whole numbers"),
+    ],
+)
+def test_a_wrong_file_is_one_line_with_file_key_and_remedy(
+    own_twin: Path, pattern: str, replacement: str, told: str
+) -> None:
+    edit(own_twin, pattern, replacement)
+    with pytest.raises(InputError) as caught:
+        load_twin(str(own_twin))
+    assert told in str(caught.value)
+    assert str(own_twin) in str(caught.value)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_missing_huge_or_not_text_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    with pytest.raises(InputError, match="No such file"):
+        load_twin(str(path))
+    path.write_bytes(b"#" * 300_000)
+    with pytest.raises(InputError, match="larger than"):
+        load_twin(str(path))
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="UTF-8"):
+        load_twin(str(path))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_mutation_of_a_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    original = (resources() / "twins" / "h200.toml").read_bytes()
+    at = data.draw(st.integers(0, len(original) - 1))
+    length = data.draw(st.integers(0, 40))
+    inserted = data.draw(
+        st.binary(max_size=20) | st.sampled_from([b"[", b"{", b'"', b"-", b"9" * 12, b"inf", b"[[x]]\n"])
+    )
+    path = tmp_path_factory.mktemp("twin") / "mutated.toml"
+    path.write_bytes(original[:at] + inserted + original[at + length :])
+    with contextlib.suppress(InputError):
+        assert isinstance(load_twin(str(path)), Twin)
