@@ -133,7 +133,7 @@ def monitor(arguments: Namespace) -> int:
     document = _monitor_document(gpu, trace, begun_ns)
     document["faults"] = faults
     if arguments.out:
-        trace.write_csv(Path(arguments.out), trace.first_ns, trace.last_ns)
+        trace.write_csv(Path(arguments.out), trace.first_ns, trace.last_ns, gpu=gpu.info.label)
         document["files"] = [str(Path(arguments.out).resolve())]
     gpu.close()
     if arguments.json:
@@ -144,7 +144,7 @@ def monitor(arguments: Namespace) -> int:
 
 
 def _now_line(trace: Trace) -> str:
-    if trace.last_ns is None:
+    if not trace.last_ns:
         return "waiting for the first reading"
     now = trace.at(trace.last_ns)
     parts = [f"{now[name]:.0f} {unit}" for name, unit in _NOW if not math.isnan(now.get(name, math.nan))]
@@ -158,7 +158,7 @@ _NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c
 
 
 def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
-    if trace.last_ns is None:
+    if not trace.last_ns:
         raise WattridgeError("the board gave no reading", gpu.info.label, "watch longer, or look at `wattridge gpus`")
     end_ns = trace.last_ns
     channels = {}
