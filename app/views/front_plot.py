@@ -60,6 +60,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         view.sigRangeChangedManually.connect(self._zoomed)
         view.sigRangeChanged.connect(self._place_labels)
+        view.sigResized.connect(self._place_labels)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
 
@@ -130,6 +131,8 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             axis = self.getAxis(name)
             axis.setPen(colours.border)
             axis.setTextPen(colours.text)
+            axis.setStyle(maxTickLevel=0)  # lines at every small tick would cost six times the rest of the frame
+            axis.setTickDensity(1.6)
         self.showGrid(x=True, y=True, alpha=0.12)
         self.cloud.set_colours(colours)
         self._line.setPen(pg.mkPen(colours.front, width=1.5))

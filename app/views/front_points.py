@@ -54,7 +54,8 @@ class FrontPoints:
 
     def colour_values(self, name: str, start: int = 0) -> Floats:
         """A column for the points from `start` on."""
-        return self.table.values(name)[self.index[start:]]
+        wanted = self.index[start:]
+        return self.table.values(name, int(wanted[0]))[wanted - wanted[0]] if len(wanted) else np.empty(0)
 
     @property
     def best_x(self) -> int | None:

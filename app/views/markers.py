@@ -98,13 +98,14 @@ def draw_marker(painter: QPainter, shape: str, centre: QPointF, size: float) -> 
 
 def marker_atlas(size: float, colours: Colours, ratio: float) -> tuple[QPixmap, int]:
     """Every style side by side, a row per shape, and the side of a cell in device pixels. `size` in logical pixels."""
-    cell = math.ceil((size * 1.25 + 2) * ratio)
+    edged = size >= 6
+    cell = math.ceil((size * 1.2 + (2.0 if edged else 0.5)) * ratio)
     atlas = QPixmap(cell * COLOURS, cell * len(SHAPES))
     atlas.fill(Qt.GlobalColor.transparent)
     painter = QPainter(atlas)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     edge = QColor(0, 0, 0, 140) if colours.dark else QColor(255, 255, 255, 130)
-    painter.setPen(QPen(edge, 0.7 * ratio) if size >= 6 else QPen(Qt.PenStyle.NoPen))
+    painter.setPen(QPen(edge, 0.7 * ratio) if edged else QPen(Qt.PenStyle.NoPen))
     for column, colour in enumerate(colour_scale(colours)):
         painter.setBrush(colour)
         for row, shape in enumerate(SHAPES):

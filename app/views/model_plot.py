@@ -118,6 +118,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for name in ("bottom", "left", "right"):
             self.getAxis(name).setPen(colours.border)
             self.getAxis(name).setTextPen(colours.text)
+            self.getAxis(name).setStyle(maxTickLevel=0)
         self.getAxis("right").setTextPen(colours.green)
         self.setLabel("right", "Energy, model (1 = lowest)", color=colours.green)
         self.showGrid(x=True, y=True, alpha=0.12)

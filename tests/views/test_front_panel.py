@@ -1,0 +1,224 @@
+"""The Pareto panel over real and made-up sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.engine.objectives import Goal, Objective
+from app.engine.results import ResultTable
+from app.views import theme
+from app.views.front import FrontPanel
+
+PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return Lab()
+
+
+@pytest.fixture
+def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
+    made = FrontPanel(lab.context)
+    qtbot.addWidget(made)
+    made.resize(900, 560)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def place(panel: FrontPanel, point: int) -> QPointF:
+    """Where a point is in the plot's scene."""
+    assert panel._points is not None
+    at = QPointF(panel._points.x[point], panel._points.y[point])
+    return panel.plot.getViewBox().mapViewToScene(at)
+
+
+def click(panel: FrontPanel, qtbot: QtBot, scene: QPointF) -> None:
+    where = panel.plot.mapFromScene(scene)
+    qtbot.mouseMove(panel.plot.viewport(), where)
+    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=where)
+
+
+def test_before_a_session_it_says_what_to_do_first(panel: FrontPanel) -> None:
+    assert "press Start" in panel.plot._note.text()
+    assert panel.plot._note.isVisible()
+
+
+def test_a_real_cache_gives_its_front_of_thirteen_with_both_ends_named(
+    lab: Lab, panel: FrontPanel, shared_data: Path
+) -> None:
+    table, plan = cache_session(shared_data / PS3)
+    lab.session(table, plan)
+    assert panel._points is not None
+    assert len(panel._points) == 4690
+    assert len(panel._points.front) == 13
+    labels = [label.textItem.toPlainText() for label in panel.plot._labels]
+    assert labels == ["fastest: 80.44 TFLOPS", "most efficient: 0.9315 TFLOPS/J"]
+    assert "430 failed" in panel.count.text()
+    assert "replayed from a recording" in panel.count.text()
+    assert panel.colour_choice.currentText() == "Graphics clock (MHz)"
+
+
+def test_results_stream_in_and_the_front_follows(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    assert "Waiting" in panel.plot._note.text()
+    for start in range(0, space.size, 16):
+        table.extend(measured(space, row) for row in range(start, min(start + 16, space.size)))
+        lab.grow(table)
+    whole = FrontPanel(lab.context)
+    whole.refresh()
+    assert panel._points is not None
+    assert whole._points is not None
+    assert len(panel.plot.cloud) == len(panel._points) == len(whole._points)
+    assert set(panel._points.front) == set(whole._points.front)
+    whole.deleteLater()
+
+
+def test_every_point_is_in_sight_while_results_stream_in(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    for row in range(space.size):
+        table.append(measured(space, row))
+        lab.grow(table)
+    (x0, x1), (y0, y1) = panel.plot.getViewBox().viewRange()
+    points = panel._points
+    assert points is not None
+    assert x0 < points.x.min()
+    assert points.x.max() < x1
+    assert y0 < points.y.min()
+    assert points.y.max() < y1
+
+
+def test_a_zoom_by_hand_stays_until_show_all(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = filled(space, 40)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    view = panel.plot.getViewBox()
+    view.setRange(xRange=(1000, 1100), padding=0)
+    view.sigRangeChangedManually.emit([True, True])
+    table.extend(measured(space, row) for row in range(40, space.size))
+    lab.grow(table)
+    assert view.viewRange()[0] == [1000, 1100]
+    panel._show_all.click()
+    assert view.viewRange()[0][1] > 4000
+
+
+def test_hovering_shows_the_configuration_and_its_figures(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    assert panel._points is not None
+    point = int(panel._points.front[-1])
+    qtbot.mouseMove(panel.plot.viewport(), panel.plot.mapFromScene(place(panel, point)))
+    card = panel.plot._card
+    qtbot.waitUntil(card.isVisible)
+    measurement = table.measurement(int(panel._points.index[point]))
+    for name in ("tile", "layout", "Graphics clock (MHz)", "GFLOPS/W", "Time (ms)"):
+        assert name in card.text()
+    assert f"{measurement.values['power_w']:.4g}" in card.text()
+    assert panel.plot.rect().contains(card.geometry())
+    panel.plot._mouse_moved(QPointF(-50, -50))
+    assert not card.isVisible()
+
+
+def test_a_click_selects_the_measurement_and_the_selection_is_ringed(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    assert panel._points is not None
+    point = int(panel._points.front[0])
+    click(panel, qtbot, place(panel, point))
+    qtbot.waitUntil(lambda: lab.selection.index == int(panel._points.index[point]))
+    other = int(panel._points.index[3])
+    lab.selection.select(other)
+    ringed = panel.plot._chosen.getData()
+    assert (ringed[0][0], ringed[1][0]) == (panel._points.x[3], panel._points.y[3])
+
+
+def test_any_two_figures_can_be_chosen_and_their_better_end(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    panel.x_choice.setCurrentIndex(panel.x_choice.findData("time_s"))
+    panel.y_choice.setCurrentIndex(panel.y_choice.findData("energy_j"))
+    points = panel._points
+    assert points is not None
+    assert [goal.maximise for goal in points.goals] == [False, False]
+    assert points.x[points.best_x] == points.x.min()
+    assert panel.plot.getAxis("bottom").labelText == "Time (ms)"
+    panel.x_better.click()
+    assert panel._points is not None
+    assert panel._points.x[panel._points.best_x] == panel._points.x.max()
+
+
+def test_colour_by_words_lists_the_words_and_by_a_figure_a_scale(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    panel.colour_choice.setCurrentIndex(panel.colour_choice.findData("layout"))
+    assert [panel.key._label(value) for value in panel.key._coding.values] == ["row", "column"]
+    panel.colour_choice.setCurrentIndex(panel.colour_choice.findData("power_w"))
+    assert panel.key._coding is not None
+    assert not panel.key._coding.discrete or len(panel.key._coding.values) <= 12
+    assert panel.key._quantity.title == "Power (W)"
+
+
+def test_without_a_front_in_the_objective_a_speed_and_an_efficiency_are_shown(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, Objective(Goal("time_s", False))))
+    assert (panel.x_choice.currentData(), panel.y_choice.currentData()) == (SPEED.name, "GFLOPS/W")
+
+
+def test_another_session_replaces_the_first(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    fresh = ResultTable(grid_space(4, 4))
+    lab.session(fresh, plan_for(fresh.space, OBJECTIVE))
+    assert len(panel.plot.cloud) == 0
+    fresh.append(measured(fresh.space, 0))
+    lab.grow(fresh)
+    assert len(panel.plot.cloud) == 1
+
+
+def test_labels_of_the_ends_lie_within_the_plot_at_any_size(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    for size in ((380, 300), (700, 280), (420, 900), (1500, 900)):
+        panel.resize(*size)
+        QApplication.processEvents()
+        view = panel.plot.getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
+        for label in panel.plot._labels:
+            box = label.mapRectToScene(label.boundingRect())
+            assert view.left() <= box.left()
+            assert box.right() <= view.right()
+
+
+def test_light_and_dark_are_followed(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    try:
+        theme.set_mode("dark")
+        dark = panel.plot.grab().toImage()
+        theme.set_mode("light")
+        light = panel.plot.grab().toImage()
+    finally:
+        theme.set_mode("system")
+    corner = (4, 4)
+    assert dark.pixelColor(*corner).name() == theme.DARK.base
+    assert light.pixelColor(*corner).name() == theme.LIGHT.base
+
+
+def test_a_front_of_one_point_is_named_once(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    table.append(measured(space, 5))
+    lab.session(table, plan_for(space, OBJECTIVE))
+    assert [label.isVisible() for label in panel.plot._labels] == [True, False]
+    assert np.isfinite(panel.plot.getViewBox().viewRange()).all()

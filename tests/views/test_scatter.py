@@ -1,0 +1,164 @@
+"""The scatter below the panel: the cloud's picture, picking, markers, and the front that grows with the results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lab import EFFICIENCY, OBJECTIVE, SPEED, filled, grid_space, measured
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
+
+from app.engine.analysis.pareto import front
+from app.engine.measurement import Measurement, State
+from app.engine.objectives import Goal
+from app.engine.results import ResultTable
+from app.views import theme
+from app.views.front_points import FrontPoints
+from app.views.markers import COLOURS, SHAPES, Coding
+from app.views.scatter import PointCloud
+
+
+@pytest.fixture
+def cloud(qtbot: QtBot) -> PointCloud:
+    plot = pg.PlotWidget()
+    qtbot.addWidget(plot)
+    plot.resize(420, 300)
+    plot.getViewBox().setRange(xRange=(0, 10), yRange=(0, 10), padding=0)
+    made = PointCloud(plot.getViewBox(), theme.LIGHT)
+    made.plot = plot  # type: ignore[attr-defined]  # kept alive with the cloud
+    plot.show()
+    qtbot.waitExposed(plot)
+    return made
+
+
+def picture(cloud: PointCloud) -> QImage:
+    grabbed: QImage = cloud.plot.grab().toImage()  # type: ignore[attr-defined]
+    return grabbed
+
+
+def points(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.uniform(1, 9, count), rng.uniform(1, 9, count), rng.integers(0, COLOURS, count).astype(np.uint16)
+
+
+def test_appended_points_give_the_same_picture_as_points_set_at_once(cloud: PointCloud) -> None:
+    x, y, style = points(250)
+    cloud.set_points(x, y, style)
+    at_once = picture(cloud)
+    cloud.set_points(x[:100], y[:100], style[:100])
+    picture(cloud)
+    for start in range(100, 250, 10):
+        cloud.append(x[start : start + 10], y[start : start + 10], style[start : start + 10])
+        picture(cloud)
+    assert picture(cloud) == at_once
+
+
+def test_points_are_drawn_where_they_are_and_nowhere_else(cloud: PointCloud) -> None:
+    empty = picture(cloud)
+    cloud.set_points(np.asarray([5.0]), np.asarray([5.0]), np.zeros(1, dtype=np.uint16))
+    view = cloud._view
+    centre = view.mapToScene(QPointF(view.width() / 2, view.height() / 2)).toPoint()
+    drawn = picture(cloud)
+    assert drawn.pixelColor(centre).name() == theme.LIGHT.colour_map[0]
+    changed = [
+        (x, y) for x in range(drawn.width()) for y in range(drawn.height()) if drawn.pixel(x, y) != empty.pixel(x, y)
+    ]
+    assert changed
+    assert all(abs(x - centre.x()) <= 8 and abs(y - centre.y()) <= 8 for x, y in changed)
+
+
+def test_a_view_that_moves_moves_the_points(cloud: PointCloud) -> None:
+    x, y, style = points(50)
+    cloud.set_points(x, y, style)
+    before = picture(cloud)
+    cloud._view.setRange(xRange=(0, 20), padding=0)
+    assert picture(cloud) != before
+
+
+def test_the_nearest_point_in_sight_is_picked_and_the_upper_of_two_in_one_place(cloud: PointCloud) -> None:
+    x, y, style = points(500)
+    x[10], y[10], x[400], y[400] = 5.0, 5.0, 5.0, 5.0
+    cloud.set_points(x, y, style)
+    view = cloud._view
+    middle = QPointF(view.width() / 2, view.height() / 2)
+    assert cloud.nearest(middle) == 400
+    px, py = x / 10 * view.width(), (1 - y / 10) * view.height()
+    for at in (QPointF(37, 80), QPointF(200, 140), QPointF(310, 33)):
+        distance = np.hypot(px - at.x(), py - at.y())
+        assert cloud.nearest(at, reach=60) == int(np.argmin(distance))
+
+
+def test_nothing_is_picked_far_from_every_point(cloud: PointCloud) -> None:
+    assert cloud.nearest(QPointF(10, 10)) is None
+    cloud.set_points(np.asarray([5.0]), np.asarray([5.0]), np.zeros(1, dtype=np.uint16))
+    assert cloud.nearest(QPointF(3, 3)) is None
+
+
+def test_few_values_differ_in_shape_and_colour_many_only_in_colour() -> None:
+    few = Coding(np.asarray([1815.0, 1485.0, 1590.0, 1485.0]))
+    styles = few.styles(np.asarray([1485.0, 1590.0, 1815.0]))
+    assert len({style // COLOURS for style in styles}) == 3
+    assert sorted(style % COLOURS for style in styles) == [style % COLOURS for style in styles]
+    many = Coding(np.linspace(0, 1, 1000))
+    assert {style // COLOURS for style in many.styles(np.linspace(0, 1, 50))} == {SHAPES.index("circle")}
+
+
+def test_a_value_outside_the_coding_is_noticed_and_an_unknown_one_is_a_cross() -> None:
+    coding = Coding(np.asarray([1.0, 2.0]))
+    assert coding.covers(np.asarray([1.0, np.nan]))
+    assert not coding.covers(np.asarray([1.5]))
+    assert coding.styles(np.asarray([np.nan]))[0] // COLOURS == SHAPES.index("cross")
+    assert not Coding(np.linspace(0, 1, 100)).covers(np.asarray([1.1]))
+
+
+def test_a_column_that_nobody_measured_has_a_coding_too() -> None:
+    coding = Coding(np.full(4, np.nan))
+    assert set(coding.styles(np.full(4, np.nan)) // COLOURS) == {SHAPES.index("cross")}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.booleans()), min_size=1, max_size=60),
+    st.integers(1, 9),
+    st.booleans(),
+    st.booleans(),
+)
+def test_the_front_that_grows_is_the_front_of_all(
+    pairs: list[tuple[int, int, bool]], step: int, more_x: bool, more_y: bool
+) -> None:
+    space = grid_space(40, 40)
+    table = ResultTable(space)
+    shown = FrontPoints(table, Goal("a", more_x), Goal("b", more_y))
+    for row, (a, b, ok) in enumerate(pairs):
+        state = State.OK if ok else State.CORRECTNESS
+        table.append(Measurement(row, space.configuration(row), state, {"a": float(a), "b": float(b)}))
+        if row % step == 0:
+            shown.update()
+    shown.update()
+    good = [(float(a), float(b)) for a, b, ok in pairs if ok]
+    values = np.asarray(good).reshape(-1, 2)
+    expected = {tuple(values[i]) for i in front(values, [more_x, more_y])} if good else set()
+    assert {(shown.x[p], shown.y[p]) for p in shown.front} == expected
+
+
+def test_the_ends_of_the_front_are_the_best_of_either_figure() -> None:
+    shown = FrontPoints(filled(grid_space()), SPEED, EFFICIENCY)
+    shown.update()
+    assert shown.best_x is not None
+    assert shown.best_y is not None
+    assert shown.x[shown.best_x] == shown.x.max()
+    assert shown.y[shown.best_y] == shown.y.max()
+
+
+def test_failed_measurements_have_no_point() -> None:
+    space = grid_space()
+    table = filled(space)
+    shown = FrontPoints(table, SPEED, EFFICIENCY)
+    shown.update()
+    assert len(shown) == len(table) - sum(table.failures().values())
+    failed = next(row for row in range(space.size) if measured(space, row).state is not State.OK)
+    assert shown.point_of(failed) is None
+    assert OBJECTIVE.front == (SPEED, EFFICIENCY)
