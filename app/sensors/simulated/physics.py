@@ -18,6 +18,8 @@ from app.sensors.simulated.history import History
 
 STEP_NS: Final = 20_000_000
 QUIET_STEP_NS: Final = 200_000_000
+REST_STEP_NS: Final = 10_000_000_000  # clocks down and cold
+_COLD_C: Final = 0.02  # of the temperature at rest
 HISTORY_S: Final = 8.0  # longer than any averaging window, lag and buffer
 
 # The controller of the power limit: an integrator on the clock, slow near the limit (it takes about a second to come
@@ -55,7 +57,8 @@ class Physics:
         self._reach_mhz = float(twin.clocks.idle_mhz)  # what a clock that climbs has reached
         self._idle = laws.idle(twin)
         self._points: dict[int, laws.OperatingPoint] = {}  # of the present load and memory clock
-        self._temperature_c = laws.settled(twin, self._idle)[1]  # at the start of the piece
+        self._rest_c = laws.settled(twin, self._idle)[1]
+        self._temperature_c = self._rest_c  # at the start of the piece
         self.reasons = EventReason.NONE
         self.clock_mhz = twin.clocks.idle_mhz
         self._open(start_ns)
@@ -208,7 +211,7 @@ class Physics:
             self.clock_mhz = clocks.idle_mhz
             self._reach_mhz = float(clocks.idle_mhz)
             self._point = self._idle
-            return QUIET_STEP_NS
+            return REST_STEP_NS if abs(self._temperature_c - self._rest_c) < _COLD_C else QUIET_STEP_NS
         self._reach_mhz = max(self._reach_mhz, float(self.clock_mhz))
         self._point = laws.waiting(self._twin, self.clock_mhz)
         return min(QUIET_STEP_NS, down_ns - start_ns) if down_ns > start_ns else QUIET_STEP_NS
