@@ -1,0 +1,325 @@
+"""The tuning panel: over the real engine, and over a scripted one for what is hard to time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox
+from pytestqt.qtbot import QtBot
+
+from app.engine import events
+from app.engine.events import SessionState
+from app.engine.measurement import State
+from app.engine.results import STATES, ResultTable
+from app.engine.store import Store
+from app.engine.tuner import Tuner
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+from app.views.bridge import EngineBridge
+from app.views.context import Context
+from app.views.draft import examples
+from app.views.selection import Selection
+from app.views.tune import TunePanel
+
+
+def small_cache(folder: Path, count: int = 60) -> Path:
+    """A Kernel Tuner cache of two parameters; every seventh entry failed."""
+    entries = {}
+    for i in range(count):
+        entry = {
+            "x": i % 10,
+            "clock": 900 + 30 * (i // 10),
+            "time": 1.0 + (i % 10) / 10,
+            "GFLOP/s": 1000.0 / (1 + i % 10),
+        }
+        entries[f"{entry['x']},{entry['clock']}"] = {**entry, "time": "RuntimeFailedConfig"} if i % 7 == 3 else entry
+    document = {
+        "device_name": "Test GPU",
+        "kernel_name": "small",
+        "tune_params_keys": ["x", "clock"],
+        "tune_params": {"x": list(range(10)), "clock": [900 + 30 * i for i in range(-(-count // 10))]},
+        "objective": "GFLOP/s",
+        "cache": entries,
+    }
+    path = folder / "small.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    return path
+
+
+class Window:
+    """A tuning panel with the real engine and store behind it."""
+
+    def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
+        self.qtbot = qtbot
+        self.store = Store()
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
+        self.selection = Selection(self.bridge)
+        self.faults: list[events.EngineFault] = []
+        self.bridge.fault.connect(self.faults.append)
+        unused = None
+        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.selection)  # type: ignore[arg-type]
+        self.panel = TunePanel(self.context)
+        qtbot.addWidget(self.panel)
+        self.panel.show()
+
+    def open(self, path: Path) -> None:
+        self.panel.open(path)
+        self.qtbot.waitUntil(lambda: self.panel.start.isEnabled(), timeout=20_000)
+
+    def run_to_the_end(self) -> None:
+        self.panel.start.click()
+        self.qtbot.waitUntil(lambda: self.panel._state is SessionState.DONE, timeout=60_000)
+
+    def close(self) -> None:
+        self.panel.shutdown()
+        self.bridge.close()
+        self.store.close()
+
+
+@pytest.fixture
+def window(qtbot: QtBot) -> Iterator[Window]:
+    gpu = SimulatedGpu(load_twin("a100"), seed=3, clock=VirtualClock())
+    made = Window(qtbot, gpu)
+    yield made
+    made.close()
+    gpu.close()
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return Lab()
+
+
+@pytest.fixture
+def panel(lab: Lab, qtbot: QtBot) -> TunePanel:
+    made = TunePanel(lab.context)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+# --- before the start -------------------------------------------------------------------------------------------------
+
+
+def test_at_first_it_says_what_to_do_and_nothing_can_be_started(panel: TunePanel) -> None:
+    assert "Open a specification" in panel.summary.space.text()
+    assert not any(button.isEnabled() for button in (panel.start, panel.pause, panel.stop))
+
+
+def test_the_size_of_the_space_is_shown_before_the_start(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    assert "60 valid of 60 combinations" in window.panel.summary.space.text()
+    assert "replayed from a recording" in window.panel.summary.title.text()
+    assert window.store.sessions() == []
+
+
+def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    form = window.panel.form
+    assert form.strategy.currentData() == "genetic_algorithm"
+    assert (form.objective.currentData(), form.direction.currentData()) == ("GFLOPS/W", True)
+    assert form.evaluations.value() == 250
+    assert "simulated" in window.panel.summary.title.text()
+    assert "removed by" in window.panel.summary.details.text()
+
+
+def test_a_file_that_is_no_specification_is_told_in_the_panel_and_the_banner(window: Window, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[parameters]\nx = [1, 2\n")
+    window.panel.open(wrong)
+    window.qtbot.waitUntil(lambda: bool(window.faults), timeout=10_000)
+    assert "wrong.toml" in window.faults[0].what
+    assert "wrong.toml" in window.panel.summary.space.text()
+    assert not window.panel.start.isEnabled()
+
+
+def test_each_strategy_s_options_can_be_changed_and_reach_the_plan(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    form = window.panel.form
+    form.strategy.setCurrentIndex(form.strategy.findData("genetic_algorithm"))
+    editor = form.options._editors["population_size"]
+    assert isinstance(editor, QSpinBox)
+    editor.setValue(8)
+    chance = form.options._editors["mutation_chance"]
+    assert isinstance(chance, QDoubleSpinBox)
+    form.evaluations.setValue(25)
+    form.seed.setValue(7)
+    plan = form.plan()
+    assert (plan.strategy, plan.strategy_options["population_size"]) == ("genetic_algorithm", 8)
+    assert (plan.max_evaluations, plan.seed, plan.max_seconds) == (25, 7, None)
+
+
+def test_an_option_out_of_its_range_is_a_fault_and_starts_nothing(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    form = window.panel.form
+    form.strategy.setCurrentIndex(form.strategy.findData("genetic_algorithm"))
+    editor = form.options._editors["population_size"]
+    assert isinstance(editor, QSpinBox)
+    editor.setValue(-5)
+    window.panel.start.click()
+    window.qtbot.waitUntil(lambda: bool(window.faults), timeout=10_000)
+    assert window.store.sessions() == []
+
+
+def test_choosing_a_time_as_objective_turns_to_minimise(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    form = window.panel.form
+    form.objective.setCurrentIndex(form.objective.findData("time_s"))
+    assert form.direction.currentData() is False
+    assert str(form.plan().objective) == "min:time_s"
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_runs_to_its_end_and_shows_best_failures_and_every_row(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    window.run_to_the_end()
+    panel = window.panel
+    assert panel.results.results.rowCount() == 60
+    assert panel.progress.bar.value() == panel.progress.bar.maximum() == 60
+    assert panel.progress.best.text() == "1000 GFLOP/s"
+    assert panel.progress.failed.text() == "9 runtime"
+    assert panel.start.isEnabled()
+    assert not panel.stop.isEnabled()
+    assert window.store.sessions()[0].evaluated == 60
+
+
+def test_open_and_start_at_once_as_the_demo_does(window: Window, tmp_path: Path) -> None:
+    window.panel.open(small_cache(tmp_path), start=True)
+    window.qtbot.waitUntil(lambda: window.panel._state is SessionState.DONE, timeout=30_000)
+    assert len(window.selection.table or ()) == 60
+
+
+def test_the_gemm_example_runs_on_a_simulated_board(window: Window) -> None:
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    window.panel.form.evaluations.setValue(12)
+    window.run_to_the_end()
+    table = window.selection.table
+    assert table is not None
+    assert len(table) == 12
+    assert {"GFLOP/s", "GFLOPS/W", "time_s", "energy_j"} <= set(table.value_names)
+    assert not window.faults
+
+
+def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    window.panel.form.strategy.setCurrentIndex(window.panel.form.strategy.findData("random_sample"))
+    window.run_to_the_end()
+    steps = window.panel.progress.history._steps
+    table = window.selection.table
+    assert table is not None
+    values = [value for _, value in steps]
+    assert values == sorted(values)
+    assert values[-1] == max(
+        v for v, s in zip(table.values("GFLOP/s"), table.states(), strict=True) if STATES[s] is State.OK
+    )
+
+
+def test_a_stopped_session_can_be_gone_on_with(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    window.panel.form.evaluations.setValue(20)
+    window.run_to_the_end()
+    session = window.store.sessions()[0].id
+    window.panel.open_session(session, start=False)
+    window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=10_000)
+    assert f"session {session}" in window.panel.summary.space.text()
+    assert not window.panel.form.strategy.isEnabled()
+    window.panel.form.evaluations.setValue(0)
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [60]
+
+
+def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
+    window.panel._fill_stored()
+    assert [action.text() for action in window.panel._stored.menu().actions()] == ["none yet"]
+    window.open(small_cache(tmp_path))
+    window.run_to_the_end()
+    window.panel._fill_stored()
+    (action,) = window.panel._stored.menu().actions()
+    assert "small · Test GPU · 60 of 60 · done" in action.text()
+
+
+def test_steering_keeps_the_next_session_to_the_supported_clocks_in_the_range(window: Window) -> None:
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    whole = window.panel.form.plan().space.size
+    window.selection.steer((950.0, 1100.0))
+    panel = window.panel
+    window.qtbot.waitUntil(lambda: panel.summary.steered.isVisible() and panel.start.isEnabled(), timeout=20_000)
+    clocks = dict(zip(panel.form.plan().space.names, panel.form.plan().space.parameters, strict=True))
+    values = clocks["graphics_clock_mhz"].values
+    supported = set(window.context.gpu.graphics_clocks_mhz())
+    assert set(values) == {clock for clock in supported if 950 <= clock <= 1100}
+    panel.summary.unsteer.click()
+    window.qtbot.waitUntil(lambda: panel.start.isEnabled() and not panel.summary.steered.isVisible(), timeout=20_000)
+    assert panel.form.plan().space.size == whole
+
+
+# --- the buttons, against an engine that answers when the test says so ------------------------------------------------
+
+
+def begin(lab: Lab) -> ResultTable:
+    table = filled(grid_space(), 30)
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    return table
+
+
+def tell(lab: Lab, table: ResultTable, state: SessionState, reason: str = "") -> None:
+    lab.engine.tell(events.SessionChanged(progress(table, state, best=3), reason))
+
+
+def test_pause_resume_and_stop_are_sent_and_shown(lab: Lab, panel: TunePanel) -> None:
+    table = begin(lab)
+    panel.pause.click()
+    assert panel.pause.text() == "Pausing …"
+    assert not panel.pause.isEnabled()
+    tell(lab, table, SessionState.PAUSED)
+    assert panel.pause.text() == "Resume"
+    assert "paused" in panel.progress.bar.format()
+    panel.pause.click()
+    tell(lab, table, SessionState.RUNNING)
+    assert panel.pause.text() == "Pause"
+    panel.stop.click()
+    tell(lab, table, SessionState.STOPPED, "stopped")
+    assert [type(command) for command in lab.engine.commands] == [events.Pause, events.Resume, events.Stop]
+    assert panel.pause.text() == "Resume"
+    assert not panel.stop.isEnabled()
+
+
+def test_rate_time_left_and_failures_are_shown_while_it_runs(lab: Lab, panel: TunePanel) -> None:
+    space = grid_space()
+    table = filled(space)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    lab.grow(table, best=3, budget=400)
+    assert panel.progress.rate.text() == "25 /s"
+    assert panel.progress.left.text() == "8.0 s"
+    assert "compile" in panel.progress.failed.text()
+    assert panel.progress.bar.maximum() == 400
+
+
+def test_a_session_that_ends_by_a_fault_can_be_started_again(lab: Lab, panel: TunePanel) -> None:
+    table = begin(lab)
+    lab.engine.tell(events.EngineFault("the GPU is gone", "plug it in"))
+    tell(lab, table, SessionState.FAILED, "the GPU is gone")
+    assert "the GPU is gone" in panel.progress.bar.format()
+    assert panel.pause.text() == "Resume"
+
+
+@pytest.mark.parametrize("size", [(380, 560), (420, 900), (1200, 700)])
+def test_nothing_is_cut_off_or_overlaps_at_any_size(lab: Lab, panel: TunePanel, size: tuple[int, int]) -> None:
+    table = begin(lab)
+    tell(lab, table, SessionState.RUNNING)
+    panel.resize(*size)
+    panel.layout().activate()
+    shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results, panel.export) if w.isVisible()]
+    assert all(widget.height() >= widget.minimumSizeHint().height() for widget in shown)
+    for above, below in pairwise(shown):
+        assert above.geometry().bottom() < below.geometry().top()
+    assert panel.export.geometry().bottom() <= panel.rect().bottom()
