@@ -8,6 +8,7 @@ from pathlib import Path
 
 import shiboken6
 from PySide6.QtCore import QObject, QSettings, Slot
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
@@ -73,6 +74,7 @@ def application() -> QApplication:
     made.setApplicationDisplayName("Wattridge")
     made.setApplicationVersion(__version__)
     made.setDesktopFileName("wattridge")
+    made.setWindowIcon(QIcon(str(resources() / "icons" / "wattridge.svg")))
     settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
     mode = str(settings.value("theme", "system"))
     theme.install(made, mode if mode in ("light", "dark") else "system")  # type: ignore[arg-type]

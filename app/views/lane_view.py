@@ -273,8 +273,7 @@ class LaneView(QWidget):
                 )
                 self._window_moved()
             elif abs(place.x() - origin.x()) >= _CLICK_PX:
-                now = self._instant_at(place.x())
-                self.set_span((min(instant, now), max(instant, now)))
+                self._mark(instant, self._instant_at(place.x()))
         self._set_cursor(self._instant_at(place.x()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -304,6 +303,11 @@ class LaneView(QWidget):
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange):
             self.redraw()
         super().changeEvent(event)
+
+    def _mark(self, one: int, other: int) -> None:
+        """Mark what lies between two instants and was read."""
+        start, end = max(min(one, other), self._trace.first_ns), min(max(one, other), self._trace.last_ns)
+        self.set_span((start, end) if start < end else None)
 
     def _set_cursor(self, instant: int | None) -> None:
         self._cursor_ns = instant

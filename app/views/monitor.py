@@ -32,7 +32,8 @@ _TICK_MS = 100
 _FAST_TICK_MS = 50  # where a pixel column is shorter than a tick
 _FAST_BELOW_S = 30.0
 _OTHER_FOLDER = "choose another folder"
-_HINT = "Drag: mean power and energy of a span · wheel: zoom · right drag: move · double click: back to live"
+_HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · double click: live"
+_FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ def summary_text(summary: SpanSummary) -> str:
     if math.isnan(summary.energy_j):
         return f"Span {length} · no power known in it"
     power = summary.power
+    read_s = summary.energy_j / power.mean if power.mean else 0.0
+    if read_s < _FULLY_READ * (summary.span[1] - summary.span[0]) / 1e9:
+        length += f", {duration_text(read_s)} of it read"
     extremes = f"{power.minimum:.1f} to {power.maximum:.1f}"
     mean = value_text(summary.power_name, "W", power.mean)
     return f"Span {length} · mean {mean} ({extremes}) · energy {energy_text(summary.energy_j)} · {label}"

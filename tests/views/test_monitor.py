@@ -161,6 +161,21 @@ def test_a_marked_span_tells_mean_power_and_energy(bench: Bench, qtbot: QtBot) -
     assert "Span" not in bench.panel.summary
 
 
+def test_a_span_that_was_read_in_part_says_so(bench: Bench, qtbot: QtBot) -> None:
+    bench.gpu.clock.wait(30.0)
+    for _ in range(500):
+        bench.gpu.clock.wait(0.02)
+        bench.trace.append(bench.gpu.read())
+    end = bench.trace.last_ns
+    bench.view.set_span((end - 50 * SECOND, end))
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.panel.summary.startswith("Span"), timeout=3000)
+    assert "Span 50.0 s, 20.0 s of it read" in bench.panel.summary
+    bench.view.set_length(600.0)
+    bench.drag(80, 899)
+    assert bench.view.span == (bench.trace.first_ns, end), "a mark does not reach beyond what was read"
+
+
 def test_hold_zoom_move_and_back_to_live(bench: Bench) -> None:
     window = bench.view.window_of_time
     bench.view.hold(True)

@@ -88,6 +88,7 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
 def test_title_and_badge_say_what_is_not_a_live_board(open_program: Open, source: str, shown: bool) -> None:
     window = open_program(FakeGpu(working, source=source, name="Board X")).window  # type: ignore[arg-type]
     assert "Board X" in window.windowTitle()
+    assert not window.windowIcon().pixmap(32).isNull()
     assert (source in window.windowTitle()) == shown
     badge = window.findChild(Badge)
     assert badge is not None
