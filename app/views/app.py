@@ -65,20 +65,18 @@ class Program(QObject):
 
 
 def application() -> QApplication:
-    """The one application, with its name and colours."""
+    """The one application, with its name, icon and colours."""
     existing = QApplication.instance()
-    if isinstance(existing, QApplication):
-        return existing
-    made = QApplication(sys.argv[:1])
-    made.setApplicationName("wattridge")
-    made.setApplicationDisplayName("Wattridge")
-    made.setApplicationVersion(__version__)
-    made.setDesktopFileName("wattridge")
-    made.setWindowIcon(QIcon(str(resources() / "icons" / "wattridge.svg")))
+    qt = existing if isinstance(existing, QApplication) else QApplication(sys.argv[:1])
+    qt.setApplicationName("wattridge")
+    qt.setApplicationDisplayName("Wattridge")
+    qt.setApplicationVersion(__version__)
+    qt.setDesktopFileName("wattridge")
+    qt.setWindowIcon(QIcon(str(resources() / "icons" / "wattridge.svg")))
     settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
     mode = str(settings.value("theme", "system"))
-    theme.install(made, mode if mode in ("light", "dark") else "system")  # type: ignore[arg-type]
-    return made
+    theme.install(qt, mode if mode in ("light", "dark") else "system")  # type: ignore[arg-type]
+    return qt
 
 
 def run(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from app.sensors.trace import Statistics, Trace
 
 _TICK_MS = 100
-_FAST_TICK_MS = 50  # where a pixel column is shorter than a tick
-_FAST_BELOW_S = 30.0
+_FAST_TICK_MS = 66  # where the traces move by many pixels a tick
+_FAST_BELOW_S = 15.0
 _OTHER_FOLDER = "choose another folder"
 _HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · double click: live"
 _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read

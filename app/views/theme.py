@@ -185,7 +185,7 @@ def install(application: QApplication, mode: Mode = "system") -> None:
     told.mode = mode
     told.current = _system_colours() if mode == "system" else DARK if mode == "dark" else LIGHT
     _paint_application(told.current)
-    application.styleHints().colorSchemeChanged.connect(told.follow)
+    application.styleHints().colorSchemeChanged.connect(told.follow, Qt.ConnectionType.UniqueConnection)
 
 
 def set_mode(mode: Mode) -> None:

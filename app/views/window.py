@@ -66,7 +66,7 @@ class MainWindow(QMainWindow):
         self._closed = False
         self.panels: dict[str, Any] = {}
         info = station.gpu.info
-        self.setWindowTitle(f"{info.label} · Wattridge")
+        self.setWindowTitle(info.label)  # Qt adds the program's name
         self.setDockOptions(
             QMainWindow.DockOption.AllowTabbedDocks
             | QMainWindow.DockOption.AllowNestedDocks

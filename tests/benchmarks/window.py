@@ -23,6 +23,7 @@ _OPEN = """
 import sys, time
 started = float(sys.argv[1])
 import app.cli
+from PySide6.QtCore import QTimer
 from app.views import app as views
 from app.views.station import watched_gpu
 gpu = watched_gpu("simulated:a100")
@@ -32,11 +33,10 @@ view = program.window.monitor.view
 def up():
     print(time.time() - started, flush=True)
     if sys.argv[2] == "quit":
-        qt.quit()
+        QTimer.singleShot(0, qt.quit)
 view.first_frame.connect(up)
 length = float(sys.argv[3])
 view.set_length(length)
-from PySide6.QtCore import QTimer
 import resource
 used = []
 def take():
