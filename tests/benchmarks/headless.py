@@ -62,10 +62,9 @@ def fit_milliseconds() -> float:
 
 def trace_memory_mib() -> tuple[float, float, float]:
     """Growth of resident memory after 8 and after 16 hours at 50 Hz, and the time of a view of all, in ms."""
+    from app.sensors.clock import VirtualClock
     from app.sensors.simulated.gpu import SimulatedGpu
     from app.sensors.simulated.twin import load_twin
-
-    from app.sensors.clock import VirtualClock
     from app.sensors.trace import Trace
 
     gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
