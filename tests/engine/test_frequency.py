@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.engine.formats.kernel_tuner import read_cache
 from app.engine.models.curve import Curve
@@ -150,13 +152,14 @@ def test_two_per_cent_of_noise_costs_little_energy_and_the_interval_is_honest(bo
 
 
 def test_capped_points_are_seen_and_do_not_bend_the_curve() -> None:
-    cap_w = 130.0
+    cap_w = 170.0
     board = Curve(40.0, 0.08, 1.2e-3, 800.0)
     reached = np.interp(cap_w, board.power_w(CLOCKS), CLOCKS)
-    power = np.minimum(board.power_w(TEN), cap_w)
-    rate = np.minimum(TEN, reached)
-    for known in ({}, {"limited": reached < TEN}, {"limit_w": cap_w}):
-        fit = fit_frequency_model(TEN, power, rate=rate, supported_mhz=CLOCKS, **known)  # type: ignore[arg-type]
+    clock = CLOCKS[::4]
+    power = np.minimum(board.power_w(clock), cap_w)
+    rate = np.minimum(clock, reached)
+    for known in ({}, {"limited": reached < clock}, {"limit_w": cap_w}):
+        fit = fit_frequency_model(clock, power, rate=rate, supported_mhz=CLOCKS, **known)  # type: ignore[arg-type]
         assert fit.ridge_mhz == pytest.approx(800, abs=10), known
         assert fit.p_max_w == pytest.approx(cap_w)
         assert fit.recommended_clock_mhz is not None
@@ -253,6 +256,32 @@ def test_unknown_points_are_left_out_and_none_at_all_is_bad_input() -> None:
         fit_frequency_model([math.nan], [1.0])
     with pytest.raises(ValueError, match="same length"):
         fit_frequency_model([1.0, 2.0], [1.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(), st.floats(), st.floats(), st.booleans()), min_size=1, max_size=12)
+    | st.lists(
+        st.tuples(st.integers(300, 2000), st.integers(20, 700), st.integers(1, 100), st.booleans()),
+        min_size=5,
+        max_size=14,
+    )
+)
+def test_any_points_give_a_fit_a_clear_no_or_bad_input(points: list[tuple[float, float, float, bool]]) -> None:
+    clock, power, rate, limited = (np.asarray(column) for column in zip(*points, strict=True))
+    for extra in ({}, {"rate": rate}, {"rate": rate, "limited": limited}):
+        try:
+            fit = fit_frequency_model(clock, power, **extra)
+        except InputError:
+            continue
+        if fit.identifiable:
+            assert fit.optimum_mhz is not None
+            assert fit.optimum_interval_mhz is not None
+            assert fit.optimum_interval_mhz[0] <= fit.optimum_mhz <= fit.optimum_interval_mhz[1]
+            assert np.isfinite(fit.power([fit.optimum_mhz])).all()
+            assert fit.recommended_clock_mhz is not None
+        else:
+            assert fit.reasons
 
 
 def test_a_hundred_points_take_at_most_50_ms() -> None:

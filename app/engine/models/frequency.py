@@ -22,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
 _LEAST_R2 = 0.8
+_SPEED_SCATTER = 0.03  # relative
 _UNLIKELY = 0.05  # weight of the bends on one side
 _IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not told
 
@@ -162,14 +163,16 @@ def fit_frequency_model(
     best_measured = _best_measured(points, effective)
     blank = FrequencyFit.unidentified(gpu, series, effective, points.power, free, best_measured, simulated)
 
-    distinct = len(np.unique(points.clock[free]))
+    if _distinct(points.clock[free]) < MINIMUM_CLOCKS and (effective < 0.99 * points.clock).any():
+        free = free | (effective < 0.99 * points.clock)  # too few without: the power at the real clock under the cap
+    distinct = _distinct(effective[free])
     if distinct < MINIMUM_CLOCKS:
         what = f"{distinct} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
         return replace(blank, reasons=(*reasons, what))
-    used, outlier_reason = without_outliers(points.clock, points.power, free)
+    used, outlier_reason = without_outliers(effective, points.power, free)
     if outlier_reason:
         reasons.append(outlier_reason)
-    clock, power = points.clock[used], points.power[used]
+    clock, power = effective[used], points.power[used]
     weights = relative_weights(power)
     shapes = explore(clock, power, weights)
     forms = [solve(clock, power, weights, shapes, sharp=sharp) for sharp in (True, False)]
@@ -197,12 +200,10 @@ def fit_frequency_model(
     reasons += why
     ridge, ridge_bracketed, why = _ridge_flag(solution, straight, shapes, np.unique(clock))
     reasons += why
-    if duration.fixed_per_mhz > 0:
-        share = duration.fixed_per_mhz / float(duration.relative(high))
-        reasons.append(f"{100 * share:.0f} % of the time at {high:.0f} MHz does not shrink with the clock")
+    if points.rate is not None:
+        reasons += _speed_reason(duration, clock, points.rate[used])
     energy = points.power[used] / points.rate[used] if points.rate is not None else power / clock
-    model_energy = curve.power_w(clock) * duration.relative(clock)
-    chosen, why_chosen = recommend(valley, clock, energy, model_energy, supported_mhz)
+    chosen, why_chosen = recommend(valley, clock, energy, supported_mhz)
     if why_chosen:
         reasons.append(why_chosen)
     interval = min(valley.interval_mhz[0], optimum), max(valley.interval_mhz[1], optimum)
@@ -259,9 +260,9 @@ class _Points:
         told = None if limited is None else np.asarray(limited, dtype=np.bool_)
         if clock.ndim != 1 or any(a is not None and a.shape != clock.shape for a in (power, speed, told)):
             raise ValueError("clock, power, rate and limited must be of the same length")
-        good = np.isfinite(clock) & np.isfinite(power) & (clock > 0) & (power > 0)
+        good = _within(clock, 1.0, 1e5) & _within(power, 1e-2, 1e6)  # MHz and W that a board can have
         if speed is not None:
-            known = np.isfinite(speed) & (speed > 0)
+            known = _within(speed, 1e-100, 1e100)
             if known[good].sum() >= 2:
                 good &= known
             else:
@@ -279,10 +280,24 @@ class _Points:
         )
 
 
+def _within(values: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
+    """Neither NaN nor beyond the bounds."""
+    return np.asarray((values >= low) & (values <= high))
+
+
 def _best_measured(points: _Points, effective: Floats) -> float:
     """The given clock of the point with the least measured energy per work."""
     per_work = points.power / (points.rate if points.rate is not None else effective)
     return float(points.clock[per_work.argmin()])
+
+
+def _distinct(clock: Floats) -> int:
+    """How many clocks, those within a per cent of each other counted once."""
+    count, last = 0, 0.0
+    for each in np.sort(clock).tolist():
+        if each > 1.01 * last:
+            count, last = count + 1, each
+    return count
 
 
 def _measured_choice(points: _Points, best_measured: float) -> tuple[float | None, tuple[str, ...]]:
@@ -296,8 +311,18 @@ def _cap_reason(points: _Points, acted: npt.NDArray[np.bool_], *, told: bool) ->
     count, first = int(acted.sum()), float(points.clock[acted].min())
     level = float(np.median(points.power[acted]))
     source = "by the event reasons" if told else "neither power nor speed grows there"
-    seen = f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"
-    return f"{seen}: they are left out of the fit"
+    return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"
+
+
+def _speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
+    """What the measured speed says against P/f as the energy."""
+    spread = float(np.std(np.log(duration.relative(clock) * rate)))
+    if spread > _SPEED_SCATTER:
+        return [f"speed follows the clock only to {100 * spread:.0f} %: the estimated energy is rough"]
+    if duration.fixed_per_mhz > 0:
+        share = duration.fixed_per_mhz / float(duration.relative(clock.max()))
+        return [f"{100 * share:.0f} % of the time at {clock.max():.0f} MHz does not shrink with the clock"]
+    return []
 
 
 def _optimum(curve: Curve, duration: Duration, low: float, high: float) -> float:
@@ -331,7 +356,7 @@ def _ridge_flag(
         return (
             highest,
             False,
-            ["ridge not bracketed: over these clocks power is a straight line, so it lies above them"],
+            ["ridge not bracketed: over these clocks power is a straight line"],
         )
     if straight.aicc <= solution.aicc:  # but with a negative P_idle: the line is a piece of the bend
         what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"

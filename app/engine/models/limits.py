@@ -12,6 +12,7 @@ Mask = npt.NDArray[np.bool_]
 
 _FLAT_POWER = 0.015  # relative: readings at a cap lie this close together
 _FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness says something
+_AT_CAP = 0.994  # of the level of the flat top
 _NEAR_LIMIT = 0.985  # of the power limit
 
 
@@ -83,7 +84,9 @@ def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:
     distinct = np.unique(clock_mhz[top])
     needed = 2 if rate is not None else 3
     if len(distinct) >= needed and distinct[0] < (1 - _FLAT_SPAN) * distinct[-1] and count < len(order):
-        flat[top] = True
+        cap_w = float(np.median(power_w[top[: (count + 1) // 2]]))
+        approach = np.flatnonzero(power_w[top] > _AT_CAP * cap_w)  # the lowest ones may still be on their way to it
+        flat[top[: approach.max() + 1]] = True
     return flat
 
 

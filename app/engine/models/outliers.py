@@ -45,12 +45,11 @@ def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
     rss, residual = _fit(clock_mhz, power_w, rows, rows)
     if np.abs(residual).max() < _SUSPICIOUS:
         return None
-    suspects = rows[np.argsort(np.abs(residual))[::-1][:4]]
+    inner = (clock_mhz[rows] > clock_mhz[rows].min()) & (clock_mhz[rows] < clock_mhz[rows].max())
+    suspects = rows[inner][np.argsort(np.abs(residual[inner]))[::-1][:4]]  # at an end nothing tells wrong from steep
     best: tuple[float, int] | None = None
     for suspect in suspects:
         others = rows[rows != suspect]
-        if len(np.unique(clock_mhz[others])) < len(np.unique(clock_mhz[rows])) - 1:
-            continue
         rest, away = _fit(clock_mhz, power_w, others, np.asarray([suspect]))
         if abs(float(away[0])) > _FAR and rest * _GAIN < rss and (best is None or rest < best[0]):
             best = rest, int(suspect)

@@ -57,7 +57,7 @@ class Points:
     def best_efficiency(self) -> float:
         """Most work per energy over the points: rate (else clock) per watt."""
         speed = self.rate if self.rate is not None else self.clock_mhz
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             efficiency = speed / self.power_w
         return float(np.nanmax(efficiency)) if np.isfinite(efficiency).any() else -math.inf
 
@@ -161,7 +161,7 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
     else:
         assert roles.energy is not None
         assert time is not None
-        power = columns.numbers(roles.energy) * roles.energy_factor / time
+        power = columns.numbers(roles.energy) * roles.energy_factor / np.where(time > 0, time, np.nan)
     rate = (
         columns.numbers(roles.rate)
         if roles.rate
@@ -185,7 +185,8 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
     found = []
     for values, indices in groups.items():
         at = np.asarray(indices)
-        told = dict(zip(keys, values, strict=True)) | dict(wanted)
+        picked = dict(zip(keys, values, strict=True)) | dict(wanted)
+        told = {name: picked[name] for name in columns.cells if name in picked}
         gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in _DEVICE_COLUMNS), "")
         supported, notes = _supported(gpu, clock[at] if requested is None else requested[at])
         if requested is not None and supported is None:

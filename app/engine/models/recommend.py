@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 _FINE = 161  # clocks at which the energy curves are compared
 _BENDS = 400
 _AS_GOOD = 0.001  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
-_CONTRADICTION = 0.01  # beyond the noise: then the measured energies are believed, not the model
+_CONTRADICTION = 0.003  # beyond the noise: then the measured energies are believed, not the model
 _TRUST = 0.5  # of a point's departure from the model: half is taken for real, half for noise
 
 
@@ -49,17 +49,18 @@ def survey(shapes: Shapes, duration: Duration, lowest_mhz: float, highest_mhz: f
 
 
 def recommend(
-    valley: Valley, sampled_mhz: Floats, energy: Floats, model_energy: Floats, supported_mhz: Sequence[float] | None
+    valley: Valley, sampled_mhz: Floats, energy: Floats, supported_mhz: Sequence[float] | None
 ) -> tuple[float, str]:
     """The clock to use and, where it is not simply the model's, why.
 
-    `sampled_mhz`, the measured `energy` and `model_energy` of the same clocks have shape (n,), in any unit of energy
-    per work. Supported clocks, where known, are candidates within the sampled range; else the sampled ones are.
+    `sampled_mhz` and the `energy` per work measured there have shape (n,), the energy in any unit. Supported clocks,
+    where known, are candidates within the sampled range; else the sampled ones are.
     """
     sampled, at = np.unique(sampled_mhz, return_inverse=True)
-    count = np.bincount(at)
-    measured = np.bincount(at, energy) / count
-    modelled = np.bincount(at, model_energy) / count
+    measured = np.bincount(at, np.log(energy)) / np.bincount(at)
+    modelled = np.log1p(valley.loss_at(sampled))
+    weights = _neighbours(sampled)
+    departure = weights @ (measured - modelled)  # of one clock and those beside it, so that no lucky reading wins
     low, high = float(sampled[0]), float(sampled[-1])
     within = [c for c in supported_mhz if low <= c <= high] if supported_mhz is not None else []
     if within:
@@ -72,39 +73,35 @@ def recommend(
             if loss_near.min() <= loss.min() + _AS_GOOD:
                 chosen = float(near[loss_near.argmin()])
     else:
-        departure = smoothed(sampled, np.log(measured / modelled))
-        chosen = float(sampled[(np.log1p(valley.loss_at(sampled)) + _TRUST * departure).argmin()])
-    return _unless_contradicted(chosen, sampled, measured)
-
-
-def _unless_contradicted(chosen: float, sampled: Floats, measured: Floats) -> tuple[float, str]:
-    """Dense, quiet measurements that clearly have their minimum elsewhere overrule the model."""
+        chosen = float(sampled[(modelled + _TRUST * departure).argmin()])
     if len(sampled) < 5:
         return chosen, ""
-    here = float(np.interp(chosen, sampled, measured))
-    smooth = smoothed(sampled, measured)
-    there = int(smooth.argmin())
-    noise = scatter(sampled, measured)
-    gap = here / float(smooth[there]) - 1
-    if gap > _CONTRADICTION + 3 * noise:
-        reason = (
-            f"the measured energy is {100 * gap:.1f} % lower at {sampled[there]:.0f} MHz than where the model has it"
-        )
-        return float(sampled[there]), f"{reason}: the measurements are followed"
+    # Dense, quiet measurements that clearly have their minimum elsewhere overrule the model.
+    believed = modelled + departure
+    there = int(believed.argmin())
+    gap = float(np.interp(chosen, sampled, believed) - believed[there])
+    noise = scatter(sampled, measured) * float(np.sqrt((weights**2).sum(axis=1)).mean())
+    if gap > _CONTRADICTION + 4 * noise:
+        clock = float(sampled[there])
+        what = f"the measured energy is {100 * gap:.1f} % lower at {clock:.0f} MHz than where the model has its lowest"
+        return clock, f"{what}: the measurements are followed"
     return chosen, ""
 
 
-def smoothed(clock_mhz: Floats, values: Floats) -> Floats:
-    """Each value averaged with those at clocks within about a per cent, so that one lucky reading does not win."""
+def _neighbours(clock_mhz: Floats) -> Floats:
+    """Weights, shape (n, n), rows summing to 1, that average each clock with those within about a per cent."""
     span = 0.01 * float(clock_mhz[-1])
     weight = np.exp(-0.5 * ((clock_mhz[:, None] - clock_mhz[None, :]) / span) ** 2)
-    return np.asarray(weight @ values / weight.sum(axis=1))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
-def scatter(clock_mhz: Floats, energy: Floats) -> float:
-    """Relative noise of the energies without any model: how far each lies from the line between its neighbours."""
+def scatter(clock_mhz: Floats, log_energy: Floats) -> float:
+    """Relative noise of the energies without any model: how far each lies from the line between its neighbours.
+
+    With few clocks the bend of the valley counts as noise, so that few points never contradict the model.
+    """
     left, middle, right = clock_mhz[:-2], clock_mhz[1:-1], clock_mhz[2:]
     share = (middle - left) / (right - left)
-    line = energy[:-2] * (1 - share) + energy[2:] * share
-    departure = (energy[1:-1] - line) / energy[1:-1] / np.sqrt(1 + share**2 + (1 - share) ** 2)
+    line = log_energy[:-2] * (1 - share) + log_energy[2:] * share
+    departure = (log_energy[1:-1] - line) / np.sqrt(1 + share**2 + (1 - share) ** 2)
     return float(1.4826 * np.median(np.abs(departure)))

@@ -1,0 +1,205 @@
+"""Points for the frequency model from CSV, caches and sessions: columns, units, series."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.engine.measurement import Measurement, State
+from app.engine.models.points import fit_points, fit_to_json, points_of_table, read_points, read_series
+from app.engine.results import ResultTable
+from app.engine.space.build import space_of_table
+from app.errors import InputError
+from app.sensors.event_reasons import EventReason
+
+CLOCKS = (600, 750, 900, 1050, 1200, 1350)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "points.csv"
+
+
+def write(path: Path, header: str, *rows: str) -> Path:
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def test_columns_and_units_are_taken_from_the_header(file: Path) -> None:
+    write(file, "Frequency [GHz],Power (mW),time_ms", "0.6,50000,20", "0.9,90000,10")
+    points = read_points(file)
+    assert points.clock_mhz.tolist() == [600, 900]
+    assert points.power_w.tolist() == [50, 90]
+    assert points.rate is not None
+    assert points.rate.tolist() == pytest.approx([50, 100])
+
+
+def test_the_observed_clock_wins_and_the_requested_ones_can_be_set(file: Path) -> None:
+    write(file, "clock_mhz_locked,observed_clock_mhz,power_w", "900,897.5,80", "1500,1310,140")
+    points = read_points(file)
+    assert points.clock_mhz.tolist() == [897.5, 1310]
+    assert points.supported_mhz == (900, 1500)
+
+
+def test_memory_clocks_and_limits_are_not_taken_for_clock_and_power(file: Path) -> None:
+    write(file, "mem_clock_mhz,power_limit_w,clock_mhz,power_w,gflops_per_w", "5000,250,900,80,3", "5000,250,1200,99,4")
+    points = read_points(file)
+    assert points.clock_mhz.tolist() == [900, 1200]
+    assert points.power_w.tolist() == [80, 99]
+    assert points.rate is None
+    assert points.limit_w == 250
+
+
+def test_energy_and_time_give_the_power(file: Path) -> None:
+    write(file, "clock_mhz;energy_j;time_s", "900;4;0.05", "1200;5;0.04")
+    assert read_points(file).power_w.tolist() == pytest.approx([80, 125])
+
+
+def test_named_columns_win(file: Path) -> None:
+    write(file, "a,b,c,power_w", "900,80,5,1", "1200,99,6,1")
+    points = read_points(file, clock="a", power="b", rate="c")
+    assert points.clock_mhz.tolist() == [900, 1200]
+    assert points.power_w.tolist() == [80, 99]
+    assert points.rate is not None
+    assert points.rate.tolist() == [5, 6]
+
+
+def boards(file: Path) -> Path:
+    rows = [
+        f"{gpu},{kernel},{c},{c / 10 * k}"
+        for gpu in ("one", "two")
+        for kernel, k in (("a", 1), ("b", 2))
+        for c in CLOCKS
+    ]
+    return write(file, "gpu,kernel,clock_mhz,power_w", *rows, "one,a,1500,150")
+
+
+def test_without_a_series_the_one_with_the_most_clocks_is_taken_and_said(file: Path) -> None:
+    points = read_points(boards(file))
+    assert (points.gpu, points.clocks) == ("one", 7)
+    assert points.series == "gpu=one, kernel=a"
+    assert "of 4 series" in points.notes[-1]
+    assert "of 4 series" in fit_to_json(fit_points(points))["reasons"][-1]
+
+
+def test_of_as_many_clocks_the_more_efficient_series_is_taken(file: Path) -> None:
+    assert read_points(boards(file), series="gpu=two").series == "gpu=two, kernel=a"
+
+
+def test_a_series_is_picked_by_key_and_value(file: Path) -> None:
+    points = read_points(boards(file), series="gpu=two,kernel=b")
+    assert points.clocks == 6
+    assert points.power_w[0] == 120
+    assert len(read_series(boards(file))) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("", {}, "empty"),
+        ("clock_mhz,power_w", {}, "no row"),
+        ("clock_mhz,clock_mhz\n1,2", {}, "header of different names"),
+        ("x,y\n1,2", {}, "no column with clocks"),
+        ("clock_mhz,y\n1,2", {}, "no column with power"),
+        ("clock_mhz,power_w\n1,2,3", {}, "line 2 has 3 cells"),
+        ("clock_mhz,power_w\n,\n1,", {}, "no column with power"),
+        ("clock_mhz,power_w\n1,2", {"clock": "f"}, "no column 'f'"),
+        ("clock_mhz,power_w,k\n1,2,word\n2,3,word", {"rate": "k"}, "'word' is not a number"),
+        ("clock_mhz,power_w\n1,2", {"series": "k=1"}, "no column 'k'"),
+        ("clock_mhz,power_w,k\n1,2,3", {"series": "k=1"}, "no row with k=1"),
+        ("clock_mhz,power_w\n1,2", {"series": "k"}, "names no series"),
+        ('clock_mhz,power_w\n"1,2', {}, "not a CSV file"),
+        ("{", {}, "not valid JSON|not a Kernel Tuner cache"),
+    ],
+)
+def test_bad_input_is_one_line(file: Path, content: str, options: dict[str, str], said: str) -> None:
+    file.write_text(content)
+    with pytest.raises(InputError, match=said) as caught:
+        read_points(file, **options)
+    assert caught.value.remedy
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.text(max_size=6) | st.floats().map(str), max_size=4), max_size=6))
+def test_any_table_gives_points_or_one_line(file: Path, rows: list[list[str]]) -> None:
+    file.write_text(
+        "\n".join(["clock_mhz,power_w,gpu", *(",".join(row) for row in rows)]), encoding="utf-8", newline=""
+    )
+    try:
+        points = read_points(file)
+    except InputError:
+        return
+    assert np.isfinite(points.clock_mhz).all()
+    assert np.isfinite(points.power_w).all()
+
+
+def test_a_cache_gives_its_best_configuration_over_the_clocks(shared_data: Path) -> None:
+    points = read_points(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
+    assert points.clocks == 10
+    assert points.gpu == "NVIDIA RTX 4000 Ada Generation"
+    assert "N_PER_BLOCK=128" in points.series
+    assert points.supported_mhz is not None
+    assert 1500 in points.supported_mhz, "clocks of that generation go in steps of 15 MHz"
+
+
+def test_a_cache_without_power_says_so(shared_data: Path) -> None:
+    with pytest.raises(InputError, match="no measurement has a clock and a power"):
+        read_points(shared_data / "kernel-tuner/dedispersion_milo-A100.json.gz")
+
+
+def test_the_recommended_clock_of_the_a100_costs_at_most_half_a_per_cent(shared_data: Path) -> None:
+    document = fit_to_json(fit_points(read_points(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")))
+    measured = {1035: 21.16, 1020: 21.17, 1050: 21.34, 960: 21.61, 1080: 21.79}
+    assert measured[document["recommended_clock_mhz"]] <= 1.005 * 21.16
+    assert document["gpu"] == "NVIDIA A100-PCIE-40GB"
+
+
+def test_the_document_holds_no_nan(file: Path) -> None:
+    document = fit_to_json(fit_points(read_points(write(file, "clock_mhz,power_w", "900,80"))))
+    json.dumps(document, allow_nan=False)
+    assert document["identifiable"] is False
+    assert document["ridge_mhz"] is None
+    for key in ("gpu", "series", "points", "form", "p_idle_w", "p_max_w", "alpha_w_per_mhz", "beta_per_mhz", "r2"):
+        assert key in document
+
+
+def session(source: str = "simulated") -> ResultTable:
+    rows = [(block, clock) for block in (64, 128) for clock in CLOCKS]
+    table = ResultTable(space_of_table({"block_size_x": (), "graphics_clock_mhz": ()}, rows))
+    for block, clock in rows:
+        configuration = {"block_size_x": block, "graphics_clock_mhz": clock}
+        row = table.space.row_of(configuration)
+        assert row is not None
+        failed = (block, clock) == (64, 600)
+        capped = clock == 1350
+        values = {"time_s": block / clock, "power_w": clock / 10.0, "observed_clock_mhz": 1300.0 if capped else clock}
+        table.append(
+            Measurement(
+                row=row,
+                configuration=configuration,
+                state=State.RUNTIME if failed else State.OK,
+                values={} if failed else values,
+                event_reasons=int(EventReason.POWER_CAP) if capped else 0,
+                source=source,
+            )
+        )
+    return table
+
+
+def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
+    points = points_of_table(session(), gpu="board", simulated=True)
+    assert points.series == "block_size_x=128", "the other one failed at one clock"
+    assert points.clock_mhz.tolist() == [600, 750, 900, 1050, 1200, 1300]
+    assert points.limited is not None
+    assert points.limited.tolist() == [False] * 5 + [True]
+    assert points.supported_mhz == CLOCKS
+    assert points.simulated
+
+
+def test_of_a_recording_nobody_knows_whether_a_limit_acted() -> None:
+    assert points_of_table(session("recorded")).limited is None
