@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtGui import QColor, QHideEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.views import theme
@@ -47,7 +47,8 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for label in self._labels:
             label.setZValue(20)
             self.addItem(label, ignoreBounds=True)
-        self._card = QLabel(self)
+        self._card = QLabel(self, Qt.WindowType.ToolTip)  # its own window: a small plot cannot hold it
+        self._card.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
         self._card.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._card.setTextFormat(Qt.TextFormat.RichText)
         self._card.hide()
@@ -231,12 +232,12 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         if point != self._hovered:
             self._hovered = point
             self._ring(self._hover, point)
-            self._card.setVisible(point is not None)
             if point is not None and self._points is not None:
                 self._card.setText(self._describe(int(self._points.index[point])))
                 self._card.adjustSize()
         if point is not None:
-            self._place_card(self.mapFromScene(scene))
+            self._place_card(self.mapToGlobal(self.mapFromScene(scene)))
+        self._card.setVisible(point is not None)
 
     @Slot(object)
     def _mouse_clicked(self, event: object) -> None:
@@ -250,6 +251,13 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
+        self._leave_point()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._leave_point()
+
+    def _leave_point(self) -> None:
         self._hovered = None
         self._ring(self._hover, None)
         self._card.hide()
@@ -259,10 +267,11 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._follow_points = False
 
     def _place_card(self, at: QPoint) -> None:
-        """Beside the mouse, within the plot."""
-        x = at.x() + 16 if at.x() + 20 + self._card.width() < self.width() else at.x() - 16 - self._card.width()
-        y = at.y() + 16 if at.y() + 20 + self._card.height() < self.height() else at.y() - 16 - self._card.height()
-        self._card.move(max(0, x), max(0, y))
+        """Beside the mouse, on the side that has room on the screen."""
+        room, card = self.screen().availableGeometry(), self._card.size()
+        x = at.x() + 18 if at.x() + 18 + card.width() <= room.right() else at.x() - 18 - card.width()
+        y = min(at.y() + 14, room.bottom() - card.height())
+        self._card.move(max(room.left(), x), max(room.top(), y))
 
     def _ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:

@@ -44,7 +44,9 @@ class ModelPanel(QWidget):
         self.sweep.setToolTip(f"Run a fully loading kernel at about {_SWEEP_POINTS} clocks; a running session waits")
         self.session.setToolTip("Fit to the configuration that was measured at the most clocks")
         self.steer = QPushButton("S&teer")
-        self.steer.setToolTip("Keep the next session to the supported clocks within ±10 % of the optimum")
+        self.steer.setToolTip(
+            "Keep the next session to the clocks within ±10 % of the optimum, once the points bracket it"
+        )
         self.progress = QProgressBar()
         self.progress.setFormat("%v of %m clocks")
         self.progress.hide()
@@ -122,7 +124,7 @@ class ModelPanel(QWidget):
         selection = self._context.selection
         if selection.clocks_mhz is not None:
             selection.steer(None)
-        elif self._fit is not None and self._fit.range_mhz is not None:
+        elif self._fit is not None and self._fit.range_mhz is not None and self._fit.optimum_bracketed:
             selection.steer(self._fit.range_mhz)
 
     def _ask(self, command: events.Fit) -> None:
@@ -178,8 +180,8 @@ class ModelPanel(QWidget):
         table = self._context.selection.table
         self.sweep.setEnabled(not self._fitting)
         self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
-        ranged = self._fit is not None and self._fit.range_mhz is not None
-        self.steer.setEnabled(ranged or self._context.selection.clocks_mhz is not None)
+        told = self._fit is not None and self._fit.range_mhz is not None and self._fit.optimum_bracketed
+        self.steer.setEnabled(told or self._context.selection.clocks_mhz is not None)
 
     @Slot()
     def _recolour(self) -> None:

@@ -59,7 +59,10 @@ def legend_as_html(fit: FrequencyFit) -> str:
     if not fit.used.all():
         entries.append((colours.grey, "✖", "left out of the fit"))
     if fit.identifiable:
-        entries += [(colours.blue, "━━", "model P(f)"), (colours.green, "╍╍", "model energy per work (right axis)")]
+        entries += [
+            (colours.blue, "━━", "model P(f)"),
+            (colours.green, "╍╍", "model energy per work, lowest = 1 (right axis)"),
+        ]
     if fit.range_mhz is not None:
         entries.append((colours.green, "░░", "±10 % of the optimum"))
     return " &nbsp; ".join(

@@ -120,7 +120,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self.getAxis(name).setTextPen(colours.text)
             self.getAxis(name).setStyle(maxTickLevel=0)
         self.getAxis("right").setTextPen(colours.green)
-        self.setLabel("right", "Energy, model (1 = lowest)", color=colours.green)
+        self.setLabel("right", "Energy (model)", color=colours.green)
         self.showGrid(x=True, y=True, alpha=0.12)
         self._used.setBrush(colours.orange)
         self._used.setPen(colours.base)

@@ -19,6 +19,7 @@ from app.views.selection import Selection
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
+_PADDING = 14  # pixels around a cell's text
 _NUMBER, _STATE = 0, 1  # the two columns before the parameters
 
 
@@ -94,6 +95,15 @@ class ResultsModel(QAbstractTableModel):
         figures = {name: (quantity(name, units=self._plan.units), False) for name in self._offered}
         parameters = [(described, True) for described in quantities_of(self._plan).values()]
         return [*(figures[n] for n in headline), *parameters, *(figures[n] for n in others)]
+
+    def longest(self, column: int) -> list[str]:
+        """Texts as wide as any of a column may be expected to be."""
+        if column < 2:
+            return ["★ 00000"] if column == _NUMBER else [state.value for state in State]
+        described, parameter = self._columns[column - 2]
+        if not parameter or self._table is None:
+            return ["0.0000"]
+        return [value_text(v) for p in self._table.space.parameters if p.name == described.name for v in p.values][:200]
 
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
@@ -209,7 +219,6 @@ class ResultsView(QTableView):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         self.setAccessibleName("Results of the session")
-        self.horizontalHeader().setResizeContentsPrecision(30)  # rows looked at; a thousand would be felt
         self.results.modelReset.connect(self._columns_changed)
         self.selectionModel().currentRowChanged.connect(self._row_chosen)
         selection.changed.connect(self._follow)
@@ -259,7 +268,11 @@ class ResultsView(QTableView):
         self._follow(self._selection.index)
 
     def _fit_columns(self) -> None:
-        """Widths from the heads and first rows, once there are any, so that a person's own widths stay."""
+        """Widths once for each set of columns, so that a person's own stay; from words, since asking rows is slow."""
         if not self._widths_set and self.results.rowCount():
             self._widths_set = True
-            self.resizeColumnsToContents()
+            measure = self.fontMetrics().horizontalAdvance
+            for column in range(self.results.columnCount()):
+                head = self.results.headerData(column, Qt.Orientation.Horizontal)
+                widest = max(measure(text) for text in (head + "  ", *self.results.longest(column)))
+                self.setColumnWidth(column, widest + _PADDING)

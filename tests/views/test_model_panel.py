@@ -99,6 +99,7 @@ def test_a_ridge_that_is_not_bracketed_is_no_line_and_says_so(lab: Lab, panel: M
     finish(lab, dataclasses.replace(h200, ridge_bracketed=False, optimum_bracketed=False))
     assert not panel.plot._ridge.isVisible()
     assert panel.facts.toPlainText().count("not bracketed") == 2
+    assert not panel.steer.isEnabled(), "a range around an edge is no place to search"
 
 
 def test_what_is_not_identifiable_is_no_number_and_no_curve(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
