@@ -81,7 +81,8 @@ class ResultTable:
             try:
                 return column.astype(np.float64)
             except ValueError:  # a parameter of words: its place in the list
-                return self.space.codes[self._row[start:length], self.space.names.index(name)].astype(np.float64)
+                codes = self.space.codes[self._row[start:length], self.space.names.index(name)]
+                return np.asarray(codes, dtype=np.float64)
         return np.full(length - start, np.nan)
 
     def failures(self) -> dict[str, int]:
