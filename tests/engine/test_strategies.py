@@ -20,6 +20,9 @@ from app.errors import InputError
 PROBLEMS = problems()
 CLEVER = ("genetic_algorithm", "greedy_ils", "simulated_annealing")
 
+# tests elsewhere register strategies of their own
+SHIPPED = [name for name in base.names() if type(base.get(name)).__module__.startswith("app.")]
+
 
 def test_the_promised_strategies_are_registered() -> None:
     promised = {"brute_force", "random_sample", "genetic_algorithm", "greedy_ils", "simulated_annealing"}
@@ -28,7 +31,7 @@ def test_the_promised_strategies_are_registered() -> None:
         base.get("brute_farce")
 
 
-@pytest.mark.parametrize("name", base.names())
+@pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_never_outside_never_twice_and_ends_when_all_is_known(name: str, kind: str) -> None:
     problem = PROBLEMS[kind]
@@ -40,7 +43,7 @@ def test_never_outside_never_twice_and_ends_when_all_is_known(name: str, kind: s
         assert len(found.rows) >= problem.budget
 
 
-@pytest.mark.parametrize("name", base.names())
+@pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("batch", [1, 32])
 def test_the_same_seed_gives_the_same_run(name: str, batch: int) -> None:
     problem = PROBLEMS["100,000 rows"]
@@ -49,7 +52,7 @@ def test_the_same_seed_gives_the_same_run(name: str, batch: int) -> None:
     assert name == "brute_force" or first.rows != other.rows
 
 
-@pytest.mark.parametrize("name", base.names())
+@pytest.mark.parametrize("name", SHIPPED)
 def test_it_can_be_closed_at_any_moment(name: str) -> None:
     problem = PROBLEMS["noisy"]
     for batches in range(4):
@@ -60,7 +63,7 @@ def test_it_can_be_closed_at_any_moment(name: str) -> None:
         search.close()
 
 
-@pytest.mark.parametrize("name", base.names())
+@pytest.mark.parametrize("name", SHIPPED)
 def test_every_option_is_explained_and_checked(name: str) -> None:
     strategy = base.get(name)
     for field in dataclasses.fields(strategy.Options):
