@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,24 +96,34 @@ def frames(recorded_s: float, shown_s: float, name: str) -> list[Row]:
     panel.show()
     readout.show()
     lines = sum(len(shown.lines) for shown in panel.view.lanes)
-    times = []
+    times, own = [], []
     for _ in range(300):
         trace.append(gpu.read())
         values = trace.at(trace.last_ns)
-        begun = time.perf_counter()
+        begun, begun_own = time.perf_counter(), time.thread_time()
         panel.view.redraw()
         panel.view.refresh(values)
         panel.view.repaint()
         times.append((time.perf_counter() - begun) * 1e3)
+        own.append((time.thread_time() - begun_own) * 1e3)
         time.sleep(0.005)
     panel.shutdown()
     panel.close()
     readout.close()
     what = f"frame, {lines} traces, {name}, 1280x900"
     return [
-        (f"{what}, median", f"{statistics.median(times):.1f} ms", "8 ms"),
-        (f"{what}, 99th percentile", f"{statistics.quantiles(times, n=100)[98]:.1f} ms", "16 ms"),
+        (f"{what}, median", _wall_and_own(statistics.median, times, own), "8 ms"),
+        (f"{what}, 99th percentile", _wall_and_own(_percentile_99, times, own), "16 ms"),
     ]
+
+
+def _percentile_99(times: list[float]) -> float:
+    return statistics.quantiles(times, n=100)[98]
+
+
+def _wall_and_own(figure: Callable[[list[float]], float], wall: list[float], own: list[float]) -> str:
+    """On a busy machine the wall clock counts the others' work too."""
+    return f"{figure(wall):.1f} ms ({figure(own):.1f} of processor)"
 
 
 def main() -> None:
@@ -125,7 +136,7 @@ def main() -> None:
         rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s")]
     width = max(len(row[0]) for row in rows)
     for what, figure, target in rows:
-        print(f"{what.ljust(width)}  {figure.rjust(24)}  (target {target})")
+        print(f"{what.ljust(width)}  {figure.rjust(30)}  (target {target})")
 
 
 if __name__ == "__main__":
