@@ -47,8 +47,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for label in self._labels:
             label.setZValue(20)
             self.addItem(label, ignoreBounds=True)
-        self._card = QLabel(self, Qt.WindowType.ToolTip)  # its own window: a small plot cannot hold it
-        self._card.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+        self._card = QLabel(self)
         self._card.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._card.setTextFormat(Qt.TextFormat.RichText)
         self._card.hide()
@@ -235,9 +234,10 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             if point is not None and self._points is not None:
                 self._card.setText(self._describe(int(self._points.index[point])))
                 self._card.adjustSize()
-        if point is not None:
-            self._place_card(self.mapToGlobal(self.mapFromScene(scene)))
-        self._card.setVisible(point is not None)
+        if point is None:
+            self._leave_point()
+        else:
+            self._show_card(self.mapToGlobal(self.mapFromScene(scene)))
 
     @Slot(object)
     def _mouse_clicked(self, event: object) -> None:
@@ -260,18 +260,24 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def _leave_point(self) -> None:
         self._hovered = None
         self._ring(self._hover, None)
-        self._card.hide()
+        if not self._card.isHidden():
+            self._card.setParent(self)  # which hides it; the window may outlive this plot
 
     @Slot()
     def _zoomed(self, *_: object) -> None:
         self._follow_points = False
 
-    def _place_card(self, at: QPoint) -> None:
-        """Beside the mouse, on the side that has room on the screen."""
-        room, card = self.screen().availableGeometry(), self._card.size()
-        x = at.x() + 18 if at.x() + 18 + card.width() <= room.right() else at.x() - 18 - card.width()
-        y = min(at.y() + 14, room.bottom() - card.height())
-        self._card.move(max(room.left(), x), max(room.top(), y))
+    def _show_card(self, mouse: QPoint) -> None:
+        """Beside the mouse and within the window: a child of it, since the plot may be too small to hold the card."""
+        window, card = self.window(), self._card
+        if card.parentWidget() is not window:
+            card.setParent(window)
+        at = window.mapFromGlobal(mouse)
+        x = at.x() + 18 if at.x() + 18 + card.width() <= window.width() else at.x() - 18 - card.width()
+        y = min(at.y() + 14, window.height() - card.height())
+        card.move(max(0, x), max(0, y))
+        card.show()
+        card.raise_()
 
     def _ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:

@@ -126,7 +126,7 @@ def test_hovering_shows_the_configuration_and_its_figures(lab: Lab, panel: Front
     for name in ("tile", "layout", "Graphics clock (MHz)", "GFLOPS/W", "Time (ms)"):
         assert name in card.text()
     assert f"{measurement.values['power_w']:.4g}" in card.text()
-    assert panel.screen().availableGeometry().contains(card.geometry())
+    assert panel.window().rect().contains(card.geometry())
     panel.plot._mouse_moved(QPointF(-50, -50))
     assert not card.isVisible()
 
