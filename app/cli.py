@@ -158,9 +158,12 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 def _speed(text: str) -> float:
     value = float(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    if not (0 < value <= _FASTEST or value == float("inf")):
+        raise argparse.ArgumentTypeError(f"'{text}' is not above 0 and at most {_FASTEST:g}, nor inf")
     return value
+
+
+_FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
 
 
 def _positive_int(text: str) -> int:

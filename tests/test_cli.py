@@ -187,6 +187,8 @@ def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureF
         (("monitor", "--gpu", "simulated:gtx9999"), "gtx9999"),
         (("monitor", "--gpu", "recorded:nothing"), "nothing"),
         (("monitor", "--duration", "-1"), "--duration"),
+        (("monitor", "--speed", "1e9"), "1e9"),
+        (("monitor", "--speed", "nan"), "nan"),
         (("fit",), "fit"),
         (("export",), "export"),
         (("nonsense",), "nonsense"),
