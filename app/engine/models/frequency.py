@@ -163,8 +163,8 @@ def fit_frequency_model(
     best_measured = _best_measured(points, effective)
     blank = FrequencyFit.unidentified(gpu, series, effective, points.power, free, best_measured, simulated)
 
-    if _distinct(points.clock[free]) < MINIMUM_CLOCKS and (effective < 0.99 * points.clock).any():
-        free = free | (effective < 0.99 * points.clock)  # too few without: the power at the real clock under the cap
+    if _distinct(points.clock[free]) < MINIMUM_CLOCKS and points.rate is not None and duration.fixed_per_mhz == 0:
+        free = free | acted  # too few without: where the speed tells the real clock under the cap, it is a point too
     distinct = _distinct(effective[free])
     if distinct < MINIMUM_CLOCKS:
         what = f"{distinct} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"

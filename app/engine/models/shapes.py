@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 _FLOOR = 1e-3  # relative: no reading and no model is better than this, so no weight rests on less
 _NEGLIGIBLE = 1e-4  # a bend of less than this share of the best weight is left out
+_TOP_VOLTAGE, _TOP_VOLTAGE_SPREAD = 0.3, 0.2  # logarithm of the voltage at the highest clock over that at the ridge
 _SOFTNESS = np.asarray([0.0, 0.01, 0.02, 0.035, 0.055, 0.08, 0.11])  # in units of the highest clock
 
 
@@ -112,8 +113,11 @@ def _grid(
     )
     floor = _FLOOR**2 * sum_yy
     rss = np.maximum(rss, 0.0)
-    # Flat priors on the linear parameters and on the logarithm of the noise, integrated out.
+    # Flat priors on the linear parameters and on the logarithm of the noise, integrated out; a wide one on the voltage
+    # at the highest clock, which on no board is far from the one at the ridge.
     log_weight = -0.5 * max(1, len(x) - 2) * np.log(rss + floor) - 0.5 * np.log(determinant)
+    top_voltage = np.log1p(b * above[:, :, [int(x.argmax())]])
+    log_weight -= 0.5 * ((top_voltage - _TOP_VOLTAGE) / _TOP_VOLTAGE_SPREAD) ** 2
     weight = np.exp(log_weight - log_weight.max())
     keep = weight > _NEGLIGIBLE * weight.max()
     # The best sharp and the best smooth bend start the least-squares fits, whatever their weight.
