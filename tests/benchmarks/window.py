@@ -54,6 +54,56 @@ program.close()
 """
 
 
+_HOURS = """
+import os, sys
+from pathlib import Path
+import app.cli
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+from app.views import app as views
+gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
+qt = views.application()
+program = views.Program(gpu)
+station = program.window.station
+station.sampler.stop()
+station.sampler.join()
+program.window.monitor.view.set_length(8 * 3600.0)
+last_ns = gpu.clock.now_ns()
+for hour in range(17):
+    for second in range(3600):
+        for _ in range(50):
+            gpu.clock.wait(0.02)
+            station.trace.append(gpu.read())
+        samples = gpu.power_samples(last_ns)
+        station.trace.append_power_samples(samples)
+        last_ns = samples[-1].time_ns if samples else last_ns
+        if second % 30 == 0:
+            qt.processEvents()
+    if hour + 1 in (1, 8, 12, 17):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        print(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, flush=True)
+program.close()
+"""
+
+
+def memory() -> list[Row]:
+    """Resident memory of the whole window, fed by a simulated H200 at 50 Hz with its power samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", _HOURS],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": folder},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    figures = done.stdout.split()
+    return [
+        (f"window's memory after {hours} simulated hours at 50 Hz", f"{float(figure):.0f} MB", "300 MB, flat")
+        for hours, figure in zip((1, 8, 12, 17), figures, strict=True)
+    ]
+
+
 def open_window(until: str, length_s: float = 60.0) -> list[float]:
     """Open the window in a process of its own; what it printed: seconds to the first trace, share of a core."""
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +183,7 @@ def main() -> None:
         *frames(8 * 3600, 8 * 3600, "8 h"),
     ]
     if "frames" not in sys.argv[1:]:
-        rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s")]
+        rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s"), *memory()]
     width = max(len(row[0]) for row in rows)
     for what, figure, target in rows:
         print(f"{what.ljust(width)}  {figure.rjust(30)}  (target {target})")
