@@ -160,11 +160,11 @@ def _parse(text: str, where: str) -> Any:
     text = text.rstrip()
     left_open = text.endswith((",", "{"))
     try:
-        return json.loads(text.removesuffix(",") + "}}" if left_open else text)
+        return _load(text.removesuffix(",") + "}}" if left_open else text)
     except json.JSONDecodeError as error:
         if not left_open and text.endswith("}"):
             try:
-                return json.loads(text + "}}")
+                return _load(text + "}}")
             except json.JSONDecodeError:
                 pass  # the first message names the place
         what = f"line {error.lineno}, column {error.colno}: {error.msg}"
@@ -173,6 +173,53 @@ def _parse(text: str, where: str) -> Any:
         raise InputError("not a cache: nested too deeply", where, "pass a file as Kernel Tuner wrote it") from None
     except ValueError as error:  # a number of thousands of digits
         raise InputError(f"not a cache: {error}", where, "pass a file as Kernel Tuner wrote it") from None
+
+
+def _load(text: str) -> Any:
+    """As json.loads, but entry by entry: one call over megabytes would keep every other thread waiting, Qt's too."""
+    try:
+        members, end = _object(text, 0, inside=("cache",))
+        if _after_space(text, end) == len(text):
+            return members
+    except (ValueError, IndexError):
+        pass
+    return json.loads(text)  # not of the usual shape, or damaged: this one knows how to say where
+
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+
+
+def _object(text: str, at: int, inside: tuple[str, ...] = ()) -> tuple[dict[str, Any], int]:
+    """The members of an object and where it ends; those named `inside` are objects taken apart alike.
+
+    Raises ValueError or IndexError for anything but an object.
+    """
+    members: dict[str, Any] = {}
+    at = _after_space(text, at)
+    if text[at] != "{":
+        raise ValueError
+    at = _after_space(text, at + 1)
+    if text[at] == "}":
+        return members, at + 1
+    while True:
+        name, at = _DECODER.raw_decode(text, at)
+        at = _after_space(text, at)
+        if not isinstance(name, str) or text[at] != ":":
+            raise ValueError
+        at = _after_space(text, at + 1)
+        members[name], at = _object(text, at) if name in inside and text[at] == "{" else _DECODER.raw_decode(text, at)
+        at = _after_space(text, at)
+        if text[at] == "}":
+            return members, at + 1
+        if text[at] != ",":
+            raise ValueError
+        at = _after_space(text, at + 1)
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _configuration(keys: list[str], key: str, entry: object, where: str) -> tuple[Value, ...]:
