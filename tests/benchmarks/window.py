@@ -1,4 +1,4 @@
-"""What the window costs: start-up, frames, processor share. By hand: python tests/benchmarks/window.py [frames]
+"""What the window costs: start-up, frames, processor share. By hand: python tests/benchmarks/window.py [frames] [CACHE]
 
 Prints a table of figures beside their targets. `QT_QPA_PLATFORM` decides where it is drawn; offscreen by default. Never
 part of the test suite: wall-clock time does not gate anything.
@@ -52,6 +52,70 @@ if sys.argv[2] != "quit":
 qt.exec()
 program.close()
 """
+
+
+_STALLS = """
+import sys, time
+from pathlib import Path
+import app.cli
+from PySide6.QtCore import QTimer
+from app.views import app as views
+from app.views.station import watched_gpu
+sys.setswitchinterval(0.0005)
+gpu = watched_gpu("simulated:a100")
+qt = views.application()
+program = views.Program(gpu)
+last = time.perf_counter()
+longest = 0.0
+def beat():
+    global last, longest
+    now = time.perf_counter()
+    longest = max(longest, now - last)
+    last = now
+def report():
+    global longest
+    beat()
+    print(longest * 1e3, flush=True)
+    longest = 0.0
+timer = QTimer()
+timer.timeout.connect(beat)
+timer.start(1)
+begun = 0.0
+def opened():
+    global begun
+    report()
+    begun = time.perf_counter()
+    program.window.open_specification(Path(sys.argv[1]), start=True)
+def changed(event):
+    if event.progress.state == "done":
+        QTimer.singleShot(500, ended)
+        print(time.perf_counter() - begun, flush=True)
+def ended():
+    report()
+    qt.quit()
+program.window.panels_loaded.connect(lambda: QTimer.singleShot(500, opened))
+program.window.bridge.session_changed.connect(changed)
+qt.exec()
+program.close()
+"""
+
+
+def stalls(cache: str) -> list[Row]:
+    """The longest time that Qt's thread did not answer, and how long a replay takes in the window."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", _STALLS, cache],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": folder},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    opening, seconds, replaying = (float(line) for line in done.stdout.split())
+    return [
+        ("longest stall of Qt's thread while the window opens", f"{opening:.0f} ms", "-"),
+        ("replay of the cache by brute force, in the window", f"{seconds:.2f} s", "2 s for 5120 entries"),
+        ("longest stall of Qt's thread meanwhile", f"{replaying:.0f} ms", "50 ms"),
+    ]
 
 
 _HOURS = """
@@ -177,6 +241,7 @@ def _wall_and_own(figure: Callable[[list[float]], float], wall: list[float], own
 
 
 def main() -> None:
+    caches = [word for word in sys.argv[1:] if word != "frames"]
     rows = [
         *frames(600, 600, "10 min of 50 Hz"),
         *frames(8 * 3600, 600, "10 min of 8 h"),
@@ -184,6 +249,8 @@ def main() -> None:
     ]
     if "frames" not in sys.argv[1:]:
         rows += [start_up(), share(60.0, "1 min"), share(600.0, "10 min"), share(10.0, "10 s"), *memory()]
+    for cache in caches:
+        rows += stalls(cache)
     width = max(len(row[0]) for row in rows)
     for what, figure, target in rows:
         print(f"{what.ljust(width)}  {figure.rjust(30)}  (target {target})")
