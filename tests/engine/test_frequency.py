@@ -167,6 +167,16 @@ def test_capped_points_are_seen_and_do_not_bend_the_curve() -> None:
         assert fit.clock_mhz.max() == pytest.approx(reached, rel=0.01)
 
 
+def test_a_single_capped_point_at_the_top_is_seen_by_its_speed() -> None:
+    power, rate = BOARD.power_w(TEN), TEN.copy()
+    rate[-1] = 1330.0
+    power[-1] = BOARD.power_w(1330.0)
+    fit = fit_frequency_model(TEN, power, rate=rate)
+    assert not fit.used[-1]
+    assert fit.clock_mhz[-1] == pytest.approx(1330, rel=0.005)
+    assert fit.ridge_mhz == pytest.approx(1000, abs=5)
+
+
 def test_work_that_partly_waits_for_memory_has_its_optimum_lower() -> None:
     """Where half the time does not shrink with the clock, P/f is not the energy: the measured speed tells."""
     time_s = 1 / CLOCKS + 1 / 1410

@@ -310,7 +310,7 @@ def _measured_choice(points: _Points, best_measured: float) -> tuple[float | Non
 def _cap_reason(points: _Points, acted: npt.NDArray[np.bool_], *, told: bool) -> str:
     count, first = int(acted.sum()), float(points.clock[acted].min())
     level = float(np.median(points.power[acted]))
-    source = "by the event reasons" if told else "neither power nor speed grows there"
+    source = "by the event reasons" if told else "as power or speed tell"
     return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"
 
 

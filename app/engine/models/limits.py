@@ -12,6 +12,8 @@ Mask = npt.NDArray[np.bool_]
 
 _FLAT_POWER = 0.015  # relative: readings at a cap lie this close together
 _FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness says something
+_LAG = 0.02  # relative: how far a clock told by the speed lies below the requested one that was not reached
+_TELLING_CLOCKS = 5  # needed to say how the speed follows the clock
 _AT_CAP = 0.994  # of the level of the flat top
 _NEAR_LIMIT = 0.985  # of the power limit
 
@@ -58,14 +60,36 @@ def limited_points(
 ) -> Mask:
     """Points at which a limit acted. Told by the event reasons (`limited`) where known, else seen in the points:
 
-    power at the limit, or neither power nor speed growing with the clock over the highest ones. Shape (n,).
+    power at the limit, neither power nor speed growing with the clock over the highest ones, or a speed at the highest
+    ones that belongs to a lower clock. Shape (n,).
     """
     if limited is not None:
         return limited.copy()
     seen = np.zeros(len(clock_mhz), dtype=np.bool_)
     if limit_w is not None and limit_w > 0:
         seen |= power_w >= _NEAR_LIMIT * limit_w
-    return seen | _flat_top(clock_mhz, power_w, rate)
+    seen |= _flat_top(clock_mhz, power_w, rate)
+    return seen if rate is None else seen | _held_top(clock_mhz, rate, seen)
+
+
+def _held_top(clock_mhz: Floats, rate: Floats, seen: Mask) -> Mask:
+    """The highest clock, and the next where that one is held too, if its speed lags far behind what the others tell."""
+    held = seen.copy()
+    clocks = np.unique(clock_mhz[~seen])[::-1]
+    if len(clocks) <= _TELLING_CLOCKS:
+        return held
+    for count in (2, 1):
+        rest = ~seen & (clock_mhz < clocks[count - 1])
+        top = ~seen & ~rest
+        if len(np.unique(clock_mhz[rest])) < _TELLING_CLOCKS:
+            continue
+        duration = fit_duration(clock_mhz[rest], rate[rest])
+        spread = float(np.std(np.log(duration.relative(clock_mhz[rest]) * rate[rest])))
+        lag = 1 - duration.clock_of(rate[top]) / clock_mhz[top]
+        if (lag > max(_LAG, 4 * spread)).all():
+            held |= top
+            break
+    return held
 
 
 def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:

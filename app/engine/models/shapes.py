@@ -70,11 +70,24 @@ def explore(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Shapes:
     lowest = float(x.min())
     ridge = np.linspace(max(0.05, lowest - 0.15), 1.04, 64)
     slope = np.geomspace(0.1, 10.0, 40)
-    first = _grid(x, power_w, weights, ridge, slope, _SOFTNESS, scale)
+    first = _grid(x, power_w, weights, ridge, slope, _SOFTNESS, scale, len(x))
     seen = first.weight > _NEGLIGIBLE * first.weight.max()
     fine_ridge = _around(first.ridge[seen], ridge, 64)
     fine_slope = np.exp(_around(np.log(first.slope[seen]), np.log(slope), 48))
-    return _grid(x, power_w, weights, fine_ridge, fine_slope, _SOFTNESS, scale)
+    return _grid(x, power_w, weights, fine_ridge, fine_slope, _SOFTNESS, scale, _independent(first, clock_mhz, power_w))
+
+
+def _independent(shapes: Shapes, clock_mhz: Floats, power_w: Floats) -> float:
+    """How many independent points these are worth: where the model is a little wrong, neighbours err alike."""
+    best = int(shapes.rss.argmin())
+    order = np.argsort(clock_mhz, kind="stable")
+    residual = power_w[order] / shapes.power_w(clock_mhz[order])[best] - 1
+    total = float(residual @ residual)
+    if total == 0:
+        return float(len(residual))
+    alike = float(residual[1:] @ residual[:-1]) / total - 1 / len(residual) ** 0.5  # beyond what chance gives
+    alike = min(max(alike, 0.0), 0.95)
+    return len(residual) * (1 - alike) / (1 + alike)
 
 
 def _around(found: Floats, axis: Floats, count: int) -> Floats:
@@ -91,6 +104,7 @@ def _grid(
     slope: Floats,
     softness: Floats,
     scale: float,
+    independent: float,
 ) -> Shapes:
     """Solve the linear part for every bend of the grid; the axes are (softness, ridge, slope)."""
     y = power_w
@@ -115,7 +129,7 @@ def _grid(
     rss = np.maximum(rss, 0.0)
     # Flat priors on the linear parameters and on the logarithm of the noise, integrated out; a wide one on the voltage
     # at the highest clock, which on no board is far from the one at the ridge.
-    log_weight = -0.5 * max(1, len(x) - 2) * np.log(rss + floor) - 0.5 * np.log(determinant)
+    log_weight = -0.5 * max(1.0, independent - 2) * np.log(rss + floor) - 0.5 * np.log(determinant)
     top_voltage = np.log1p(b * above[:, :, [int(x.argmax())]])
     log_weight -= 0.5 * ((top_voltage - _TOP_VOLTAGE) / _TOP_VOLTAGE_SPREAD) ** 2
     weight = np.exp(log_weight - log_weight.max())
