@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.runner.meter import Meter, confidence_interval
+from app.engine.runner.meter import Meter
 from app.engine.runner.power_source import find_power_source
+from app.engine.runner.window import confidence_interval
 from app.engine.sweep import spread_clocks, sweep_clocks
 from app.errors import WattridgeError
 from app.sensors.load import Load

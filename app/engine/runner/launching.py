@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from app.errors import WattridgeError
@@ -25,6 +26,15 @@ class LaunchingGpu(Gpu, Protocol):
         ...
 
 
+@runtime_checkable
+class BringsLoads(Protocol):
+    """A board that knows loads of its own to be characterised with (a simulated one takes any)."""
+
+    def wave_loads(self) -> Sequence[Load]:
+        """Loads of short launches (milliseconds at most) that differ in power, heaviest first."""
+        ...
+
+
 def require_launching(gpu: Gpu) -> LaunchingGpu:
     """The board, known to run work. Raises WattridgeError, with what to choose instead, where it cannot."""
     if isinstance(gpu, LaunchingGpu):
@@ -36,3 +46,14 @@ def require_launching(gpu: Gpu) -> LaunchingGpu:
         gpu.info.label,
         "choose --gpu simulated:NAME, or replay a cache",
     )
+
+
+def lap(gpu: LaunchingGpu, load: Load) -> Execution:
+    """How the launches since `begin` or the last lap went, while launches of `load` go on."""
+    own = getattr(gpu, "lap", None)
+    if own is not None:
+        told: Execution = own()
+        return told
+    execution = gpu.end()
+    gpu.begin(load)
+    return execution

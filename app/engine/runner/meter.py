@@ -1,8 +1,13 @@
 """`Meter`: time, power and energy of one load on one board, through nothing but its sensors.
 
-Time and power come from the same window of back-to-back launches, which opens after the sensor has settled. Where the
-driver's buffer answers, samples are attributed by their time stamps after the fact (DOMAIN 2), while launches go on.
-While a limit acts, windows follow each other until clock, time and power stand still.
+Time and power come from the same stretch of back-to-back launches. It opens once the sensor has settled and whatever
+the load before left behind (a limit, a clock on its way) has gone, and it closes when the confidence interval of mean
+power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the fact
+(DOMAIN 2), so the board may already run something else when they are told.
+
+A board at its power limit swings: on an H200 the controller lets a kernel exceed the limit for up to 0.7 s, then
+undershoots, so that about one second averages to the limit. A window under a limit is therefore one such period, and
+it is settled when its mean is the limit itself or when two windows in a row tell the same.
 """
 
 from __future__ import annotations
@@ -10,26 +15,36 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from app.engine.runner.launching import LaunchingGpu
+from app.engine.runner.launching import LaunchingGpu, lap
 from app.engine.runner.power_source import PowerSource, find_power_source
+from app.engine.runner.window import Run, Window, confidence_interval, limited_interval, steady, student_t
 from app.errors import WattridgeError
 from app.sensors.channel import Reading
 from app.sensors.event_reasons import LIMITING
 from app.sensors.load import Execution, Load
 
-RISE_S: Final = 0.1  # clock and power after a launch or a new clock, before a window opens
-BUFFER_WINDOW_S: Final = 0.3
+__all__ = ["Meter", "Run", "Window", "confidence_interval"]
+
+RISE_S: Final = 0.08  # clock and power after a launch or a new clock, before a window opens
+BUFFER_WINDOW_S: Final = 0.18  # at least: eight samples of 20 ms
+BUFFER_MOST_S: Final = 1.0
 POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
-LOOK_S: Final = 0.05  # between looks at clock and temperature
-BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is about 0.1 s old
-CAPPED_MOST_S: Final = 6.0  # windows under a limit, in all
-STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
-STEADY_POWER: Final = 0.01
+POLLED_MOST_S: Final = 3.0
+TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
+LEAST_TOLD: Final = 4  # samples before their spread says anything
+LOOK_S: Final = 0.02  # between looks where the buffer tells power
+LEFT_OVER_S: Final = 1.5  # how long a limit that the load before ran into may last
+LIMITED_WINDOW_S: Final = 1.0  # one period of the controller
+LIMITED_MOST_S: Final = 6.0  # windows under a limit, in all
+BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back by it
+AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
+BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
+SAMPLE_NS: Final = 20_000_000  # what one sample of the buffer averages over
+MOVED: Final = 0.01  # change of clock within a window that opens it anew
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 WARM_STEP_S: Final = 2.0
 WARM_MOST_S: Final = 30.0
@@ -38,33 +53,13 @@ COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
 _sources: WeakKeyDictionary[object, PowerSource] = WeakKeyDictionary()  # one look per board and run of the program
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What was measured in one window."""
-
-    time_s: float  # mean time of one launch
-    power_w: float
-    power_interval_w: tuple[float, float] | None  # 95 % confidence of the mean
-    observed_clock_mhz: float
-    memory_power_w: float  # NaN where not told or the window is shorter than its average
-    temperature_c: float
-    event_reasons: int  # every reason seen
-    window_ns: tuple[int, int]
-    power_source: str
-    settled: bool = True  # False: a limit acted and the board had not come to rest
-
-    @property
-    def energy_j(self) -> float:
-        """Of one launch."""
-        return self.power_w * self.time_s
-
-
 class Meter:
     """Measures loads on one board. Not thread-safe; other threads may read the board meanwhile."""
 
-    def __init__(self, gpu: LaunchingGpu, *, memory_power: bool = False) -> None:
+    def __init__(self, gpu: LaunchingGpu, *, memory_power: bool = False, target: float = TARGET) -> None:
         """`memory_power` makes windows long enough for the memory's power, where the board tells it."""
         self._gpu = gpu
+        self._target = target
         self._channel = {channel.name: i for i, channel in enumerate(gpu.channels) if channel.available}
         self._wants_memory_power = memory_power and "memory_power_w" in self._channel
         self._last_end_ns: int | None = None
@@ -78,20 +73,84 @@ class Meter:
         window_s: float = 0.0,
     ) -> Window | None:
         """Run and measure `load`; None when `stop` was set first. Both times are lower bounds, on the board's clock."""
+        run = self.run(load, stop=stop, settle_s=settle_s, window_s=window_s)
+        if run is None:
+            return None
+        if not run.source.buffered:
+            return self.window(run)
+        self._gpu.begin(load)  # the board stays as it is until the buffer has told the last samples
+        try:
+            return self.window(run)
+        finally:
+            self._gpu.end()
+            self._last_end_ns = self._gpu.clock.now_ns()
+
+    def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
+        """Run until temperature and time per launch stand still; False when stopped. Nothing to do on a warm board."""
+        last, now = self._last_end_ns, self._gpu.clock.now_ns()
+        if last is not None and now - last < COLD_AFTER_S * 1e9:
+            return True
+        before = math.nan
+        for _ in range(round(WARM_MOST_S / WARM_STEP_S)):
+            self._gpu.begin(load)
+            try:
+                if self._gpu.clock.wait(WARM_STEP_S, stop):
+                    return False
+            finally:
+                self._gpu.end()
+            temperature = self._value(self._gpu.read(), "temperature_c")
+            if math.isnan(temperature) or abs(temperature - before) < 0.5:
+                break
+            before = temperature
+        self._last_end_ns = self._gpu.clock.now_ns()
+        return True
+
+    def run(
+        self,
+        load: Load,
+        *,
+        stop: threading.Event | None = None,
+        settle_s: float = 0.0,
+        window_s: float = 0.0,
+    ) -> Run | None:
+        """Launch `load` and watch until its window holds enough, then end the launches; None when `stop` was set.
+
+        `window` may be called later, while something else runs.
+        """
         source = self._source(load, stop)
-        if source is None or not self._warm(load, stop):
+        if source is None or not self.warm(load, stop):
             return None
         settle_s = max(settle_s, RISE_S, 0.0 if source.buffered else source.settle_s)
         if self._wants_memory_power:
             settle_s = max(settle_s, MEMORY_POWER_S)
-        least = BUFFER_WINDOW_S if source.buffered else max(POLLED_WINDOW_S, 10 * source.refresh_s)
-        if not self._run(load, settle_s, stop):
-            return None
-        window = self._until_steady(load, source, max(window_s, least), stop)
-        self._last_end_ns = self._gpu.clock.now_ns()
-        return window
+        least_s = BUFFER_WINDOW_S if source.buffered else max(POLLED_WINDOW_S, 10 * source.refresh_s)
+        run = Run(load, source, self._gpu.clock.now_ns())
+        self._gpu.begin(load)
+        try:
+            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, max(window_s, least_s), stop):
+                return None
+        finally:
+            execution = self._gpu.end()
+            self._last_end_ns = self._gpu.clock.now_ns()
+        if run.execution is None:
+            run.execution = execution
+        return run
 
-    # --- inside -----------------------------------------------------------------------------------------------------
+    def window(self, run: Run) -> Window:
+        """The figures of a run; waits until the buffer has told its samples. Raises WattridgeError without any."""
+        execution = run.execution
+        assert execution is not None, "a run that `run` returned has ended"
+        if run.source.buffered:
+            powers = self._buffered_powers(run.opened_ns, execution.end_ns)
+        else:
+            powers = self._polled_powers(run)
+        if not powers:
+            raise WattridgeError(
+                "no power reading fell into the window", self._gpu.info.label, "look at it with: wattridge monitor"
+            )
+        return self._describe(run, execution, powers)
+
+    # --- watching ---------------------------------------------------------------------------------------------------
 
     def _source(self, load: Load, stop: threading.Event | None) -> PowerSource | None:
         source = _sources.get(self._gpu)
@@ -101,104 +160,134 @@ class Meter:
                 _sources[self._gpu] = source
         return source
 
-    def _warm(self, load: Load, stop: threading.Event | None) -> bool:
-        """Run until temperature and time per launch stand still; False when stopped. Nothing to do on a warm board."""
-        last, now = self._last_end_ns, self._gpu.clock.now_ns()
-        if last is not None and now - last < COLD_AFTER_S * 1e9:
-            return True
-        before = math.nan
-        for _ in range(round(WARM_MOST_S / WARM_STEP_S)):
-            if not self._run(load, WARM_STEP_S, stop):
-                return False
-            temperature = self._value(self._gpu.read(), "temperature_c")
-            if math.isnan(temperature) or abs(temperature - before) < 0.5:
-                break
-            before = temperature
-        return True
-
-    def _run(self, load: Load, seconds: float, stop: threading.Event | None) -> bool:
-        """Launch for that long; False when stopped."""
-        self._gpu.begin(load)
-        try:
-            return not self._gpu.clock.wait(seconds, stop)
-        finally:
-            self._gpu.end()
-
-    def _until_steady(
-        self, load: Load, source: PowerSource, window_s: float, stop: threading.Event | None
-    ) -> Window | None:
+    def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
+        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
+        self._open(run)
+        most_s = least_s + (BUFFER_MOST_S if run.source.buffered else POLLED_MOST_S)
         before: Window | None = None
-        for _ in range(max(2, math.ceil(CAPPED_MOST_S / window_s))):
-            window = self._window(load, source, window_s, stop)
-            if window is None or not window.event_reasons & LIMITING:
-                return window
-            if before is not None and _steady(before, window):
-                return window
-            before = window
-        return None if before is None else replace(before, settled=False)
+        while True:
+            if self._gpu.clock.wait(LOOK_S if run.source.buffered else run.source.refresh_s, stop):
+                return False
+            run.readings.append(self._gpu.read())
+            now = self._gpu.clock.now_ns()
+            seconds = (now - run.opened_ns) / 1e9 + 1e-6
+            powers = self._known_powers(run)
+            limited = self._limited(run.readings, powers)
+            if before is None and now - run.began_ns < LEFT_OVER_S * 1e9 and self._left_over(run, limited, powers):
+                self._open(run)
+            elif limited and seconds >= max(least_s, LIMITED_WINDOW_S):
+                execution = lap(self._gpu, run.load)
+                window = self._describe(run, execution, powers)
+                at_rest = self._at_limit(powers, run.readings[-1]) or (before is not None and steady(before, window))
+                if at_rest or (now - run.began_ns) / 1e9 >= LIMITED_MOST_S:
+                    run.settled, run.execution = at_rest, execution
+                    return True
+                before = window
+                self._open(run)
+            elif not limited and seconds >= least_s and (seconds >= most_s or self._certain(run, powers, seconds)):
+                return True
 
-    def _window(self, load: Load, source: PowerSource, window_s: float, stop: threading.Event | None) -> Window | None:
-        readings: list[Reading] = []
-        step_s = LOOK_S if source.buffered else source.refresh_s
-        self._gpu.begin(load)
-        try:
-            for _ in range(math.ceil(window_s / step_s - 1e-9)):
-                if self._gpu.clock.wait(step_s, stop):
-                    return None
-                readings.append(self._gpu.read())
-        finally:
-            execution = self._gpu.end()
-        if source.buffered:
-            powers = self._buffered_powers(load, execution)
-            independent = len(powers)
-        else:
-            at = self._channel[source.channel or ""]
-            powers = [r.values[at] for r in readings if not math.isnan(r.values[at])]
-            independent = round(len(powers) * min(1.0, source.refresh_s / source.settle_s))
-        if not powers:
-            raise WattridgeError(
-                "no power reading fell into the window", self._gpu.info.label, "look at it with: wattridge monitor"
+    def _open(self, run: Run) -> None:
+        """The window begins now."""
+        lap(self._gpu, run.load)
+        run.opened_ns = self._gpu.clock.now_ns()
+        run.readings.clear()
+
+    def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
+        """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
+        if not run.source.buffered or not (limited or self._moved(run.readings)):
+            return False
+        return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
+
+    def _limited(self, readings: Sequence[Reading], powers: Sequence[float]) -> bool:
+        """A limit acts, or will: its controller takes a while to see that it is exceeded."""
+        limit_w = self._limit_w(readings[-1])
+        return bool(self._reasons(readings) & LIMITING) or (len(powers) >= 4 and fmean(powers) > limit_w)
+
+    def _at_limit(self, powers: Sequence[float], reading: Reading) -> bool:
+        """The window's mean is the limit itself: the controller has used up its swing."""
+        limit_w = self._limit_w(reading)
+        return bool(powers) and AT_LIMIT[0] * limit_w <= fmean(powers) <= AT_LIMIT[1] * limit_w
+
+    def _moved(self, readings: Sequence[Reading]) -> bool:
+        clocks = [c for c in (self._value(r, "graphics_clock_mhz") for r in readings) if not math.isnan(c)]
+        return bool(clocks) and max(clocks) - min(clocks) > MOVED * max(clocks)
+
+    def _certain(self, run: Run, powers: Sequence[float], seconds: float) -> bool:
+        """Whether mean power will be known well enough, from the spread of the samples told so far."""
+        if len(powers) < 2:
+            return not run.source.buffered  # a slow sensor's window is long for what it is
+        told = len(powers) if run.source.buffered else self._independent(run, powers)
+        due = max(told, int(seconds * 1e9) // SAMPLE_NS - 1) if run.source.buffered else told
+        if told < 2 or (run.source.buffered and told < LEAST_TOLD):
+            return not run.source.buffered
+        half_w = student_t(told - 1) * stdev(powers) / math.sqrt(due)
+        return half_w <= self._target * abs(fmean(powers))
+
+    # --- power ------------------------------------------------------------------------------------------------------
+
+    def _known_powers(self, run: Run) -> list[float]:
+        """What is told of the window so far, W."""
+        if not run.source.buffered:
+            return self._polled_powers(run)
+        return [s.power_w for s in self._gpu.power_samples(run.opened_ns + SAMPLE_NS - 1)]
+
+    def _polled_powers(self, run: Run) -> list[float]:
+        powers = (self._value(reading, run.source.channel or "") for reading in run.readings)
+        return [power for power in powers if not math.isnan(power)]
+
+    def _buffered_powers(self, start_ns: int, end_ns: int) -> list[float]:
+        """Samples that lie wholly in the window, once the buffer has told them all."""
+        deadline_ns = end_ns + round(BUFFER_PATIENCE_S * 1e9)
+        first_ns = start_ns + SAMPLE_NS
+        while True:
+            samples = self._gpu.power_samples(first_ns - 1)
+            complete = bool(samples) and samples[-1].time_ns >= end_ns
+            if complete or self._gpu.clock.now_ns() >= deadline_ns:
+                return [s.power_w for s in samples if s.time_ns <= end_ns]
+            self._gpu.clock.wait(LOOK_S)
+
+    def _independent(self, run: Run, powers: Sequence[float]) -> int:
+        """How many of the values tell something new."""
+        if run.source.buffered:
+            return len(powers)
+        return round(len(powers) * min(1.0, run.source.refresh_s / run.source.settle_s))
+
+    # --- figures ----------------------------------------------------------------------------------------------------
+
+    def _describe(self, run: Run, execution: Execution, powers: Sequence[float]) -> Window:
+        reasons = self._reasons(run.readings)
+        if self._limited(run.readings, powers):
+            interval = limited_interval(
+                powers, self._independent(run, powers), self._limit_w(run.readings[-1]), run.settled
             )
-        return self._describe(execution, readings, powers, independent, source)
+        else:
+            interval = confidence_interval(powers, self._independent(run, powers))
+        return Window(
+            time_s=execution.time_s,
+            power_w=fmean(powers) if powers else math.nan,
+            power_interval_w=interval,
+            observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
+            memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
+            temperature_c=self._mean(run.readings, "temperature_c"),
+            event_reasons=reasons,
+            window_ns=(run.opened_ns, execution.end_ns),
+            power_source=run.source.name,
+            settled=run.settled,
+        )
 
-    def _buffered_powers(self, load: Load, execution: Execution) -> list[float]:
-        """Samples that lie wholly in the window; launches go on until the buffer has told them."""
-        deadline_ns = execution.end_ns + round(BUFFER_PATIENCE_S * 1e9)
-        first_ns = execution.start_ns + 20_000_000
-        self._gpu.begin(load)
-        try:
-            while True:
-                samples = self._gpu.power_samples(first_ns - 1)
-                complete = bool(samples) and samples[-1].time_ns >= execution.end_ns
-                if complete or self._gpu.clock.now_ns() >= deadline_ns:
-                    return [s.power_w for s in samples if first_ns <= s.time_ns <= execution.end_ns]
-                self._gpu.clock.wait(LOOK_S)
-        finally:
-            self._gpu.end()
-
-    def _describe(
-        self,
-        execution: Execution,
-        readings: Sequence[Reading],
-        powers: Sequence[float],
-        independent: int,
-        source: PowerSource,
-    ) -> Window:
+    def _reasons(self, readings: Sequence[Reading]) -> int:
         reasons = 0
         for reading in readings:
             bits = self._value(reading, "event_reasons")
             reasons |= 0 if math.isnan(bits) else int(bits)
-        return Window(
-            time_s=execution.time_s,
-            power_w=fmean(powers),
-            power_interval_w=confidence_interval(powers, independent),
-            observed_clock_mhz=self._mean(readings, "graphics_clock_mhz"),
-            memory_power_w=self._value(readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
-            temperature_c=self._mean(readings, "temperature_c"),
-            event_reasons=reasons,
-            window_ns=(execution.start_ns, execution.end_ns),
-            power_source=source.name,
-        )
+        return reasons
+
+    def _limit_w(self, reading: Reading) -> float:
+        """The power limit in force; NaN where not told."""
+        told = self._value(reading, "power_limit_w")
+        known = self._gpu.info.power_limit.current_w
+        return told if not math.isnan(told) else math.nan if known is None else known
 
     def _value(self, reading: Reading, name: str) -> float:
         at = self._channel.get(name)
@@ -207,24 +296,3 @@ class Meter:
     def _mean(self, readings: Sequence[Reading], name: str) -> float:
         known = [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
         return fmean(known) if known else math.nan
-
-
-def _steady(before: Window, after: Window) -> bool:
-    """Two windows in a row tell the same: the controller of the limit has come to rest."""
-    pairs = (
-        (before.observed_clock_mhz, after.observed_clock_mhz, STEADY),
-        (before.time_s, after.time_s, STEADY),
-        (before.power_w, after.power_w, STEADY_POWER),
-    )
-    return all(math.isnan(b) or abs(b - a) <= share * abs(b) for a, b, share in pairs)
-
-
-def confidence_interval(values: Sequence[float], independent: int) -> tuple[float, float] | None:
-    """95 % confidence of the mean by Student's t, of which `independent` values count; None below two."""
-    if len(values) < 2 or independent < 2:
-        return None
-    from scipy.special import stdtrit  # imported late: the window opens without it
-
-    half = float(stdtrit(independent - 1, 0.975)) * stdev(values) / math.sqrt(independent)
-    mean = fmean(values)
-    return mean - half, mean + half
