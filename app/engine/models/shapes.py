@@ -87,7 +87,7 @@ def _independent(shapes: Shapes, clock_mhz: Floats, power_w: Floats) -> float:
         return float(len(residual))
     alike = float(residual[1:] @ residual[:-1]) / total - 1 / len(residual) ** 0.5  # beyond what chance gives
     alike = min(max(alike, 0.0), 0.95)
-    return len(residual) * (1 - alike) / (1 + alike)
+    return float(len(residual) * (1 - alike) / (1 + alike))
 
 
 def _around(found: Floats, axis: Floats, count: int) -> Floats:
