@@ -24,8 +24,10 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0 done, 1 failed, 2 bad input or usage."""
     words = list(sys.argv[1:] if argv is None else argv)
+    words, program = _split(words)
     try:
         arguments = _parser().parse_args(words)
+        arguments.program = program
         command: Callable[[argparse.Namespace], int] = arguments.command
         return command(arguments)
     except WattridgeError as error:
@@ -40,6 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("wattridge: stopped")
         return 1
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Our words, and for `measure` those of the program after `--`, which are none of ours."""
+    if "measure" not in words or "--" not in words[words.index("measure") :]:
+        return words, []
+    at = words.index("--", words.index("measure"))
+    return words[:at], words[at + 1 :]
 
 
 def _call(module: str, function: str) -> Callable[[argparse.Namespace], int]:
@@ -88,6 +98,18 @@ def _parser() -> argparse.ArgumentParser:
     monitor.add_argument("--interval", type=float, default=0.02, metavar="S", help="seconds between readings (0.02)")
     monitor.add_argument("--out", metavar="CSV", help="write every reading to this CSV file")
     monitor.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
+
+    measure = add("measure", "time, energy and power of any program, as perf stat counts", _call("measure", "measure"))
+    measure.usage = "wattridge measure [--gpu G[,G]] [--repeats N] [--subtract-idle] [--json] -- PROGRAM [ARGUMENT ...]"
+    measure.add_argument("--gpu", metavar="GPU,...", help="one GPU or several: an index, a UUID, simulated:NAME, ...")
+    measure.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
+    measure.add_argument("--repeats", type=_positive_int, default=1, metavar="N", help="run it so often (default 1)")
+    measure.add_argument(
+        "--subtract-idle",
+        "--idle",
+        action="store_true",
+        help="also what it draws above the power before it started",
+    )
 
     tune = add("tune", "search a specification's space on a board", _call("search", "tune"))
     tune.add_argument("specification", nargs="?", metavar="SPEC", help="the TOML specification")

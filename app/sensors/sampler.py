@@ -45,7 +45,7 @@ class Sampler:
     """Reads `gpu` every `interval_s` of its clock (5 ms of the wall's at least) into `trace` until stopped.
 
     A failed read is a row of NaN. Missed deadlines are skipped, never made up for. `on_event` and `recorder` are
-    called on the sampler's thread.
+    called on the sampler's thread. `backlog_s` also takes what the driver's buffer holds from that long before now.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Sampler:
         interval_s: float = 0.02,
         on_event: Callable[[SensorEvent], None] | None = None,
         recorder: RecordingWriter | None = None,
+        backlog_s: float = 0.0,
     ) -> None:
         if not 0 < interval_s < math.inf:
             raise ValueError(f"interval_s must be positive and finite, not {interval_s}")
@@ -71,7 +72,7 @@ class Sampler:
         self._told: set[str] = set()  # channels that have told a value at least once
         self._unreadable = ""  # the message of the failure that lasts
         self._buffered = True
-        self._newest_sample_ns = gpu.clock.now_ns()
+        self._newest_sample_ns = gpu.clock.now_ns() - round(backlog_s * 1e9)
 
     def start(self) -> None:
         """Begin to read. Once only."""

@@ -16,12 +16,13 @@ _SIMULATED, _RECORDED = "simulated:", "recorded:"
 _SPEED_REMEDY = "only simulated and recorded GPUs run faster than the wall clock; leave the speed at 1"
 
 
-def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0) -> Gpu:
+def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, voltage: bool = True) -> Gpu:
     """Open an index, a UUID, simulated:NAME, simulated:FILE.toml, recorded:NAME or recorded:FILE.
 
     None is GPU 0, or the simulated A100 where no NVIDIA driver answers. `seed` is the simulated sensors' noise and
     `speed` the seconds of the GPU's clock per second (inf: as fast as it can be computed); both have no meaning for a
-    real board. Raises InputError that names what there is, and SensorError where a real board does not open.
+    real board. `voltage` False leaves nvidia-smi alone, which opens sooner and costs nothing later. Raises InputError
+    that names what there is, and SensorError where a real board does not open.
     """
     if not speed > 0 or math.isnan(speed):
         raise InputError(f"a speed of {speed} makes no sense", "--speed", "a positive number, 1 for real time")
@@ -31,7 +32,7 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0) 
     if text.lower().startswith(_RECORDED):
         return _open_recorded(text[len(_RECORDED) :], speed)
     if text or _boards():
-        return _open_real(text or "0", speed)
+        return _open_real(text or "0", speed, voltage)
     return _open_simulated(DEFAULT_TWIN, seed, speed)
 
 
@@ -89,7 +90,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
     return RecordedGpu(read_recording(path), clock=make_clock(speed))
 
 
-def _open_real(text: str, speed: float) -> Gpu:
+def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
     from app.sensors import nvml
 
@@ -107,7 +108,7 @@ def _open_real(text: str, speed: float) -> Gpu:
         raise InputError(what, "--gpu", f"GPUs here: {there}; or {', '.join(_alternatives())}")
     if speed != 1.0:
         raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
-    return nvml.NvmlGpu(fits[0])
+    return nvml.NvmlGpu(fits[0]) if voltage else nvml.NvmlGpu(fits[0], voltage=None)
 
 
 def _boards() -> list[tuple[int, str, str]]:

@@ -1,0 +1,239 @@
+"""`wattridge measure -- PROGRAM ...`: time, energy and power of any program, as `perf stat` counts."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import signal
+import threading
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from app.commands.terminal import number, print_json, print_table, say
+from app.errors import InputError, WattridgeError
+
+if TYPE_CHECKING:
+    from app.engine.processes import Ended
+    from app.engine.span import Span
+    from app.engine.watching import Watch
+
+IDLE_S: Final = 2.0
+GRACE_S: Final = 3.0  # an interrupt from the terminal reaches the program too; it may end by itself
+_STANDARD_ERROR: Final = 2
+_UNITS: Final = {"time_s": "s", "energy_j": "J", "mean_power_w": "W", "peak_power_w": "W", "energy_above_idle_j": "J"}
+_LABELS: Final = {
+    "time_s": "time",
+    "energy_j": "energy",
+    "mean_power_w": "mean power",
+    "peak_power_w": "peak power",
+    "energy_above_idle_j": "energy above idle",
+}
+
+
+def measure(arguments: Namespace) -> int:
+    """Run a program and tell what the boards drew meanwhile. A program that fails is status 1."""
+    if not arguments.program:
+        raise InputError("no program", "measure", "name one: wattridge measure -- PROGRAM [ARGUMENT ...]")
+    names = [text.strip() for text in arguments.gpu.split(",")] if arguments.gpu else [None]
+    if len(set(names)) < len(names):
+        raise InputError("a GPU is named twice", "--gpu", "name each once")
+    with ExitStack() as stack:
+        watches = [_watched(name, arguments.sim_seed, stack) for name in names]
+        idle_w = _idle_w(watches) if arguments.subtract_idle else None
+        runs: list[list[Span]] = []
+        failure: Ended | None = None
+        with _stop_on_interrupt() as stop:
+            while len(runs) < arguments.repeats and failure is None:
+                ended = _run(arguments.program, watches, stop, quiet=arguments.json)
+                runs.append(_spans(watches, ended))
+                failure = ended if ended.exit_status or ended.stopped else None
+    document = _document(arguments.program, runs, idle_w)
+    if failure is not None and arguments.json:
+        raise _failed(failure, arguments.program)
+    if arguments.json:
+        print_json(document)
+    else:
+        _print(document)
+    if failure is not None:
+        raise _failed(failure, arguments.program)
+    return 0
+
+
+def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
+    from app.engine.watching import watch
+    from app.sensors.select import open_gpu
+
+    found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False))
+    stack.callback(found.release)
+    return found
+
+
+def _run(words: Sequence[str], watches: Sequence[Watch], stop: threading.Event, *, quiet: bool) -> Ended:
+    """The program, with this terminal. With --json its output goes to standard error, for ours is the document."""
+    from app.engine.processes import run_process
+
+    try:
+        return run_process(
+            words,
+            capture=False,
+            output_to=_STANDARD_ERROR if quiet else None,
+            stop=stop,
+            grace_s=GRACE_S,
+            now_ns=watches[0].gpu.clock.now_ns,
+        )
+    except OSError as error:
+        raise InputError(
+            f"the program does not start: {error.strerror or error}", words[0], "give its name or its path"
+        ) from None
+
+
+def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
+    """Boards that answer here live on the host's clock, so the stamps count for all of them."""
+    from app.engine.span import read_span
+
+    return [read_span(each, ended.start_ns, ended.end_ns) for each in watches]
+
+
+def _idle_w(watches: Sequence[Watch]) -> float:
+    """What the boards draw together before the program starts. Raises WattridgeError where they do not tell."""
+    from app.engine.span import read_span
+
+    begun = [each.gpu.clock.now_ns() for each in watches]
+    watches[0].gpu.clock.wait(IDLE_S)
+    spans = [read_span(each, at, each.gpu.clock.now_ns()) for each, at in zip(watches, begun, strict=True)]
+    for span in spans:
+        if span.unknown:
+            raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle away")
+    return sum(span.mean_power_w for span in spans)
+
+
+@contextmanager
+def _stop_on_interrupt() -> Iterator[threading.Event]:
+    stop = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _failed(ended: Ended, words: Sequence[str]) -> WattridgeError:
+    what = "stopped" if ended.stopped else f"the program failed: {ended.how}"
+    return WattridgeError(what, _shown(words), "see what it printed")
+
+
+def _shown(words: Sequence[str]) -> str:
+    text = shlex.join(words)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+# --- the figures ------------------------------------------------------------------------------------------------------
+
+
+def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: float | None) -> dict[str, Any]:
+    """Means over the runs and, from two runs on, their 95 % intervals by Student's t."""
+    from app.engine.runner.meter import confidence_interval
+
+    per_run: dict[str, Callable[[Sequence[Span]], float]] = {
+        "time_s": lambda spans: spans[0].time_s,
+        "energy_j": lambda spans: sum(span.energy_j for span in spans),
+        "mean_power_w": lambda spans: sum(span.mean_power_w for span in spans),
+        "peak_power_w": _peak_w,
+    }
+    if idle_w is not None:
+        per_run["energy_above_idle_j"] = lambda spans: sum(s.energy_j for s in spans) - idle_w * spans[0].time_s
+    spans = runs[0]
+    document: dict[str, Any] = {
+        "program": list(words),
+        "gpu": ", ".join(span.gpu for span in spans),
+        "source": ", ".join(dict.fromkeys(span.source for span in spans)),
+        "repeats": len(runs),
+    }
+    for name, figure in per_run.items():
+        values = [figure(each) for each in runs]
+        known = [value for value in values if not math.isnan(value)]
+        document[name] = fmean(known) if len(known) == len(values) else math.nan
+        document[f"{name}_interval"] = confidence_interval(known, len(known)) if len(known) == len(values) else None
+    if idle_w is not None:
+        document["idle_power_w"] = idle_w
+    unknown = dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)
+    document["energy_unknown"] = "; ".join(unknown) or None
+    document["power_source"] = ", ".join(dict.fromkeys(span.power_source for span in spans))
+    document["gpus"] = [_board([each[at] for each in runs]) for at in range(len(spans))]
+    document["runs"] = [{name: figure(each) for name, figure in per_run.items()} for each in runs]
+    notes = [
+        f"{span.gpu} is {span.source}: a program draws nothing there, so its power is the "
+        + ("idle simulated board's" if span.source == "simulated" else "recording's")
+        for span in spans
+        if span.source != "nvml"
+    ]
+    document["notes"] = [*notes, *dict.fromkeys(line for each in runs for span in each for line in span.faults)]
+    return document
+
+
+def _peak_w(spans: Sequence[Span]) -> float:
+    """The largest power told; of several boards, of their sum at the first one's times."""
+    import numpy as np
+
+    if len(spans) == 1 or any(span.unknown for span in spans):
+        return sum(span.peak_power_w for span in spans)
+    times_s = spans[0].times_s
+    return float(sum(np.interp(times_s, span.times_s, span.power_w) for span in spans).max())  # type: ignore[union-attr]
+
+
+def _board(spans: Sequence[Span]) -> dict[str, Any]:
+    """One board over all the runs."""
+    reasons: dict[str, float] = {}
+    for span in spans:
+        for name, seconds in span.event_reasons_s.items():
+            reasons[name] = reasons.get(name, 0.0) + seconds
+    return {
+        "gpu": spans[0].gpu,
+        "source": spans[0].source,
+        "label": spans[0].label,
+        "energy_j": fmean(span.energy_j for span in spans),
+        "mean_power_w": fmean(span.mean_power_w for span in spans),
+        "peak_power_w": max(span.peak_power_w for span in spans),
+        "graphics_clock_mhz": {
+            "mean": fmean(span.clock_mhz.mean for span in spans),
+            "min": min(span.clock_mhz.minimum for span in spans),
+            "max": max(span.clock_mhz.maximum for span in spans),
+        },
+        "temperature_c": fmean(span.temperature_c for span in spans),
+        "event_reasons_s": reasons,
+    }
+
+
+def _print(document: dict[str, Any]) -> None:
+    boards = ", ".join(board["label"] for board in document["gpus"])
+    runs = document["repeats"]
+    print(f"{_shown(document['program'])} on {boards}, {runs} run{'s' if runs > 1 else ''}")
+    rows = []
+    for name, unit in _UNITS.items():
+        if name in document:
+            low, high = document[f"{name}_interval"] or (None, None)
+            rows.append((_LABELS[name], document[name], low, high, unit))
+    if runs > 1:
+        print_table(rows, ("", "mean", "95 % from", "to", "unit"))
+    else:
+        print_table([(row[0], row[1], row[4]) for row in rows], ("", "value", "unit"))
+    if "idle_power_w" in document:
+        print(f"idle power before it started {number(document['idle_power_w'])} W")
+    for board in document["gpus"]:
+        clock = board["graphics_clock_mhz"]
+        name = f"{board['gpu']}: " if len(document["gpus"]) > 1 else ""
+        share = f"{number(board['energy_j'])} J, " if name else ""
+        print(
+            f"{name}{share}graphics clock {number(clock['mean'])} MHz ({number(clock['min'])}–{number(clock['max'])}), "
+            f"{number(board['temperature_c'])} °C"
+        )
+        for reason, seconds in board["event_reasons_s"].items():
+            print(f"{name}{reason}: {number(seconds)} s")
+    print(f"power from: {document['power_source']}")
+    if document["energy_unknown"]:
+        print(f"energy is not known: {document['energy_unknown']}")
+    for note in document["notes"]:
+        say(note)

@@ -1,0 +1,146 @@
+"""Running one program of a person's: timed to the millisecond, bounded in time and output, never through a shell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+MOST_OUTPUT: Final = 1 << 20  # bytes kept of each stream, the last ones
+_CHUNK: Final = 1 << 16
+_LOOK_S: Final = 0.05  # between looks at the time limit and `stop`; the end itself is stamped at once
+_KILL_S: Final = 2.0  # from asking a program to end to ending it
+_DRAIN_S: Final = 1.0  # for output that a program left in its pipes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended. Times in ns on the clock that was given; the outputs are empty where not captured."""
+
+    exit_status: int  # negative: the number of the signal that ended it
+    start_ns: int
+    end_ns: int
+    time_s: float  # on the wall
+    output: str
+    errors: str
+    timed_out: bool
+    stopped: bool
+
+    @property
+    def how(self) -> str:
+        """Why it failed, in words."""
+        if self.exit_status >= 0:
+            return f"exit status {self.exit_status}"
+        with suppress(ValueError):
+            return f"ended by {signal.Signals(-self.exit_status).name}"
+        return f"ended by signal {-self.exit_status}"
+
+
+def run_process(
+    words: Sequence[str],
+    *,
+    folder: Path | None = None,
+    capture: bool = True,
+    output_to: int | None = None,
+    timeout_s: float | None = None,
+    stop: threading.Event | None = None,
+    grace_s: float = 0.0,
+    now_ns: Callable[[], int] = time.monotonic_ns,
+    environment: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run a program to its end, its time limit's, or `stop` (heeded `grace_s` later: a terminal tells it too).
+
+    Captured, it has no input, and a group of its own: what it started ends with it at a time limit. Otherwise it has
+    this program's input and outputs; `output_to` is a file descriptor for its output. Raises OSError where it does
+    not start.
+    """
+    pipe = subprocess.PIPE if capture else None
+    begun = time.monotonic()
+    start_ns = now_ns()
+    process = subprocess.Popen(
+        list(words),
+        cwd=folder,
+        stdin=subprocess.DEVNULL if capture else None,
+        stdout=pipe if capture else output_to,
+        stderr=pipe,
+        start_new_session=capture,
+        env=None if environment is None else dict(environment),
+    )
+    end: list[tuple[int, float]] = []
+    waiter = threading.Thread(target=lambda: _wait(process, now_ns, end), name="program", daemon=True)
+    waiter.start()
+    tails = [_Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+    timed_out = stopped = False
+    stop_at = ask_at = float("inf")
+    while True:
+        waiter.join(_LOOK_S if timeout_s is not None or stop is not None else None)
+        if not waiter.is_alive():
+            break
+        now = time.monotonic()
+        if stop is not None and stop.is_set() and stop_at == float("inf"):
+            stop_at = now + grace_s
+        timed_out = timed_out or (timeout_s is not None and now - begun > timeout_s)
+        stopped = stopped or now >= stop_at
+        if (timed_out or stopped) and ask_at == float("inf"):
+            ask_at = now
+            _signal(process, capture, "SIGTERM")
+        elif now - ask_at > _KILL_S:
+            _signal(process, capture, "SIGKILL")
+    for tail in tails:
+        if not tail.join(_DRAIN_S):  # something that it started holds the pipe
+            _signal(process, capture, "SIGKILL")
+            tail.join(_DRAIN_S)
+    end_ns, ended = end[0]
+    texts = [tail.text() for tail in tails] or ["", ""]
+    stopped = stopped or (stop is not None and stop.is_set() and process.returncode != 0)
+    return Ended(process.returncode, start_ns, end_ns, ended - begun, texts[0], texts[1], timed_out, stopped)
+
+
+class _Tail:
+    """The last of a stream, read by a thread so that the program never waits for us."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._thread = threading.Thread(target=self._read, name="program's output", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError), self._stream as stream:
+            while chunk := os.read(stream.fileno(), _CHUNK):
+                self._chunks.append(chunk)
+                self._size += len(chunk)
+                while self._size - len(self._chunks[0]) >= MOST_OUTPUT:
+                    self._size -= len(self._chunks.popleft())
+
+    def join(self, timeout_s: float) -> bool:
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def text(self) -> str:
+        return b"".join(list(self._chunks))[-MOST_OUTPUT:].decode("utf-8", errors="replace")
+
+
+def _wait(process: subprocess.Popen[bytes], now_ns: Callable[[], int], end: list[tuple[int, float]]) -> None:
+    process.wait()
+    end.append((now_ns(), time.monotonic()))
+
+
+def _signal(process: subprocess.Popen[bytes], group: bool, name: str) -> None:
+    """To the program, and to all that it started where it has a group of its own."""
+    with suppress(ProcessLookupError, PermissionError):
+        if group and os.name == "posix":
+            os.killpg(process.pid, getattr(signal, name))
+        elif name == "SIGTERM":
+            process.terminate()
+        else:
+            process.kill()

@@ -1,0 +1,150 @@
+"""`wattridge measure -- PROGRAM`: what a person and a program see of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+
+SLEEP = (sys.executable, "-c", "import time; time.sleep(0.4)")
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests look once; nobody comes back within the second."""
+    monkeypatch.setattr("app.engine.watching.LINGER_S", 0.2)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    """The exit status and the one document of `measure --json WORDS`."""
+    status = main(["measure", "--json", *words])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_time_energy_and_power_of_a_program_with_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told = run(capsys, "--gpu", "simulated:h200", "--repeats", "3", "--", *SLEEP)
+    assert status == 0
+    assert told["repeats"] == len(told["runs"]) == 3
+    assert told["program"] == list(SLEEP)
+    assert told["source"] == "simulated"
+    assert 0.4 < told["time_s"] < 1.0
+    assert told["mean_power_w"] == pytest.approx(83, rel=0.02)  # an idle H200
+    assert told["energy_j"] == pytest.approx(told["mean_power_w"] * told["time_s"], rel=0.01)
+    assert told["mean_power_w"] <= told["peak_power_w"] < 90
+    for name in ("time_s", "energy_j", "mean_power_w", "peak_power_w"):
+        low, high = told[f"{name}_interval"]
+        assert low <= told[name] <= high
+        assert all(run[name] > 0 for run in told["runs"])
+    (gpu,) = told["gpus"]
+    assert gpu["graphics_clock_mhz"]["mean"] == pytest.approx(345)
+    assert gpu["event_reasons_s"]["idle"] == pytest.approx(3 * told["time_s"], abs=0.3)
+    assert any("draws nothing there" in note for note in told["notes"])
+
+
+def test_one_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    _, told = run(capsys, "--gpu", "simulated:h200", "--", *SLEEP)
+    assert told["time_s_interval"] is told["energy_j_interval"] is None
+
+
+def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    _, told = run(capsys, "--gpu", "simulated:h200", "--subtract-idle", "--", *SLEEP)
+    assert told["idle_power_w"] == pytest.approx(83, rel=0.02)
+    above_j = told["energy_j"] - told["idle_power_w"] * told["time_s"]
+    assert told["energy_above_idle_j"] == pytest.approx(above_j)
+    assert abs(above_j) < 0.02 * told["energy_j"]
+
+
+def test_several_boards_are_summed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    _, told = run(capsys, "--gpu", "simulated:h200,simulated:v100", "--", *SLEEP)
+    assert [gpu["gpu"] for gpu in told["gpus"]] == ["NVIDIA H200", "Tesla V100-PCIE-16GB"]
+    assert told["energy_j"] == pytest.approx(sum(gpu["energy_j"] for gpu in told["gpus"]))
+
+
+def test_a_recording_says_that_it_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    _, told = run(capsys, "--gpu", "recorded:h200-gemm", "--", *SLEEP)
+    assert told["source"] == "recorded"
+    assert any("recording's" in note for note in told["notes"])
+
+
+def test_a_program_too_short_for_the_sensor_has_no_energy(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told = run(capsys, "--gpu", "simulated:k20x", "--", "true")
+    assert status == 0
+    assert told["energy_j"] is told["mean_power_w"] is told["peak_power_w"] is None
+    assert "too short" in told["energy_unknown"]
+    assert told["time_s"] > 0
+
+
+def test_a_program_that_fails_is_status_1_and_ends_the_repeats(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    seen = tmp_path / "runs"
+    status, told = run(capsys, "--repeats", "5", "--", "sh", "-c", f"echo run >> {seen}; exit 3")
+    assert status == 1
+    assert "exit status 3" in told["error"]["what"]
+    assert seen.read_text().count("run") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--",), "no program"),
+        ((), "no program"),
+        (("--", "no-such-program-here"), "no-such-program-here"),
+        (("--repeats", "0", "--", "true"), "0"),
+        (("--gpu", "simulated:a100,simulated:a100", "--", "true"), "twice"),
+        (("--gpu", "simulated:gtx9999", "--", "true"), "gtx9999"),
+    ],
+)
+def test_bad_input_is_status_2(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str) -> None:
+    status, told = run(capsys, *words)
+    assert status == 2
+    assert named in told["error"]["what"] + told["error"]["where"]
+
+
+def test_the_programs_own_words_are_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """Options after `--` are the program's, `--json` and `--gpu` among them, and so is a further `--`."""
+    words = ["--gpu", "x", "--json", "--", "$HOME", "a b"]
+    code = "import sys; print(sys.argv[1:])"
+    assert main(["measure", "--gpu", "simulated:v100", "--", sys.executable, "-c", code, *words]) == 0
+    assert str(words) in capfd.readouterr().out
+
+
+def test_with_json_the_programs_output_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "--json", "--gpu", "simulated:v100", "--", "echo", "the program's line"]) == 0
+    captured = capfd.readouterr()
+    json.loads(captured.out)
+    assert "the program's line" in captured.err
+
+
+def test_a_person_reads_a_table(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "--gpu", "simulated:h200", "--", *SLEEP]) == 0
+    out = capfd.readouterr().out
+    assert "NVIDIA H200 (simulated)" in out
+    for word in ("time", "energy", "mean power", "peak power", "345 MHz", "idle"):
+        assert word in out
+
+
+def test_an_interrupt_ends_the_program_and_says_so() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "measure", "--gpu", "simulated:a100", "--json", "--", "sleep", "600"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(2.0)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 1, err
+    assert json.loads(out)["error"]["what"] == "stopped"
