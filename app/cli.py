@@ -121,6 +121,16 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("cache", metavar="CACHE", help="a cache file, plain or .gz")
     _add_search(replay)
 
+    characterise = add(
+        "characterise",
+        "how fast and how sharp a board's power sources are, and which one to measure through",
+        _call("characterise", "characterise"),
+    )
+    _add_board(characterise, speed=float("inf"))
+    characterise.add_argument(
+        "--show", action="store_true", help="what is known already, without running anything on the board"
+    )
+
     space = add("space", "the size of a specification's search space", _call("search", "space"))
     space.add_argument("specification", metavar="SPEC", help="the TOML specification")
     space.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")

@@ -61,7 +61,10 @@ def gpus(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:
+    from app.engine.characterisation.store import stored_characterisation, to_json
+
     info = gpu.info
+    known = stored_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
     limit = info.power_limit
@@ -85,7 +88,8 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
         "channels": {c.name: c.unit if c.available else f"not available: {c.unavailable}" for c in gpu.channels},
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
-        "power_source": info.power_source,
+        "power_source": known.words if known else info.power_source,
+        "characterisation": to_json(known, answers=False) if known else None,
     }
 
 

@@ -17,6 +17,7 @@ from app.sensors.nvml_channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
     POWER_FIELDS,
+    POWER_USAGE,
     QUERIES,
     SLOW_S,
     Query,
@@ -135,6 +136,16 @@ class NvmlGpu:
     def energy_j(self) -> float:
         """The energy counter, asked now (about 4 ms). Raises NotSupported, GpuLost."""
         return float(self._ask("nvmlDeviceGetTotalEnergyConsumption")) * 1e-3
+
+    def ask_power_w(self, channel: str) -> float:
+        """One power channel asked alone, as a measure of what a read costs. Raises NotSupported, GpuLost."""
+        field = dict(self._fields).get(channel)
+        if field is None:  # an old driver, see _probe_power_usage
+            return float(self._ask(POWER_USAGE)) * 1e-3
+        answer = self._ask("nvmlDeviceGetFieldValues", [field])[0]
+        if answer.nvmlReturn != 0:
+            raise self._library.error(answer.nvmlReturn, channel)
+        return watts(answer.valueType, answer.value)
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks at the present memory clock (the nearest supported one), ascending."""

@@ -106,7 +106,7 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
         there = ", ".join(f"{index} ({name})" for index, _, name in known)
         what = f"there is no GPU {text}" if not fits else f"{text} begins the UUID of several GPUs"
         raise InputError(what, "--gpu", f"GPUs here: {there}; or {', '.join(_alternatives())}")
-    if speed != 1.0:
+    if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real board always is
         raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
     return nvml.NvmlGpu(fits[0]) if voltage else nvml.NvmlGpu(fits[0], voltage=None)
 

@@ -1,0 +1,107 @@
+"""`wattridge characterise`: what a board's power sources are worth."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from app.commands.terminal import ProgressBar, print_json, print_table, say
+from app.errors import WattridgeError
+
+if TYPE_CHECKING:
+    from app.engine.characterisation.figures import Characterisation
+    from app.sensors.gpu import Gpu
+
+GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter tells it."
+
+
+def characterise(arguments: Namespace) -> int:
+    """Drive a square wave of load on a board, or with --show tell what an earlier one found."""
+    from app.engine.characterisation.store import save_characterisation, stored_characterisation, to_json
+    from app.sensors.select import open_gpu
+
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    try:
+        if arguments.show:
+            found = stored_characterisation(gpu.info)
+            if found is None:
+                raise WattridgeError("not characterised yet", gpu.info.label, "run: wattridge characterise")
+            file = None
+        else:
+            found = _run(gpu, arguments)
+            file = save_characterisation(found)
+    finally:
+        gpu.close()
+    if arguments.json:
+        print_json({**to_json(found), "files": [str(file)] if file else []})
+        return 0
+    _print(found, gpu)
+    if file is not None:
+        print(f"kept: {file}")
+    return 0
+
+
+def _run(gpu: Gpu, arguments: Namespace) -> Characterisation:
+    from app.engine.characterisation.characterise import characterise as drive
+    from app.engine.characterisation.characterise import wave_loads
+    from app.engine.runner.launching import require_launching
+
+    board = require_launching(gpu)
+    bar = ProgressBar(quiet=arguments.json)
+    stopped = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda *_: stopped.set())
+    try:
+        found = drive(
+            board,
+            wave_loads(board),
+            on_progress=lambda done_s, total_s: bar.show(round(done_s), round(total_s), "s of a square wave of load"),
+            stop=stopped,
+        )
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if found is None:
+        raise WattridgeError("stopped before anything was known", gpu.info.label, "let it run to its end")
+    bar.show(1, 1, "done", final=True)
+    return found
+
+
+def _print(found: Characterisation, gpu: Gpu) -> None:
+    from app.engine.characterisation.figures import WORDS
+
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
+    print(f"{gpu.info.label}, driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}")
+    rows = []
+    for name, figures in found.sources.items():
+        if figures is not None:
+            rows.append(
+                (
+                    WORDS[name],
+                    figures.refresh_ms,
+                    "cumulative" if figures.window_ms is None else _within(figures.window_ms, figures.window_margin_ms),
+                    _within(figures.lag_ms, figures.lag_margin_ms),
+                    figures.settle_ms,
+                    figures.noise_percent,
+                    figures.read_us,
+                )
+            )
+    print_table(rows, ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "read costs µs"))
+    buffer = found.sources["buffer"]
+    if buffer is not None and buffer.published_ms is not None:
+        print(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
+    for name, why in found.missing.items():
+        print(f"{WORDS[name]}: not available, {why}")
+    if found.counter_ratio is not None:
+        against = f"the integral of {WORDS[found.chosen]}"
+        print(f"the energy counter rises by {found.counter_ratio * 100:.2f} % of {against}")
+    print(f"measures through: {found.words}, in windows of {found.measure_ms / 1e3:.2g} s")
+    print(f"why: {found.why}")
+    print(GAIN)
+    for note in found.notes:
+        say(f"note: {note}")
+
+
+def _within(value_ms: float, margin_ms: float | None) -> str:
+    return f"{value_ms:.4g}" if margin_ms is None else f"{value_ms:.4g} ± {margin_ms:.1g}"

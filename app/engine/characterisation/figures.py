@@ -1,0 +1,86 @@
+"""What is known of a board's power sources: refresh, averaging, lag, cost of a read, and which one to use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+SOURCES: Final = ("instant", "average", "counter", "buffer")
+CHANNEL_OF: Final[Mapping[str, str]] = {"instant": "power_instant_w", "average": "power_average_w"}  # polled ones
+WORDS: Final[Mapping[str, str]] = {
+    "instant": "power instant",
+    "average": "power average",
+    "counter": "energy counter",
+    "buffer": "driver buffer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a source answered steps from rest to load: what the sensor's picture shows. Arrays of shape (n,)."""
+
+    time_s: Floats  # since the step, ascending; several steps laid over each other
+    power_w: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFigures:
+    """One source as it was observed. Margins are half-widths of 95 % confidence."""
+
+    refresh_ms: float  # a new value this often; for the buffer the spacing of its samples
+    window_ms: float | None  # each value is the mean of that long; None for the counter, which is cumulative
+    lag_ms: float  # that window ended so long before the value appeared; for the buffer, before its time stamp
+    read_us: float  # what one read costs the host
+    window_margin_ms: float | None
+    lag_margin_ms: float
+    noise_percent: float  # scatter of single values under constant load
+    settle_ms: float  # after a step from rest to load, until what is read stays within 3 % of the final value
+    published_ms: float | None  # buffer only: its samples appear together, this often
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Characterisation:
+    """The power sources of one board under one driver."""
+
+    gpu: str
+    driver: str
+    source: str  # nvml or simulated
+    declared: str  # what the board said of its power source; a characterisation of another saying does not count
+    sources: Mapping[str, SourceFigures | None]  # by the names in SOURCES; None where the board lacks it
+    missing: Mapping[str, str]  # why it lacks it
+    chosen: str
+    why: str
+    measure_ms: float  # window that a measurement through the chosen source needs
+    counter_ratio: float | None  # the counter's energy over the integral of the chosen source; None without counter
+    load: str
+    seconds: float  # on the board's clock
+    timestamp_s: float  # Unix time
+    notes: tuple[str, ...] = ()
+
+    @property
+    def settle_ms(self) -> float:
+        """Of the chosen source."""
+        return self.best.settle_ms
+
+    @property
+    def best(self) -> SourceFigures:
+        """The chosen source."""
+        figures = self.sources[self.chosen]
+        assert figures is not None
+        return figures
+
+    @property
+    def words(self) -> str:
+        """The chosen source and its figures in one line."""
+        best = self.best
+        if self.chosen == "buffer":
+            return f"driver buffer ({best.refresh_ms:.0f} ms samples), characterised"
+        window = "" if best.window_ms is None else f", mean of {best.window_ms:.3g} ms"
+        return f"{WORDS[self.chosen]}, polled (new every {best.refresh_ms:.3g} ms{window}), characterised"
