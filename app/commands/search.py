@@ -34,7 +34,8 @@ def tune(arguments: Namespace) -> int:
     if arguments.specification is None:
         raise InputError("no specification", "tune", "name a TOML file, or --resume a session")
     specification = load_specification(Path(arguments.specification))
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)
     try:
         plan = plan_specification(specification, gpu, **_overrides(arguments))
         for note in plan.space.notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -100,23 +101,20 @@ def plan_specification(
     clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
     Raises InputError for a bad specification, and WattridgeError where the board cannot run it.
     """
-    from app.engine.workloads.profiled import ProfiledKernel
-
-    limits = require_launching(gpu).limits
-    ProfiledKernel.of(spec, limits)  # a specification that cannot run there is told before anything is swept
+    limits, notes = _ready_to_run(spec, gpu)
     goal = objective or (spec.objective.goal if spec.objective else None) or (front[0] if front else None)
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
     if front is None:
         front = spec.objective.front if spec.objective else ()
-    values = (*MEASURED, *spec.metrics)
+    values = (*MEASURED, *(spec.command.values if spec.command else ()), *spec.metrics)
     front = tuple(front) or _default_front(values)
     _check_goals((goal, *front), values, str(spec.path))
 
     guard = guard if guard is not None else DeviceGuard(gpu)
     wanted = {**spec.device_settings, **{name: tuple(given) for name, given in (device_settings or {}).items()}}
     steered = _model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
-    space = _space(spec, limits, resolve_device_settings(wanted, gpu, steered))
+    space = _space(spec, limits, resolve_device_settings(wanted, gpu, steered), notes)
     return _checked(
         SessionPlan(
             title=spec.name,
@@ -233,12 +231,38 @@ def plan_resume(
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
+def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[str, ...]]:
+    """The board's limits and what to say of the session, once it is known that the specification can run there.
+
+    Told before anything is swept: raises InputError and WattridgeError.
+    """
+    if spec.command is not None:
+        from app.engine.runner.command import not_its_own
+        from app.engine.workloads.command import Command
+
+        Command(spec)
+        if gpu.clock.speed == math.inf:
+            raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
+        said = not_its_own(gpu.info.source)
+        return _limits(gpu), (said,) if said else ()
+    from app.engine.workloads.profiled import ProfiledKernel
+
+    limits = require_launching(gpu).limits
+    ProfiledKernel.of(spec, limits)
+    return limits, ()
+
+
 def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard | None) -> Callable[[], Runner]:
     """What makes the runner of a specification on a board. Raises WattridgeError where the board cannot run it."""
     from app.engine.runner.simulated import SimulatedRunner
     from app.engine.workloads.profiled import ProfiledKernel
     from app.sensors.simulated.profiles import LaunchRefused
 
+    if spec.command is not None:
+        from app.engine.runner.command import CommandRunner
+
+        _ready_to_run(spec, gpu)
+        return lambda: CommandRunner(gpu, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
     board = require_launching(gpu)
     with suppress(LaunchRefused):  # what no configuration could run is told now; a refused one is a result later
         ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))

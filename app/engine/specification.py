@@ -59,6 +59,8 @@ class CommandSpec:
 
     run: str
     values: Mapping[str, str] = field(default_factory=dict)
+    repeats: int = 1  # runs per configuration; from two on there are confidence intervals
+    timeout_s: float = 300.0  # of one run
 
 
 # "supported" and "ridge" are resolved against the GPU when the session is planned; points = n spreads n values.

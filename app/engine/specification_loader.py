@@ -35,6 +35,7 @@ _SECTIONS = (
     *("restrictions", "kernel", "command", "constants", "parameters", "device_settings", "metrics", "objective"),
     "search",
 )
+_COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
 _KERNEL_KEYS = (
     *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
     *("include", "shared_memory", "block_size_names", "template"),
@@ -59,7 +60,7 @@ def load(path: Path) -> Specification:
     if "kernel" in root and "command" in root:
         raise InputError("both a kernel and a command", str(path), "keep one of [kernel] and [command]")
     kernel = _kernel(root.table("kernel", _KERNEL_KEYS), path.parent, scope) if "kernel" in root else None
-    command = _command(root.table("command", ("run", "values")), tunable) if "command" in root else None
+    command = _command(root.table("command", _COMMAND_KEYS), (*tunable, *constants)) if "command" in root else None
     measured = (*MEASURED, *(command.values if command else ()))
     metrics = _metrics(root.table("metrics"), (*tunable, *constants), measured)
     search = root.table("search", ("strategy", "options", "max_evaluations", "max_seconds", "seed"))
@@ -227,7 +228,7 @@ def _verify(section: Section) -> VerifySpec:
     )
 
 
-def _command(section: Section, tunable: tuple[str, ...]) -> CommandSpec:
+def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
     patterns = section.table("values")
     values: dict[str, str] = {}
     for name in patterns:
@@ -241,9 +242,10 @@ def _command(section: Section, tunable: tuple[str, ...]) -> CommandSpec:
         values[_name(name, patterns)] = pattern
     run = section.text("run")
     for used in re.findall(r"\{(\w+)\}", run):
-        if used not in tunable:
-            raise unknown_name(used, run, section.place("run"), tunable, "name a parameter or a device setting")
-    return CommandSpec(run, values)
+        if used not in scope:
+            raise unknown_name(used, run, section.place("run"), scope, "name a parameter, constant or device setting")
+    timeout_s = section.number("timeout_s", 300.0, least=0.001) or 300.0
+    return CommandSpec(run, values, section.integer("repeats", 1, least=1, most=1000) or 1, timeout_s)
 
 
 def _metrics(section: Section, named: tuple[str, ...], measured: tuple[str, ...]) -> dict[str, str]:

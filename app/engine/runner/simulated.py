@@ -11,6 +11,7 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Configuration, Measurement, State, Value
 from app.engine.runner.launching import LaunchingGpu
 from app.engine.runner.meter import Meter, Window
+from app.engine.runner.settings_order import by_setting, settings_of
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification import Specification, evaluate_metrics
 from app.engine.workloads.profiled import ProfiledKernel
@@ -31,15 +32,14 @@ class SimulatedRunner:
         self._space = space
         self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
-        self._settings = tuple(p.name for p in space.parameters if p.device_setting)
         self._meter = Meter(gpu, memory_power=any("memory_power_w" in text for text in spec.metrics.values()))
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
-        for row in sorted(rows, key=self._order):
+        for row in by_setting(rows, self._space, self._guard):
             if stop.is_set():
                 return
-            measurement = self._measure(int(row), stop)
+            measurement = self._measure(row, stop)
             if measurement is None:
                 return
             yield measurement
@@ -49,14 +49,6 @@ class SimulatedRunner:
         self._guard.restore()
 
     # --- inside -----------------------------------------------------------------------------------------------------
-
-    def _setting_of(self, configuration: Configuration) -> dict[str, float]:
-        return {name: float(configuration[name]) for name in self._settings}
-
-    def _order(self, row: int) -> tuple[bool, tuple[float, ...]]:
-        wanted = self._setting_of(self._space.configuration(int(row)))
-        in_force = self._guard.applied
-        return any(in_force.get(name) != value for name, value in wanted.items()), tuple(wanted.values())
 
     def _measure(self, row: int, stop: threading.Event) -> Measurement | None:
         """One configuration; None when stopped."""
@@ -68,7 +60,7 @@ class SimulatedRunner:
             return self._failed(row, configuration, State(refusal.state), str(refusal))
         except InputError as senseless:  # a value of this configuration, not of the specification
             return self._failed(row, configuration, State.CONSTRAINTS, str(senseless))
-        self._guard.apply(**self._setting_of(configuration))
+        self._guard.apply(**settings_of(self._space, configuration))
         window = self._meter.measure(load, stop=stop)
         if window is None:
             return None

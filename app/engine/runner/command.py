@@ -1,0 +1,148 @@
+"""`CommandRunner`: runs a program once per configuration and measures what the board draws meanwhile.
+
+On a simulated or recorded board the program and its time are real, but it draws nothing there: power and energy are
+that board's own, and every measurement says so.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.measurement import Configuration, Measurement, State
+from app.engine.runner.meter import confidence_interval
+from app.engine.runner.settings_order import by_setting, setting_names, settings_of
+from app.engine.space.search_space import SearchSpace
+from app.engine.span import Span, read_span
+from app.engine.specification import Specification, evaluate_metrics
+from app.engine.watching import Watch, watch
+from app.engine.workloads.command import Command, CommandFailed
+from app.sensors.gpu import Gpu
+
+
+def not_its_own(source: str) -> str:
+    """What to say of power on a board that is not there; empty for a real one."""
+    if source == "nvml":
+        return ""
+    whose = "idle board's, as simulated" if source == "simulated" else "recording's"
+    return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {whose}"
+
+
+class CommandRunner:
+    """Implements `Runner`. Takes over the guard: closing the runner restores the board's settings."""
+
+    def __init__(self, gpu: Gpu, spec: Specification, space: SearchSpace, guard: DeviceGuard) -> None:
+        self.source: str = gpu.info.source
+        # each row takes seconds, so a strategy learns from every one, unless a change of clocks would be for one only
+        self.batch = 8 if setting_names(space) else 1
+        self._gpu = gpu
+        self._spec = spec
+        self._space = space
+        self._guard = guard
+        self._command = Command(spec)
+        self._watch: Watch | None = None
+
+    def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
+        """Measure the rows, those of one device setting together, beginning with the setting in force."""
+        if self._watch is None:
+            self._watch = watch(self._gpu)
+        for row in by_setting(rows, self._space, self._guard):
+            if stop.is_set():
+                return
+            measurement = self._measure(row, self._watch, stop)
+            if measurement is None:
+                return
+            yield measurement
+
+    def close(self) -> None:
+        """Restore the board's settings."""
+        if self._watch is not None:
+            self._watch.release()
+            self._watch = None
+        self._guard.restore()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _measure(self, row: int, watched: Watch, stop: threading.Event) -> Measurement | None:
+        """One configuration; None when stopped."""
+        configuration = self._space.configuration(row)
+        self._guard.apply(**settings_of(self._space, configuration))
+        begun = time.monotonic()
+        spans: list[Span] = []
+        runs: list[dict[str, float]] = []
+        start_ns = end_ns = 0
+        try:
+            for _ in range(self._command.spec.repeats):
+                ended = self._command.run(configuration, stop=stop, now_ns=self._gpu.clock.now_ns)
+                if ended.stopped:
+                    return None
+                start_ns, end_ns = start_ns or ended.start_ns, ended.end_ns
+                values = self._command.values(ended)
+                spans.append(read_span(watched, ended.start_ns, ended.end_ns))
+                runs.append({**_measured(spans[-1], ended.time_s), **values})
+        except CommandFailed as failure:
+            return self._failed(row, configuration, failure, time.monotonic() - begun)
+        values, intervals = self._figures(configuration, runs)
+        reasons = 0
+        for span in spans:
+            reasons |= span.event_reasons
+        return Measurement(
+            row=row,
+            configuration=configuration,
+            state=State.OK,
+            values=values,
+            intervals=intervals,
+            error="; ".join(dict.fromkeys(f"energy is not known: {span.unknown}" for span in spans if span.unknown)),
+            window_ns=(start_ns, end_ns),
+            observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
+            event_reasons=reasons,
+            power_source=spans[-1].power_source
+            if self.source == "nvml"
+            else f"{spans[-1].power_source}, {self.source}",
+            source=self.source,
+            timestamp_s=time.time(),
+            cost_s=time.monotonic() - begun,
+        )
+
+    def _failed(self, row: int, configuration: Configuration, failure: CommandFailed, cost_s: float) -> Measurement:
+        return Measurement(
+            row=row,
+            configuration=configuration,
+            state=failure.state,
+            error=str(failure),
+            source=self.source,
+            timestamp_s=time.time(),
+            cost_s=cost_s,
+        )
+
+    def _figures(
+        self, configuration: Configuration, runs: Sequence[Mapping[str, float]]
+    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+        """Means over the runs with their metrics, and from two runs on 95 % intervals by Student's t."""
+        names = [name for name in runs[0] if all(name in run for run in runs)]
+        means = {name: fmean(run[name] for run in runs) for name in names}
+        values = {**means, **evaluate_metrics(self._spec, configuration, means)}
+        each = [{**run, **evaluate_metrics(self._spec, configuration, run)} for run in runs]
+        intervals = {}
+        for name, value in values.items():
+            interval = confidence_interval([run[name] for run in each], len(each))
+            if interval is not None and interval[0] < interval[1]:
+                half = (interval[1] - interval[0]) / 2  # a metric of the means is not quite the mean of the metrics
+                intervals[name] = (value - half, value + half)
+        return values, intervals
+
+
+def _measured(span: Span, time_s: float) -> dict[str, float]:
+    """What is known of one run. Its time is the program's own, on the wall."""
+    told = {
+        "time_s": time_s,
+        "energy_j": span.mean_power_w * time_s,
+        "power_w": span.mean_power_w,
+        "observed_clock_mhz": span.clock_mhz.mean,
+        "temperature_c": span.temperature_c,
+    }
+    return {name: value for name, value in told.items() if not math.isnan(value)}

@@ -1,0 +1,113 @@
+"""Any program as a workload: `{name}` in its command line stands for a parameter, figures are read from its output."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from app.engine.measurement import Configuration, State, Value
+from app.engine.processes import Ended, run_process
+from app.engine.specification import CommandSpec, Specification
+from app.errors import InputError
+
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+_SHOWN: Final = 2000  # characters of a failed program's last words
+
+
+class CommandFailed(Exception):
+    """One run that gave no figures: the configuration's state, and what is known of why."""
+
+    def __init__(self, state: State, message: str) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+class Command:
+    """A specification's command. It runs in the specification's folder, never through a shell, with nothing to read."""
+
+    def __init__(self, spec: Specification) -> None:
+        """Raises InputError where the command line makes no sense or names a program that is not there."""
+        if spec.command is None:
+            raise InputError("there is no [command]", str(spec.path), "add one with run = 'PROGRAM ARGUMENT ...'")
+        self.spec: CommandSpec = spec.command
+        self._constants = dict(spec.constants)
+        self._folder = spec.path.resolve().parent
+        self._where = f"{spec.path}: command.run"
+        try:
+            self._words = shlex.split(self.spec.run)
+        except ValueError as error:
+            raise InputError(f"not a command line: {error}", self._where, "close every quote") from None
+        if not self._words:
+            raise InputError("the command line is empty", self._where, "name a program")
+        if not _PLACE.search(self._words[0]):
+            self._words[0] = self._program(self._words[0])
+        self._patterns = {name: re.compile(text, re.MULTILINE) for name, text in self.spec.values.items()}
+
+    def words(self, configuration: Configuration) -> list[str]:
+        """The command line of a configuration, word by word. A value never becomes two words, whatever it holds."""
+        scope = {**self._constants, **configuration}
+        return [_PLACE.sub(lambda place: _text(scope[place[1]]), word) for word in self._words]
+
+    def run(
+        self,
+        configuration: Configuration,
+        *,
+        stop: threading.Event | None = None,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> Ended:
+        """Run it once to its end, or to `stop`; the stamps are on the given clock. Raises CommandFailed."""
+        words = self.words(configuration)
+        try:
+            ended = run_process(words, folder=self._folder, timeout_s=self.spec.timeout_s, stop=stop, now_ns=now_ns)
+        except (OSError, ValueError) as error:  # ValueError: a NUL in a word
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CommandFailed(State.RUNTIME, f"{words[0]}: {reason}") from None
+        if ended.stopped:
+            return ended
+        if ended.timed_out:
+            what = f"ended after {self.spec.timeout_s:g} s, its time limit"
+            raise CommandFailed(State.TIMEOUT, _with_last_words(what, ended))
+        if ended.exit_status != 0:
+            raise CommandFailed(State.RUNTIME, _with_last_words(ended.how, ended))
+        return ended
+
+    def values(self, ended: Ended) -> dict[str, float]:
+        """The figures in its output: where a pattern fits several times, the last. Raises CommandFailed."""
+        found: dict[str, float] = {}
+        for name, pattern in self._patterns.items():
+            text = None
+            for fit in pattern.finditer(ended.output):
+                text = fit[1]
+            try:
+                found[name] = float(text or "")
+            except ValueError:
+                what = "the output does not tell it" if text is None else f"'{text[:60]}' is no number"
+                message = _with_last_words(f"{name}: {what} ({pattern.pattern})", ended)
+                raise CommandFailed(State.CORRECTNESS, message) from None
+        return {name: value for name, value in found.items() if not math.isnan(value)}
+
+    def _program(self, name: str) -> str:
+        """The program's path: one with a slash is relative to the specification."""
+        path = str(self._folder / name) if "/" in name and not Path(name).is_absolute() else name
+        found = shutil.which(path)
+        if found is None:
+            raise InputError(f"there is no program '{name}'", self._where, "give its name or its path")
+        return found
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as TOML writes it
+    return str(value)
+
+
+def _with_last_words(what: str, ended: Ended) -> str:
+    said = (ended.errors.strip() or ended.output.strip())[-_SHOWN:]
+    return f"{what}\n{said}" if said else what

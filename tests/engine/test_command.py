@@ -1,0 +1,252 @@
+"""Tuning any program: what reaches its command line, what is read from its output, and how its failures end."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from engine_fakes import Listener
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.measurement import Measurement, State
+from app.engine.planning import plan_specification
+from app.engine.processes import MOST_OUTPUT, run_process
+from app.engine.runner.command import CommandRunner
+from app.engine.running import run_session
+from app.engine.specification import Specification, load_specification
+from app.engine.store import Store
+from app.engine.workloads.command import Command
+from app.errors import InputError
+from app.sensors.clock import ScaledClock, VirtualClock
+from app.sensors.gpu import Gpu
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+
+PROGRAM = """
+import sys, time
+size, mode = int(sys.argv[1]), sys.argv[2]
+if mode == "fails":
+    sys.exit("out of memory")
+if mode == "hangs":
+    time.sleep(600)
+if mode == "silent":
+    sys.exit(0)
+time.sleep(0.2)
+print("Result: 1.0 GFLOP/s")
+print(f"Result: {size * 2.5} GFLOP/s")
+print("Words: none")
+"""
+
+SPECIFICATION = """
+[command]
+run = "{python} bench.py {{size}} {{mode}}"
+timeout_s = 1.0
+values = {{ gflops = '^Result: ([0-9.]+) GFLOP/s' }}
+[parameters]
+size = [10, 20]
+mode = ["works"]
+[metrics]
+"GFLOPS/W" = "gflops / power_w"
+[objective]
+maximise = "gflops"
+front = ["gflops", "GFLOPS/W"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.engine.watching.LINGER_S", 0.1)
+
+
+def written(folder: Path, text: str = SPECIFICATION) -> Specification:
+    (folder / "bench.py").write_text(PROGRAM)
+    path = folder / "bench.toml"
+    path.write_text(text.format(python=sys.executable))
+    return load_specification(path)
+
+
+def board() -> SimulatedGpu:
+    return SimulatedGpu(load_twin("h200"), clock=ScaledClock(4.0))
+
+
+def measured(spec: Specification, gpu: Gpu | None = None, **choice: object) -> Measurement:
+    """The only configuration of that choice, measured."""
+    gpu = gpu or board()
+    space = plan_specification(spec, gpu).space
+    [row] = [r for r in range(space.size) if choice.items() <= space.configuration(r).items()]
+    runner = CommandRunner(gpu, spec, space, DeviceGuard(gpu))
+    try:
+        [found] = runner.measure([row], threading.Event())
+    finally:
+        runner.close()
+    return found
+
+
+def test_a_session_over_a_programs_own_arguments(tmp_path: Path) -> None:
+    spec, gpu = written(tmp_path), board()
+    plan = plan_specification(spec, gpu, strategy="brute_force")
+    assert any("draws nothing on a simulated board" in note for note in plan.space.notes)
+    with Store() as store:
+        result = run_session(plan, store, Listener(), threading.Event())
+    best = result.table.measurement(result.progress.best_index or 0)
+    assert len(result.table) == 2
+    assert best.configuration == {"size": 20, "mode": "works"}
+    assert best.values["gflops"] == 50.0  # the last of the lines that fit
+    assert 0.2 < best.values["time_s"] < 1.0
+    assert best.values["power_w"] == pytest.approx(83, rel=0.02)  # the idle board's, as simulated
+    assert best.values["energy_j"] == pytest.approx(best.values["power_w"] * best.values["time_s"])
+    assert best.values["GFLOPS/W"] == pytest.approx(50.0 / best.values["power_w"])
+    assert best.observed_clock_mhz == pytest.approx(345)
+    assert best.source == "simulated"
+    assert "simulated" in best.power_source
+
+
+def test_repeats_give_intervals(tmp_path: Path) -> None:
+    spec = written(tmp_path, SPECIFICATION.replace("timeout_s = 1.0", "timeout_s = 5.0\nrepeats = 3"))
+    found = measured(spec, size=10)
+    for name in ("time_s", "energy_j", "power_w", "GFLOPS/W"):
+        low, high = found.intervals[name]
+        assert low < found.values[name] < high
+    assert "gflops" not in found.intervals  # the same in every run
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "said"),
+    [
+        ("fails", State.RUNTIME, "exit status 1\nout of memory"),
+        ("hangs", State.TIMEOUT, "1 s, its time limit"),
+        ("silent", State.CORRECTNESS, "gflops: the output does not tell it"),
+    ],
+)
+def test_a_run_that_fails_is_a_result(tmp_path: Path, mode: str, state: State, said: str) -> None:
+    spec = written(tmp_path, SPECIFICATION.replace('"works"', f'"works", "{mode}"'))
+    begun = time.monotonic()
+    found = measured(spec, size=10, mode=mode)
+    assert (found.state, found.values) == (state, {})
+    assert said in found.error
+    assert time.monotonic() - begun < 3.0
+
+
+def test_text_that_is_no_number_is_told(tmp_path: Path) -> None:
+    spec = written(tmp_path, SPECIFICATION.replace("^Result: ([0-9.]+) GFLOP/s", "Words: (.*)"))
+    found = measured(spec, size=10)
+    assert found.state is State.CORRECTNESS
+    assert "'none' is no number" in found.error
+
+
+def test_a_run_too_short_for_the_sensor_has_time_but_no_energy(tmp_path: Path) -> None:
+    spec = written(tmp_path, '[command]\nrun = "true {{x}}"\n[parameters]\nx = [1]\n[objective]\nminimise = "time_s"\n')
+    gpu = SimulatedGpu(load_twin("a100"))
+    found = measured(spec, gpu)
+    assert found.state is State.OK
+    assert found.values["time_s"] < 0.2
+    assert not {"energy_j", "power_w"} & set(found.values)
+    assert "too short" in found.error
+
+
+def test_clocks_and_caps_are_tuned_with_the_program_and_put_back(tmp_path: Path) -> None:
+    text = SPECIFICATION.replace("[metrics]", "[device_settings]\ngraphics_clock_mhz = [1200, 900]\n[metrics]")
+    spec, gpu = written(tmp_path, text), board()
+    space = plan_specification(spec, gpu).space
+    runner = CommandRunner(gpu, spec, space, DeviceGuard(gpu))
+    found = list(runner.measure(range(space.size), threading.Event()))
+    clocks = [m.configuration["graphics_clock_mhz"] for m in found]
+    assert clocks in ([900, 900, 1200, 1200], [1200, 1200, 900, 900])  # as few changes as can be
+    runner.close()
+    at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
+    assert math.isnan(gpu.read().values[at])
+
+
+def test_values_reach_the_command_line_as_they_are_and_never_a_shell(tmp_path: Path) -> None:
+    text = """
+[command]
+run = "echo --n={{n}} '{{word}} {{flag}}' $HOME {{n}}{{x}} {{other}}"
+[constants]
+n = 7
+other = 0.5
+[parameters]
+x = [3]
+word = ["a b; rm -rf *"]
+flag = [true]
+"""
+    command = Command(written(tmp_path, text))
+    words = command.words({"x": 3, "word": "a b; rm -rf *", "flag": True})
+    assert words[1:] == ["--n=7", "a b; rm -rf * true", "$HOME", "73", "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("no-such-program-here {{x}}", "no program 'no-such-program-here'"),
+        ("./bench {{x}}", "no program './bench'"),
+        ("echo 'a {{x}}", "not a command line"),
+        (" ", "is empty"),
+        ("echo {{y}}", "y"),
+    ],
+)
+def test_a_command_line_that_cannot_work_is_told_before_the_session(tmp_path: Path, run: str, said: str) -> None:
+    text = f'[command]\nrun = "{run}"\n[parameters]\nx = [1]\n[objective]\nminimise = "time_s"\n'
+    with pytest.raises(InputError, match=r"command\.run") as caught:
+        plan_specification(written(tmp_path, text), board())
+    assert said in str(caught.value)
+
+
+def test_a_board_without_real_time_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="real time"):
+        plan_specification(written(tmp_path), SimulatedGpu(load_twin("h200"), clock=VirtualClock()))
+
+
+def test_stopping_a_session_ends_the_program(tmp_path: Path) -> None:
+    spec, gpu = written(tmp_path, SPECIFICATION.replace('"works"', '"hangs"').replace("1.0", "600.0")), board()
+    space = plan_specification(spec, gpu).space
+    runner, stop = CommandRunner(gpu, spec, space, DeviceGuard(gpu)), threading.Event()
+    timer = threading.Timer(0.3, stop.set)
+    timer.start()
+    begun = time.monotonic()
+    assert list(runner.measure([0, 1], stop)) == []
+    assert time.monotonic() - begun < 3.0
+    runner.close()
+    timer.join()
+
+
+# --- the program itself -----------------------------------------------------------------------------------------------
+
+
+def test_the_end_is_stamped_when_it_happens(tmp_path: Path) -> None:
+    """Not at the next look at the time limit."""
+    code = "import time; time.sleep(0.31); print(time.monotonic_ns(), flush=True)"
+    ended = run_process([sys.executable, "-S", "-c", code], timeout_s=30.0, stop=threading.Event())
+    assert 0 <= ended.end_ns - int(ended.output) < 40e6  # the interpreter's own end included
+    assert ended.time_s == pytest.approx((ended.end_ns - ended.start_ns) / 1e9, abs=1e-3)
+
+
+def test_a_chatty_program_takes_no_memory_and_never_waits() -> None:
+    code = f"import sys; sys.stdout.write('x' * {8 * MOST_OUTPUT}); sys.stderr.write('y' * 100000); print('end')"
+    ended = run_process([sys.executable, "-c", code], timeout_s=30.0)
+    assert ended.exit_status == 0
+    assert len(ended.output) == MOST_OUTPUT
+    assert ended.output.endswith("end\n")
+    assert len(ended.errors) == 100000
+
+
+def test_what_a_program_started_ends_with_it() -> None:
+    """A grandchild that holds the pipes neither outlives the time limit nor keeps us waiting."""
+    begun = time.monotonic()
+    timed_out = run_process(["sh", "-c", "sleep 600 & sleep 600"], timeout_s=0.3)
+    assert timed_out.timed_out
+    left_behind = run_process(["sh", "-c", "sleep 600 & echo done"], timeout_s=30.0)
+    assert (left_behind.exit_status, left_behind.output) == (0, "done\n")
+    assert left_behind.time_s < 0.5
+    assert time.monotonic() - begun < 5.0
+
+
+def test_a_program_that_ignores_being_asked_is_ended() -> None:
+    begun = time.monotonic()
+    ended = run_process(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], timeout_s=0.3)
+    assert ended.timed_out
+    assert ended.how == "ended by SIGKILL"
+    assert time.monotonic() - begun < 5.0
