@@ -23,18 +23,24 @@ class ArgumentSpec:
     name: str
     type: str  # a NumPy type name
     shape: tuple[str, ...] = ()
-    fill: str = "zeros"
+    fill: str = "zeros"  # zeros, ones, random, range, or the absolute path of a .npy file
     value: Value | None = None
     output: bool = False
+    memory: Literal["global", "constant"] = "global"  # constant: the __constant__ symbol of that name, no parameter
+    seed: int | None = None  # of a random fill; None: the specification's
 
 
 @dataclass(frozen=True, slots=True)
 class VerifySpec:
-    """How outputs are checked: an array expression over the arguments, a kernel, or a file."""
+    """How outputs are checked: an array expression over the arguments, a kernel, or a file.
+
+    `references` has one for each of several outputs; `reference` is empty then.
+    """
 
     reference: str
     rtol: float = 1e-5
     atol: float = 0.0
+    references: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,8 @@ class KernelSpec:
     include: tuple[Path, ...] = ()
     shared_memory: str = "0"
     block_size_names: tuple[str, str, str] = ("block_size_x", "block_size_y", "block_size_z")
-    template: str = ""
+    template: str = ""  # arguments of a kernel that is a template, as C++ has them
+    timeout_s: float = 10.0  # of one launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ _SECTIONS = (
 _COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
 _KERNEL_KEYS = (
     *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
-    *("include", "shared_memory", "block_size_names", "template"),
+    *("include", "shared_memory", "block_size_names", "template", "timeout_s"),
 )
+_ARGUMENT_KEYS = ("name", "type", "shape", "fill", "value", "output", "memory", "seed")
 
 
 def load(path: Path) -> Specification:
@@ -172,17 +173,17 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
         sources=tuple((folder / source).resolve() for source in sources),
         problem_size=_expressions(section, "problem_size", scope),
         grid_divisors={axis: _expressions(divisors, axis, scope) for axis in divisors},
-        arguments=tuple(
-            _argument(item, scope)
-            for item in section.tables("arguments", ("name", "type", "shape", "fill", "value", "output"))
-        ),
-        verify=_verify(section.table("verify", ("reference", "rtol", "atol"))) if "verify" in section else None,
+        arguments=(arguments := _arguments(section, folder, scope)),
+        verify=_verify(section.table("verify", ("reference", "rtol", "atol")), arguments)
+        if "verify" in section
+        else None,
         profile=profile,
         compiler_options=section.texts("compiler_options"),
         include=tuple((folder / include).resolve() for include in section.texts("include")),
         shared_memory=next(iter(_expressions(section, "shared_memory", scope)), "0"),
         block_size_names=(names[0], names[1], names[2]),
         template=section.text("template", ""),
+        timeout_s=section.number("timeout_s", 10.0, least=0.001) or 10.0,
     )
 
 
@@ -194,13 +195,26 @@ def _expressions(section: Section, key: str, scope: tuple[str, ...]) -> tuple[st
     return texts
 
 
-def _argument(section: Section, scope: tuple[str, ...]) -> ArgumentSpec:
+def _arguments(section: Section, folder: Path, scope: tuple[str, ...]) -> tuple[ArgumentSpec, ...]:
+    arguments = tuple(_argument(item, folder, scope) for item in section.tables("arguments", _ARGUMENT_KEYS))
+    names = [argument.name for argument in arguments]
+    if len(set(names)) < len(names):
+        raise section.wrong("arguments", "a list of arguments with different names")
+    return arguments
+
+
+def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> ArgumentSpec:
     kind = section.text("type")
     if kind not in TYPES:
         raise section.wrong("type", f"one of {', '.join(TYPES)}")
     fill = section.text("fill", "zeros")
-    if fill not in FILLS:
-        raise section.wrong("fill", f"one of {', '.join(FILLS)}")
+    if fill.endswith(".npy"):
+        fill = str((folder / fill).resolve())
+    elif fill not in FILLS:
+        raise section.wrong("fill", f"one of {', '.join(FILLS)}, or a file .npy")
+    memory = section.text("memory", "global")
+    if memory not in ("global", "constant"):
+        raise section.wrong("memory", "global or constant")
     value = section.value("value") if "value" in section else None
     if value is not None and "shape" in section:
         raise InputError("both a shape and a value", section.where, "a value is for a scalar, a shape for an array")
@@ -215,17 +229,26 @@ def _argument(section: Section, scope: tuple[str, ...]) -> ArgumentSpec:
         fill=fill,
         value=value,
         output=section.flag("output", False),
+        memory="constant" if memory == "constant" else "global",
+        seed=section.integer("seed", None, least=0),
     )
 
 
-def _verify(section: Section) -> VerifySpec:
-    """The reference: an array expression, a kernel (`name.cu`) or a file of numbers. Files are looked for when run."""
-    reference = section.text("reference")
+def _verify(section: Section, arguments: Iterable[ArgumentSpec]) -> VerifySpec:
+    """The reference: an array expression, a kernel (of the same source, or `name.cu`) or a file of numbers; or one
+    expression or file for each output. Files are looked for when run."""
+    rtol, atol = section.number("rtol", 1e-5, least=0) or 0.0, section.number("atol", 0.0, least=0) or 0.0
+    if isinstance(section.raw("reference"), dict):
+        each = section.table("reference", [argument.name for argument in arguments if argument.output])
+        return VerifySpec("", rtol, atol, {output: _reference(each, output) for output in each})
+    return VerifySpec(_reference(section, "reference"), rtol, atol)
+
+
+def _reference(section: Section, key: str) -> str:
+    reference = section.text(key)
     if not re.fullmatch(r"[\w./ -]+\.(cu|npy|npz|csv)", reference):
-        parse_array_expression(reference, section.place("reference"))
-    return VerifySpec(
-        reference, section.number("rtol", 1e-5, least=0) or 0.0, section.number("atol", 0.0, least=0) or 0.0
-    )
+        parse_array_expression(reference, section.place(key))
+    return reference
 
 
 def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
