@@ -65,6 +65,7 @@ _RECORD_COLUMNS = (
     " max_evaluations, max_seconds, units, origin, cartesian, valid, evaluated, elapsed_s, version"
 )
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
+_AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
 
 class Store:
@@ -138,7 +139,8 @@ class Store:
             first = self._db.execute("SELECT evaluated FROM sessions WHERE id = ?", (session,)).fetchone()[0]
             rows = [(session, first + i, *measurement_to_row(m)) for i, m in enumerate(measurements)]
             try:
-                self._db.executemany(statement, rows)
+                for start in range(0, len(rows), _AT_ONCE):
+                    self._db.executemany(statement, rows[start : start + _AT_ONCE])
             except sqlite3.IntegrityError as error:
                 raise ValueError(f"session {session} already holds one of these rows: {error}") from error
             self._db.execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -43,8 +44,16 @@ class Program(QObject):
     def _show(self, gpu: Gpu) -> MainWindow:
         window = MainWindow(Station(gpu))
         window.gpu_chosen.connect(self._choose)
+        window.panels_loaded.connect(self._calm_collector)
         window.show()
         return window
+
+    @Slot()
+    def _calm_collector(self) -> None:
+        """What is loaded by now stays: a full collection that looks at it again halts every thread for 50 ms."""
+        gc.collect(1)
+        gc.freeze()
+        gc.set_threshold(10_000, 20, 20)
 
     @Slot(str)
     def _choose(self, selector: str) -> None:

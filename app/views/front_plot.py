@@ -26,7 +26,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     picked = Signal(int)  # index into the result table; -1 where no point is
 
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, enableMenu=False)
         self._describe = describe
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
@@ -35,7 +35,6 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._drawn_front = np.empty(0, dtype=np.int64)
         self._selected = -1  # a measurement
         view = self.getViewBox()
-        view.setMenuEnabled(False)
         self.hideButtons()
         self.cloud = PointCloud(view, theme.colours())
         self._line = pg.PlotCurveItem(antialias=True)

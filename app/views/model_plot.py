@@ -18,9 +18,8 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """Shows one `FrequencyFit`, or words where there is none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, enableMenu=False)
         self._fit: FrequencyFit | None = None
-        self.getViewBox().setMenuEnabled(False)
         self.hideButtons()
         self.setLabel("bottom", "Graphics clock, observed (MHz)")
         self.setLabel("left", "Power (W)")

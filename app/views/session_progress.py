@@ -106,10 +106,9 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """The best value of the objective over the evaluations, as steps: whether the search still finds anything."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, enableMenu=False)
         self.setFixedHeight(84)
         self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
         self.hideButtons()
         self.setAccessibleName("Best so far over the evaluations")
         self._curve = pg.PlotCurveItem()
