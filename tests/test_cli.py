@@ -206,6 +206,25 @@ def test_bad_input_is_one_document_with_exit_status_2(
     assert error["remedy"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        ("300,80\n400\n500,99\n", "line 3 has 1 cells"),
+        ("300,80\n400,90,7\n500,99\n", "line 3 has 3 cells"),
+        ("300,80\n400,90\n500,x\n600,120\n", "line 4: 'x' is not a number"),
+    ],
+)
+def test_a_damaged_row_is_named_not_skipped(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, rows: str, named: str
+) -> None:
+    file = tmp_path / "sweep.csv"
+    file.write_text("clock_mhz,power_w\n" + rows)
+    status, document = run(capsys, "fit", str(file))
+    assert status == 2
+    assert named in document["error"]["what"]
+    assert str(file) in document["error"]["where"]
+
+
 def test_without_json_the_error_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "missing.toml"]) == 2
     captured = capsys.readouterr()

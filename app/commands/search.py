@@ -285,7 +285,8 @@ def demo(arguments: Namespace) -> int:
 def print_fit(fit: dict[str, Any]) -> None:
     """The frequency model in a few lines."""
     simulated = " (simulated)" if fit.get("simulated") else ""
-    print(f"frequency model of {fit['gpu']}{simulated}: {fit['series']}, {fit['points']} points, {fit['form']} form")
+    whose = f" of {fit['gpu']}" if fit["gpu"] else ""
+    print(f"frequency model{whose}{simulated}: {fit['series']}, {fit['points']} points, {fit['form']} form")
     if not fit["identifiable"]:
         print("not identifiable: " + "; ".join(fit["reasons"]))
         return

@@ -26,6 +26,7 @@ _SCALE = {
 }
 _RATE = re.compile(r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|\bfps\b")
 _NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
+_UNKNOWN = frozenset(("", "n/a", "[n/a]", "na", "nan", "none", "null", "-", "[not supported]", "[unknown error]"))
 _REQUESTED = re.compile(r"lock|request|set|target|nvml_gr_clock|application")
 
 
@@ -38,19 +39,19 @@ class Columns:
     first_line: int
 
     def numbers(self, name: str) -> Floats:
-        """A column as numbers, NaN where a cell is empty or no number. Raises InputError where most are none."""
+        """A column as numbers, NaN where a cell is empty or says that it knows none. Raises InputError for other text."""
         cells = self.cells[name]
         values = np.fromiter((_number(cell) for cell in cells), dtype=np.float64, count=len(cells))
-        filled = [index for index, cell in enumerate(cells) if cell]
-        bad = [index for index in filled if math.isnan(values[index])]
-        if bad and len(bad) > 0.5 * len(filled):
-            what = f"column '{name}', line {self.first_line + bad[0]}: '{cells[bad[0]][:40]}' is not a number"
-            raise InputError(what, self.where, "name another column")
+        for index in np.flatnonzero(np.isnan(values)):
+            if cells[index].lower() not in _UNKNOWN:
+                what = f"column '{name}', line {self.first_line + index}: '{cells[index][:40]}' is not a number"
+                raise InputError(what, self.where, "mend the cell, or name another column")
         return values
 
     def is_numeric(self, name: str) -> bool:
-        cells = [cell for cell in self.cells[name] if cell]
-        return bool(cells) and all(not math.isnan(_number(cell)) for cell in cells)
+        """Most of what is told in the column is numbers; a single bad cell is for `numbers` to name."""
+        told = [cell for cell in self.cells[name] if cell.lower() not in _UNKNOWN]
+        return sum(not math.isnan(_number(cell)) for cell in told) > 0.5 * len(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,12 @@ def parse_columns(text: str, where: str) -> Columns:
                 raise InputError(f"more than {_MAXIMUM_ROWS} rows", where, "split the file")
             if not any(cell.strip() for cell in row):
                 continue
-            if len(row) > len(header):
+            if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
-                raise InputError(what, where, "quote cells that hold the separator")
-            for index, column in enumerate(columns):
-                column.append(row[index].strip() if index < len(row) else "")
+                remedy = "quote cells that hold the separator" if len(row) > len(header) else "the file may be cut off"
+                raise InputError(what, where, remedy)
+            for column, cell in zip(columns, row, strict=True):
+                column.append(cell.strip())
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
     if not columns[0]:
