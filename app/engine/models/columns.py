@@ -39,7 +39,7 @@ class Columns:
     first_line: int
 
     def numbers(self, name: str) -> Floats:
-        """A column as numbers, NaN where a cell is empty or says that it knows none. Raises InputError for other text."""
+        """A column as numbers, NaN where a cell is empty or tells that nothing is known. Raises InputError else."""
         cells = self.cells[name]
         values = np.fromiter((_number(cell) for cell in cells), dtype=np.float64, count=len(cells))
         for index in np.flatnonzero(np.isnan(values)):
