@@ -20,6 +20,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from app.engine.runner.launching import LaunchingGpu, lap
+from app.engine.runner.polled import PolledPower
 from app.engine.runner.power_source import PowerSource, find_power_source
 from app.engine.runner.window import Run, Window, confidence_interval, limited_interval, steady, student_t
 from app.errors import WattridgeError
@@ -63,6 +64,7 @@ class Meter:
         self._channel = {channel.name: i for i, channel in enumerate(gpu.channels) if channel.available}
         self._wants_memory_power = memory_power and "memory_power_w" in self._channel
         self._last_end_ns: int | None = None
+        self._polled: PolledPower | None = None  # of a polled source that is characterised
 
     def measure(
         self,
@@ -78,12 +80,11 @@ class Meter:
             return None
         if not run.source.buffered:
             return self.window(run)
-        self._gpu.begin(load)  # the board stays as it is until the buffer has told the last samples
+        self._begin(load)  # the board stays as it is until the buffer has told the last samples
         try:
             return self.window(run)
         finally:
-            self._gpu.end()
-            self._last_end_ns = self._gpu.clock.now_ns()
+            self._end()
 
     def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
         """Run until temperature and time per launch stand still; False when stopped. Nothing to do on a warm board."""
@@ -92,12 +93,12 @@ class Meter:
             return True
         before = math.nan
         for _ in range(round(WARM_MOST_S / WARM_STEP_S)):
-            self._gpu.begin(load)
+            self._begin(load)
             try:
                 if self._gpu.clock.wait(WARM_STEP_S, stop):
                     return False
             finally:
-                self._gpu.end()
+                self._end()
             temperature = self._value(self._gpu.read(), "temperature_c")
             if math.isnan(temperature) or abs(temperature - before) < 0.5:
                 break
@@ -120,18 +121,17 @@ class Meter:
         source = self._source(load, stop)
         if source is None or not self.warm(load, stop):
             return None
-        settle_s = max(settle_s, RISE_S, 0.0 if source.buffered else source.settle_s)
+        by_stamps = source.buffered or self._polled is not None
+        settle_s = max(settle_s, RISE_S, 0.0 if by_stamps else source.settle_s)
         if self._wants_memory_power:
             settle_s = max(settle_s, MEMORY_POWER_S)
-        least_s = BUFFER_WINDOW_S if source.buffered else max(POLLED_WINDOW_S, 10 * source.refresh_s)
         run = Run(load, source, self._gpu.clock.now_ns())
-        self._gpu.begin(load)
+        self._begin(load)
         try:
-            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, max(window_s, least_s), stop):
+            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, max(window_s, self._least_s(source)), stop):
                 return None
         finally:
-            execution = self._gpu.end()
-            self._last_end_ns = self._gpu.clock.now_ns()
+            execution = self._end()
         if run.execution is None:
             run.execution = execution
         return run
@@ -143,7 +143,7 @@ class Meter:
         if run.source.buffered:
             powers = self._buffered_powers(run.opened_ns, execution.end_ns)
         else:
-            powers = self._polled_powers(run)
+            powers = self._polled_powers(run, execution.end_ns)
         if not powers:
             raise WattridgeError(
                 "no power reading fell into the window", self._gpu.info.label, "look at it with: wattridge monitor"
@@ -158,7 +158,29 @@ class Meter:
             source = find_power_source(self._gpu, load, stop)
             if source is not None:
                 _sources[self._gpu] = source
+        if self._polled is None and source is not None and not source.buffered and source.averaging_s is not None:
+            self._polled = PolledPower(source)
         return source
+
+    def _least_s(self, source: PowerSource) -> float:
+        """The shortest window worth looking at."""
+        if source.buffered:
+            return BUFFER_WINDOW_S
+        if self._polled is not None and source.measure_s is not None:
+            return self._polled.lead_s + source.refresh_s + source.measure_s
+        return max(POLLED_WINDOW_S, 10 * source.refresh_s)
+
+    def _begin(self, load: Load) -> None:
+        self._gpu.begin(load)
+        if self._polled is not None:
+            self._polled.edge(self._gpu.clock.now_ns())
+
+    def _end(self) -> Execution:
+        execution = self._gpu.end()
+        self._last_end_ns = self._gpu.clock.now_ns()
+        if self._polled is not None:
+            self._polled.edge(execution.end_ns)
+        return execution
 
     def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
         """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
@@ -166,9 +188,11 @@ class Meter:
         most_s = least_s + (BUFFER_MOST_S if run.source.buffered else POLLED_MOST_S)
         before: Window | None = None
         while True:
-            if self._gpu.clock.wait(LOOK_S if run.source.buffered else run.source.refresh_s, stop):
+            if self._gpu.clock.wait(LOOK_S if run.source.buffered else run.source.poll_s, stop):
                 return False
             run.readings.append(self._gpu.read())
+            if self._polled is not None:
+                self._polled.note(run.readings[-1].time_ns, self._value(run.readings[-1], run.source.channel or ""))
             now = self._gpu.clock.now_ns()
             seconds = (now - run.opened_ns) / 1e9 + 1e-6
             powers = self._known_powers(run)
@@ -216,7 +240,7 @@ class Meter:
     def _certain(self, run: Run, powers: Sequence[float], seconds: float) -> bool:
         """Whether mean power will be known well enough, from the spread of the samples told so far."""
         if len(powers) < 2:
-            return not run.source.buffered  # a slow sensor's window is long for what it is
+            return not run.source.buffered and self._polled is None  # a slow sensor's window is long for what it is
         told = len(powers) if run.source.buffered else self._independent(run, powers)
         due = max(told, int(seconds * 1e9) // SAMPLE_NS - 1) if run.source.buffered else told
         if told < 2 or (run.source.buffered and told < LEAST_TOLD):
@@ -229,10 +253,12 @@ class Meter:
     def _known_powers(self, run: Run) -> list[float]:
         """What is told of the window so far, W."""
         if not run.source.buffered:
-            return self._polled_powers(run)
+            return self._polled_powers(run, self._gpu.clock.now_ns())
         return [s.power_w for s in self._gpu.power_samples(run.opened_ns + SAMPLE_NS - 1)]
 
-    def _polled_powers(self, run: Run) -> list[float]:
+    def _polled_powers(self, run: Run, end_ns: int) -> list[float]:
+        if self._polled is not None:
+            return self._polled.powers(run.opened_ns, end_ns)
         powers = (self._value(reading, run.source.channel or "") for reading in run.readings)
         return [power for power in powers if not math.isnan(power)]
 
@@ -251,7 +277,8 @@ class Meter:
         """How many of the values tell something new."""
         if run.source.buffered:
             return len(powers)
-        return round(len(powers) * min(1.0, run.source.refresh_s / run.source.settle_s))
+        held_s = run.source.averaging_s or run.source.settle_s
+        return round(len(powers) * min(1.0, run.source.refresh_s / held_s))
 
     # --- figures ----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.characterisation.figures import CHANNEL_OF, Characterisation
+from app.engine.characterisation.store import stored_characterisation
 from app.engine.runner.launching import LaunchingGpu
 from app.errors import WattridgeError
 from app.sensors.errors import NotSupported
@@ -18,6 +20,7 @@ from app.sensors.load import Load
 Floats = npt.NDArray[np.float64]
 STEP_S: Final = 2.5  # how long the step response is watched
 POLL_S: Final = 0.005
+LEAST_POLL_S: Final = 0.004
 SETTLED: Final = 0.03  # a reading within this share of the final one has settled
 BUFFER_STEP_S: Final = 0.02  # the driver's buffer: a sample per 20 ms, each the mean of those 20 ms
 
@@ -30,18 +33,30 @@ class PowerSource:
     channel: str | None  # polled channel; None for the driver's buffer
     refresh_s: float  # a new value this often
     settle_s: float  # after a step of the power, this long until readings tell the new one
+    averaging_s: float | None = None  # each value is the mean of that long; None where not characterised
+    lag_s: float = 0.0  # between the end of that time and the value's appearance
+    measure_s: float | None = None  # window that a mean power needs; None where not characterised
 
     @property
     def buffered(self) -> bool:
         return self.channel is None
 
+    @property
+    def poll_s(self) -> float:
+        """How often to look at a polled source, so that its values can be told apart in time."""
+        return self.refresh_s if self.averaging_s is None else max(LEAST_POLL_S, self.refresh_s / 10)
+
 
 def find_power_source(gpu: LaunchingGpu, load: Load, stop: threading.Event | None = None) -> PowerSource | None:
-    """The best source: the driver's buffer where it answers, else instant power, else the average.
+    """The best source: what the board's characterisation chose, where one is kept.
 
-    A polled source is characterised by its answer to a step from idle to `load` (2.5 s on the board's clock). None when
-    `stop` was set meanwhile. Raises WattridgeError where the board tells no power at all.
+    Else the driver's buffer where it answers, else instant power, else the average. A polled source is then looked at
+    in its answer to a step from idle to `load` (2.5 s on the board's clock). None when `stop` was set meanwhile. Raises
+    WattridgeError where the board tells no power at all.
     """
+    known = stored_characterisation(gpu.info)
+    if known is not None:
+        return _characterised(known)
     try:
         if gpu.power_samples(0):
             return PowerSource("driver buffer (20 ms samples)", None, BUFFER_STEP_S, BUFFER_STEP_S)
@@ -50,13 +65,24 @@ def find_power_source(gpu: LaunchingGpu, load: Load, stop: threading.Event | Non
     told = {channel.name for channel in gpu.channels if channel.available}
     for name, words in (("power_instant_w", "power instant"), ("power_average_w", "power average")):
         if name in told:
-            return _characterise(gpu, load, name, words, stop)
+            return _step(gpu, load, name, words, stop)
     raise WattridgeError("the board tells no power", gpu.info.label, "energy cannot be measured on it")
 
 
-def _characterise(
-    gpu: LaunchingGpu, load: Load, name: str, words: str, stop: threading.Event | None
-) -> PowerSource | None:
+def _characterised(known: Characterisation) -> PowerSource:
+    best = known.best
+    return PowerSource(
+        name=known.words,
+        channel=CHANNEL_OF.get(known.chosen),
+        refresh_s=best.refresh_ms / 1e3,
+        settle_s=best.settle_ms / 1e3,
+        averaging_s=None if best.window_ms is None else best.window_ms / 1e3,
+        lag_s=best.lag_ms / 1e3,
+        measure_s=known.measure_ms / 1e3,
+    )
+
+
+def _step(gpu: LaunchingGpu, load: Load, name: str, words: str, stop: threading.Event | None) -> PowerSource | None:
     at = [channel.name for channel in gpu.channels].index(name)
     times: list[float] = []
     powers: list[float] = []
