@@ -135,6 +135,118 @@ def test_streams_move_their_bytes_and_wider_vectors_help_few_threads() -> None:
         load_of("dot", {"block_size_x": 48}, {}, A100.limits)
 
 
+PUBLISHED_DGEMM = {  # (dim_m, dim_n, blk_m, blk_n, blk_k, blk_m_a, blk_n_a, blk_m_b, blk_n_b): (GFLOP/s, GFLOPS/W)
+    (16, 16, 64, 96, 16, 64, 4, 16, 16): (904, 4.4867),
+    (32, 16, 128, 128, 16, 32, 16, 8, 64): (782, 4.5849),
+    (16, 16, 128, 128, 8, 64, 4, 8, 32): (703, 4.5754),
+    (16, 16, 128, 128, 8, 32, 8, 4, 64): (656, 4.4415),
+    (16, 16, 64, 256, 8, 32, 8, 4, 64): (516, 3.8891),
+    (16, 16, 128, 128, 2, 128, 2, 2, 128): (389, 3.2539),
+    (16, 16, 64, 128, 4, 64, 4, 2, 128): (345, 2.8617),
+    (48, 16, 48, 96, 16, 48, 16, 8, 96): (308, 2.3473),
+    (64, 16, 64, 64, 16, 64, 16, 16, 64): (311, 2.3488),
+    (16, 48, 96, 48, 16, 48, 16, 16, 48): (318, 2.3590),
+    (64, 16, 64, 64, 48, 64, 16, 16, 64): (355, 2.4323),
+    (32, 16, 64, 64, 24, 64, 8, 8, 64): (633, 3.2919),
+    (16, 16, 64, 80, 16, 32, 8, 16, 16): (843, 4.0591),
+    (16, 16, 80, 80, 16, 16, 16, 16, 16): (901, 4.4317),
+}
+
+
+def test_the_k20x_orders_the_published_dgemm_kernels_much_as_they_were_measured() -> None:
+    # Anzt et al. (2015), table II, at 732 MHz
+    names = ("dim_m", "dim_n", "blk_m", "blk_n", "blk_k", "blk_m_a", "blk_n_a", "blk_m_b", "blk_n_b")
+    board, constants = load_twin("k20x"), {"n": 4096, "real": "double"}
+    found = np.array(
+        [
+            speed_and_efficiency(
+                board,
+                load_of("blocked_gemm", dict(zip(names, shape, strict=True)), constants, board.limits),
+                732,
+            )
+            for shape in PUBLISHED_DGEMM
+        ]
+    )
+    measured = np.array(list(PUBLISHED_DGEMM.values()))
+    for column in (0, 1):
+        assert np.corrcoef(found[:, column], measured[:, column])[0, 1] > 0.8
+        assert np.median(np.abs(found[:, column] / measured[:, column] - 1)) < 0.25
+    assert found[:, 0].max() == pytest.approx(904, rel=0.15)
+
+
+def test_the_way_a_blocked_product_reads_its_stripes_matters() -> None:
+    tile = {"dim_m": 16, "dim_n": 16, "blk_m": 64, "blk_n": 128, "blk_k": 16, "real": "double"}
+    shape = {**tile, "blk_m_a": 32, "blk_n_a": 8, "blk_m_b": 8, "blk_n_b": 32}
+
+    def product(**changes: object) -> Load:
+        return load_of("blocked_gemm", {**shape, **changes}, {"n": 4096}, A100.limits)
+
+    plain = product()
+    assert plain.precision == "fp64"
+    assert plain.work_flop == 2 * 4096**3
+    assert product(simd=1).issue_efficiency > plain.issue_efficiency
+    assert product(blk_m_b=2, blk_n_b=128).traffic_byte > plain.traffic_byte  # half sectors
+    assert product(real="float").traffic_byte < 0.6 * plain.traffic_byte
+    uneven = product(blk_m=96)
+    assert uneven.work_flop == plain.work_flop  # what the last tiles do beyond the edges is no work
+    for wrong in ({"blk_m": 40}, {"blk_m_a": 8}, {"blk_n_a": 32, "blk_m_a": 8}):
+        with pytest.raises(LaunchRefused, match="threads"):
+            product(**wrong)
+
+
+def test_a_transpose_through_unpadded_shared_memory_meets_its_banks() -> None:
+    def turned(**changes: object) -> Load:
+        shape = {"tile_dim": 32, "block_size_x": 32, "block_size_y": 8, "use_padding": 1, **changes}
+        return load_of("transpose", shape, {"width": 8192, "height": 8192}, A100.limits)
+
+    padded = turned()
+    assert padded.work_flop == 0
+    assert padded.traffic_byte == 2 * 8192**2 * 4
+    assert turned(use_padding=0).onchip_byte > 10 * padded.onchip_byte
+    naive = turned(use_shared_memory=0)
+    assert naive.traffic_byte > padded.traffic_byte
+    assert naive.onchip_byte > 3 * padded.onchip_byte
+    with pytest.raises(LaunchRefused, match="divide"):
+        turned(block_size_x=24)
+
+
+def test_a_stencil_reads_less_the_more_planes_a_block_walks_through() -> None:
+    def step(**changes: object) -> Load:
+        return load_of("stencil", {"block_size_x": 32, "block_size_y": 8, **changes}, {"n": 256}, A100.limits)
+
+    traffic = [step(tile_size_z=planes).traffic_byte for planes in (1, 4, 16, 64)]
+    assert traffic == sorted(traffic, reverse=True)
+    assert traffic[-1] > 2 * 256**3 * 4  # each point is read and written at least once
+    assert step(keep_planes=1, tile_size_z=16).onchip_byte < step(tile_size_z=16).onchip_byte
+    assert step(block_size_x=128, block_size_y=2).traffic_byte > step(block_size_x=32, block_size_y=8).traffic_byte
+
+
+def test_bodies_shared_by_a_block_are_read_less_and_exact_roots_cost_time() -> None:
+    def pulled(**changes: object) -> Load:
+        return load_of("n_body", {"block_size_x": 128, "tile_size_x": 2, **changes}, {"n": 65536}, A100.limits)
+
+    plain = pulled()
+    assert plain.work_flop == 20 * 65536**2
+    assert pulled(tile_size_x=4).onchip_byte < 0.6 * plain.onchip_byte
+    assert pulled(vector_width=1).onchip_byte > 3 * plain.onchip_byte
+    assert pulled(use_shared_memory=0).onchip_byte > 1.5 * plain.onchip_byte
+    assert pulled(use_rsqrt=0).issue_efficiency < 0.7 * plain.issue_efficiency
+    few_blocks = pulled(block_size_x=1024, tile_size_x=8)
+    assert few_blocks.issue_efficiency <= 8 / A100.limits.multiprocessors
+
+
+def test_a_reduction_by_few_blocks_cannot_fill_the_memory_bus() -> None:
+    def summed(**changes: object) -> Load:
+        return load_of("reduction", {"block_size_x": 128, "vector_width": 4, **changes}, {"n": 2**26}, A100.limits)
+
+    one, many = summed(blocks_per_multiprocessor=1), summed(blocks_per_multiprocessor=16)
+    assert one.occupancy < 0.25 < many.occupancy
+    assert laws.launch_time_s(A100, one, 1410, 1215)[0] > 1.2 * laws.launch_time_s(A100, many, 1410, 1215)[0]
+    assert summed(use_shuffle=0).issue_efficiency < summed(use_shuffle=1).issue_efficiency
+    added = load_of("vector_add", {"block_size_x": 128}, {"n": 2**20}, A100.limits)
+    assert (added.work_flop, added.traffic_byte) == (2**20, 3 * 4 * 2**20)
+
+
 def test_the_full_load_keeps_every_unit_busy() -> None:
     load = full_load()
     rate = load.work_flop / laws.launch_time_s(A100, load, 1410, 1215)[0]

@@ -17,7 +17,7 @@ from app.errors import InputError, PermissionRefused
 from app.paths import resources
 from app.sensors.simulated import laws
 from app.sensors.simulated.profiles import load_of
-from app.sensors.simulated.truth import truth, workloads
+from app.sensors.simulated.truth import IN_BYTES, truth, workloads
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
 BOARDS = ("a100", "a4000", "h200", "k20x", "titan_rtx", "v100")
@@ -123,7 +123,7 @@ def test_power_and_speed_rise_with_the_clock_until_a_limit_acts(name: str) -> No
         for row in rows:
             assert row["energy_j"] == pytest.approx(row["power_w"] * row["time_s"])
             assert row["observed_clock_mhz"] <= row["clock_mhz"]
-            assert row["rate_unit"] == ("GB/s" if workload in ("copy", "dot") else "GFLOP/s")
+            assert row["rate_unit"] == ("GB/s" if workload in IN_BYTES else "GFLOP/s")
 
 
 def test_a_lower_limit_costs_speed_and_is_kept() -> None:

@@ -9,7 +9,7 @@ from app.engine.specification import Specification
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 from app.sensors.load import Load
-from app.sensors.simulated.profiles import load_of
+from app.sensors.simulated.profiles import PROFILES, load_of
 
 
 class ProfiledKernel:
@@ -27,7 +27,7 @@ class ProfiledKernel:
             raise InputError(
                 "a simulated GPU cannot run this: there is no [kernel] with a profile",
                 str(spec.path),
-                'add profile = "gemm", "convolution", "dot" or "copy" under [kernel], or choose a real GPU',
+                f'add profile = "gemm" (or {", ".join(PROFILES[1:])}) under [kernel], or choose a real GPU',
             )
         return cls(spec.kernel.profile, spec.constants, limits)
 

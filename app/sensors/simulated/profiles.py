@@ -12,7 +12,7 @@ from typing import Final
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 from app.sensors.load import Load
-from app.sensors.simulated.kernels import convolution, gemm, streaming
+from app.sensors.simulated.kernels import blocked_gemm, convolution, gemm, n_body, stencil, streaming, transpose
 from app.sensors.simulated.kernels.arguments import Arguments
 from app.sensors.simulated.kernels.residency import LaunchRefused
 
@@ -23,6 +23,12 @@ _PROFILES: Final[Mapping[str, Callable[[Arguments, DeviceLimits], Load]]] = {
     "convolution": convolution.load,
     "dot": streaming.dot,
     "copy": streaming.copy,
+    "blocked_gemm": blocked_gemm.load,
+    "vector_add": streaming.vector_add,
+    "reduction": streaming.reduction,
+    "transpose": transpose.load,
+    "stencil": stencil.load,
+    "n_body": n_body.load,
 }
 PROFILES: Final = tuple(_PROFILES)
 

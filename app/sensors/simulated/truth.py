@@ -18,7 +18,15 @@ _USUAL: Final[Mapping[str, Mapping[str, int]]] = {
     "convolution": {"block_size_x": 32, "block_size_y": 8, "tile_size_x": 2, "tile_size_y": 2, "n": 4096},
     "dot": {"block_size_x": 256, "vector_width": 4, "items_per_thread": 16, "n": 2**26},
     "copy": {"block_size_x": 256, "vector_width": 4, "items_per_thread": 16, "n": 2**26},
+    "blocked_gemm": {"dim_m": 16, "dim_n": 16, "blk_m": 64, "blk_n": 64, "blk_k": 16, "n": 4096},
+    "vector_add": {"block_size_x": 256, "vector_width": 4, "items_per_thread": 16, "n": 2**26},
+    "reduction": {"block_size_x": 256, "vector_width": 4, "loop_unroll_factor": 4, "n": 2**26},
+    "transpose": {"tile_dim": 32, "block_size_x": 32, "block_size_y": 8, "use_padding": 1, "n": 8192},
+    "stencil": {"block_size_x": 32, "block_size_y": 8, "tile_size_z": 16, "keep_planes": 1, "n": 512},
+    "n_body": {"block_size_x": 256, "tile_size_x": 4, "loop_unroll_factor": 4, "n": 131072},
 }
+# What these do is told in bytes through memory: they hardly calculate.
+IN_BYTES: Final = ("copy", "dot", "vector_add", "reduction", "transpose", "stencil")
 
 
 def fp64_gemm() -> Load:
@@ -42,7 +50,7 @@ def truth(
     """One row per supported graphics clock, ascending, thermally steady under a power limit (default: the board's).
 
     Keys: clock_mhz (requested), observed_clock_mhz (the mean, where a limit acts), power_w, time_s and energy_j of one
-    launch, rate and rate_unit (GFLOP/s, or GB/s for copy and dot), capped (a power or thermal limit acts).
+    launch, rate and rate_unit (GFLOP/s, or GB/s for the workloads in IN_BYTES), capped (a power or thermal limit acts).
     Raises InputError for an unknown workload, or one whose precision this board lacks; PermissionRefused for a limit
     out of range.
     """
@@ -55,8 +63,7 @@ def truth(
             f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
         )
     load = _load(twin, workload)
-    in_bytes = workload in ("copy", "dot")
-    amount, unit = (load.traffic_byte, "GB/s") if in_bytes else (load.work_flop, "GFLOP/s")
+    amount, unit = (load.traffic_byte, "GB/s") if workload in IN_BYTES else (load.work_flop, "GFLOP/s")
     rows: list[dict[str, float | str | bool]] = []
     for clock in twin.clocks.graphics_mhz:
         try:

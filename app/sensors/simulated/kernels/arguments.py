@@ -49,8 +49,9 @@ class Arguments:
         return default
 
     def precision(self) -> tuple[Precision, int]:
-        """Precision and bytes per number, from 'precision'; fp32 by default."""
-        text = str(self._values.get("precision", "fp32")).strip().lower()
+        """Precision and bytes per number, from 'precision' or the C type 'real'; fp32 by default."""
+        given = self._values.get("precision", self._values.get("real", "fp32"))
+        text = str(given).strip().lower()
         if text not in _PRECISIONS:
             raise InputError(f"precision '{text}' is not known", "kernel profile", f"known: {', '.join(_PRECISIONS)}")
         return _PRECISIONS[text]

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from app.sensors.device_limits import DeviceLimits
+from app.sensors.load import Precision
 
 _REGISTER_GRAIN: Final = 8  # registers per thread are handed out in eights, per warp
 _MOST_REGISTERS: Final = 255  # of one thread
 _RESERVED_SHARED_BYTE: Final = 1024  # per block, from compute capability 8.0 on
 _LATENCY_WARPS: Final = 80.0  # warps x root of independent instructions that hide the latency of arithmetic
+_LANES: Final = 128.0  # of a multiprocessor's four schedulers
+_FP64_UNITS: Final = {3.5: 64, 3.7: 64, 6.0: 32, 7.0: 32, 8.0: 32, 9.0: 64, 10.0: 64}  # per multiprocessor
 
 
 class LaunchRefused(Exception):
@@ -32,7 +35,7 @@ class Residency:
     warps_per_block: int
     occupancy: float  # resident share of the multiprocessor's threads, 0..1
     spilled: int  # registers per thread that went to memory
-    wave_share: float  # blocks over the places of the waves they need: the tail's idle places, 0..1
+    wave_share: float  # blocks over the places of the waves they need: idle places and multiprocessors, 0..1
 
     @property
     def warps(self) -> int:
@@ -64,9 +67,9 @@ def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte
         reserved = _RESERVED_SHARED_BYTE if limits.compute_capability >= 8.0 else 0
         fits = min(fits, limits.shared_memory_per_multiprocessor // (shared_byte + reserved))
     fits = max(1, fits)
-    places = min(blocks, fits * limits.multiprocessors)
+    resident = min(fits, -(-blocks // limits.multiprocessors))  # on the fullest multiprocessor
+    places = resident * limits.multiprocessors
     waves = -(-blocks // places)
-    resident = min(fits, -(-blocks // limits.multiprocessors))
     return Residency(
         blocks_per_multiprocessor=resident,
         warps_per_block=warps,
@@ -82,9 +85,12 @@ def bank_conflicts(addresses: Iterable[int]) -> int:
     return max(per_bank.values())
 
 
-def latency_hiding(warps: int, independent: float) -> float:
-    """Share of the issue rate reached with so many warps and independent instructions per thread, 0..1."""
-    return softly_capped(warps * math.sqrt(independent) / _LATENCY_WARPS)
+def latency_hiding(warps: int, independent: float, slowness: float = 1.0) -> float:
+    """Share of the issue rate reached with so many warps and independent instructions per thread, 0..1.
+
+    `slowness`: how much slower than FP32 the units are, since slow ones are kept busy by fewer.
+    """
+    return softly_capped(warps * math.sqrt(independent) * slowness / _LATENCY_WARPS)
 
 
 def softly_capped(x: float) -> float:
@@ -93,9 +99,12 @@ def softly_capped(x: float) -> float:
     return capped
 
 
-def issue_slots_per_fma(compute_capability: float) -> float:
-    """Issue slots that pass while the FP32 units take in one warp: 2 where a scheduler feeds 16 of them, else 1.
+def issue_slots_per_fma(compute_capability: float, precision: Precision = "fp32") -> float:
+    """Issue slots that pass while a multiprocessor's units take in one warp: its four schedulers' 128 lanes over units.
 
-    Volta, Turing and GA100 have 64 FP32 units per multiprocessor and four schedulers; the others 128 (Kepler 192).
+    FP32: Volta, Turing and GA100 have 64 units per multiprocessor; the others 128 (Kepler 192, of which 128 count).
+    FP64: the boards for computing have 64 (GK110, Hopper) or 32, the others 2. Others count as FP32.
     """
+    if precision == "fp64":
+        return _LANES / _FP64_UNITS.get(compute_capability, 2)
     return 2.0 if compute_capability in (6.0, 7.0, 7.5, 8.0) else 1.0

@@ -1,4 +1,4 @@
-"""Kernels that live on bandwidth: dot product and copy, as in `resources/kernels/dot.cu` and `copy.cu`.
+"""Kernels that live on bandwidth: copy, vector sum, dot product and reduction, as their .cu in `resources/kernels`.
 
 eps_mem is fitted on kernels like these, so it holds their way through the caches: no on-chip bytes are counted again.
 """
@@ -6,6 +6,7 @@ eps_mem is fitted on kernels like these, so it holds their way through the cache
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 from app.sensors.device_limits import DeviceLimits
@@ -15,19 +16,54 @@ from app.sensors.simulated.kernels.residency import LaunchRefused, Residency, re
 
 _ITEMS: Final = ("items_per_thread", "tile_size_x", "elements_per_thread")
 _IN_FLIGHT: Final = 4.0  # numbers of 4 bytes under way per thread at full occupancy that make the bandwidth full
+_SHARED_STEP: Final = 4.0  # instructions of one step of a sum in shared memory, its barrier included
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """How a kernel walks along its vectors."""
+
+    seat: Residency
+    threads: int
+    items: float  # numbers per thread
+    vector: int  # numbers per load
+    unroll: int  # vectors
+    word: int
+
+    @property
+    def concurrency(self) -> float:
+        """Occupancy that would keep as many bytes under way with one number per thread, 0..1."""
+        under_way = self.vector * self.word / 4.0 * math.pow(self.unroll, 0.7)
+        full = min(1.0, self.seat.occupancy * (0.25 + under_way / _IN_FLIGHT))
+        return full * math.sqrt(self.seat.wave_share)
+
+    @property
+    def split(self) -> float:
+        """Extra traffic where a vector is longer than 16 bytes and needs several instructions."""
+        return 1.0 + 0.03 * max(0, self.vector * self.word // 16 - 1)
 
 
 def copy(given: Arguments, limits: DeviceLimits) -> Load:
     """b = a for `n` numbers. `block_size_x`, optional `vector_width`, `items_per_thread`, `unroll`, `precision`."""
+    return _streamed("copy", given, limits, vectors=2, flop=0)
+
+
+def vector_add(given: Arguments, limits: DeviceLimits) -> Load:
+    """c = a + b for `n` numbers. Parameters as for copy; which numbers a thread takes makes no difference here."""
+    return _streamed("vector_add", given, limits, vectors=3, flop=1)
+
+
+def _streamed(name: str, given: Arguments, limits: DeviceLimits, *, vectors: int, flop: int) -> Load:
     precision, word = given.precision()
     n = given.whole(2**26, "n", "N", "size")
-    seat, _, vector, unroll = _seat(given, limits, n)
+    stream = _stream(given, limits, n, word)
     return Load(
-        name="copy",
+        name=name,
         precision=precision,
-        work_flop=0.0,
-        traffic_byte=2.0 * n * word * _split_vectors(vector, word),
-        occupancy=_concurrency(seat, vector, unroll, word) * seat.wave_share**0.5,
+        work_flop=float(flop) * n,
+        traffic_byte=float(vectors) * n * word * stream.split,
+        occupancy=stream.concurrency,
+        issue_efficiency=1.0 / (2.0 + 4.0 / stream.vector + 2.0 / stream.unroll),
     )
 
 
@@ -35,47 +71,68 @@ def dot(given: Arguments, limits: DeviceLimits) -> Load:
     """sum(a b) over `n` numbers, reduced per block. Parameters as for copy."""
     precision, word = given.precision()
     n = given.whole(2**26, "n", "N", "size")
-    seat, items, vector, unroll = _seat(given, limits, n)
-    threads = given.whole(256, "block_size_x")
-    if threads % limits.warp_size:
-        raise LaunchRefused("compile", f"{threads} threads are no whole number of warps")
-    reduction = 6.0 * math.log2(max(2, threads)) / items  # instructions per number of the block's reduction
-    other = 2.0 / vector + 2.0 / unroll + reduction
+    stream = _stream(given, limits, n, word)
+    _whole_warps(stream.threads, limits)
+    reduction = 6.0 * math.log2(max(2, stream.threads)) / stream.items  # instructions per number
+    other = 2.0 / stream.vector + 2.0 / stream.unroll + reduction
     return Load(
         name="dot",
         precision=precision,
         work_flop=2.0 * n,
-        traffic_byte=2.0 * n * word * _split_vectors(vector, word) + n / (items * threads) * 32.0,
-        occupancy=_concurrency(seat, vector, unroll, word) * seat.wave_share**0.5,
+        traffic_byte=2.0 * n * word * stream.split + n / (stream.items * stream.threads) * 32.0,
+        occupancy=stream.concurrency,
         issue_efficiency=1.0 / (1.0 + other),
-        onchip_byte=n / items * 2.0 * word,
+        onchip_byte=n / stream.items * 2.0 * word,
     )
 
 
-def _seat(given: Arguments, limits: DeviceLimits, n: int) -> tuple[Residency, int, int, int]:
-    """Residency, numbers per thread, vector width and unrolling."""
+def reduction(given: Arguments, limits: DeviceLimits) -> Load:
+    """sum(a) over `n` numbers by `blocks_per_multiprocessor` blocks (or `blocks` in all), the last of which adds up
+    their sums. Optional `use_shuffle`, else parameters as for copy, without items per thread.
+    """
+    precision, word = given.precision()
+    n = given.whole(2**26, "n", "N", "size")
+    threads = given.whole(256, "block_size_x", most=4096)
+    blocks = limits.multiprocessors * given.whole(8, "blocks_per_multiprocessor", most=65536)
+    blocks = given.whole(blocks, "blocks", "num_blocks", most=2**31)
+    _whole_warps(threads, limits)
+    stream = _stream(given, limits, n, word, blocks=blocks, shared_byte=threads * word)
+    shuffled = given.switch(True, "use_shuffle")
+    step = _SHARED_STEP / (2.0 if shuffled else 1.0)
+    ending = step * math.log2(max(2, threads)) / stream.items  # instructions per number of the block's sum
+    ending += 2.0 * step * blocks / n * limits.multiprocessors  # while the last block works, the others wait
+    other = 1.0 / stream.vector + 2.0 / stream.unroll + ending
+    return Load(
+        name="reduction",
+        precision=precision,
+        work_flop=float(n),
+        traffic_byte=n * word * stream.split + 2.0 * blocks * 32.0,  # each block's sum fills a sector
+        occupancy=stream.concurrency,
+        issue_efficiency=0.5 / (1.0 + other),
+        onchip_byte=n / stream.items * word * (2.0 if shuffled else 6.0),
+    )
+
+
+def _stream(
+    given: Arguments, limits: DeviceLimits, n: int, word: int, *, blocks: int | None = None, shared_byte: int = 0
+) -> _Stream:
+    """`blocks`: of a grid that is given; without, each thread takes its number of items."""
     threads = given.whole(256, "block_size_x", most=4096)
     vector = given.whole(1, "vector_width", "vector", most=16)
-    items = max(vector, given.whole(4, *_ITEMS, most=2**20))
-    if items % vector:
-        raise LaunchRefused("compile", f"{items} numbers per thread are no multiple of vectors of {vector}")
-    unroll = min(items // vector, given.whole(1, "unroll", "loop_unroll_factor", most=1024))
+    if blocks is None:
+        items = max(vector, given.whole(4, *_ITEMS, most=2**20))
+        if items % vector:
+            raise LaunchRefused("compile", f"{items} numbers per thread are no multiple of vectors of {vector}")
+        blocks = max(1, -(-n // (threads * items)))
+    else:
+        items = max(vector, -(-n // (threads * blocks)))
+    unroll = max(1, min(items // vector, given.whole(1, "unroll", "loop_unroll_factor", most=1024)))
     seat = residency(
-        limits,
-        threads=threads,
-        registers=14 + 2 * vector * min(unroll, 16),
-        shared_byte=0,
-        blocks=max(1, -(-n // (threads * items))),
+        limits, threads=threads, registers=14 + 2 * vector * min(unroll, 16), shared_byte=shared_byte, blocks=blocks
     )
-    return seat, items, vector, unroll
+    return _Stream(seat, threads, float(items), vector, unroll, word)
 
 
-def _concurrency(seat: Residency, vector: int, unroll: int, word: int) -> float:
-    """Occupancy that would keep as many bytes under way with one number per thread, 0..1."""
-    under_way = vector * word / 4.0 * math.pow(unroll, 0.7)
-    return min(1.0, seat.occupancy * (0.25 + under_way / _IN_FLIGHT))
-
-
-def _split_vectors(vector: int, word: int) -> float:
-    """Extra traffic where a vector is longer than 16 bytes and needs several instructions."""
-    return 1.0 + 0.03 * max(0, vector * word // 16 - 1)
+def _whole_warps(threads: int, limits: DeviceLimits) -> None:
+    if threads % limits.warp_size:
+        raise LaunchRefused("compile", f"{threads} threads are no whole number of warps")

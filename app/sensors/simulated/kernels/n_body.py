@@ -1,0 +1,68 @@
+"""Gravity between all pairs of bodies, as in `resources/kernels/n_body.cu`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.load import Load
+from app.sensors.simulated.kernels.arguments import Arguments
+from app.sensors.simulated.kernels.residency import LaunchRefused, issue_slots_per_fma, latency_hiding, residency
+
+FLOP_PER_PAIR: Final = 20.0
+_FIXED_REGISTERS: Final = 20
+_ARITHMETIC: Final = 13.0  # instructions per pair besides the root: 6 multiply-adds, 7 sums and products
+_EXACT_ROOT: Final = 16.0  # more of them for a root and a division instead of the approximate inverse root
+_ROOT_CYCLES: Final = 8.0  # a warp's root on the special units: 16 of them per multiprocessor
+_BODY_BYTE: Final = 16.0
+_L1_COST: Final = 2.0  # a read through the L1 cache against one of shared memory
+
+
+def load(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch. `n` bodies, `block_size_x`, `tile_size_x` (bodies per thread); optional `use_shared_memory`,
+    `vector_width` (floats per load), `loop_unroll_factor`, `use_rsqrt`. Single precision.
+
+    Per pair 20 operations in 13 instructions and a root; per tile_size_x pairs a body is read, the same one by a whole
+    warp. All bodies fit in the caches. Raises LaunchRefused.
+    """
+    n = given.whole(131072, "n", "N", "size", most=10**8)
+    threads = given.whole(256, "block_size_x", most=4096)
+    tile = given.whole(1, "tile_size_x", most=64)
+    shared = given.switch(True, "use_shared_memory", "use_shmem", "use_shared")
+    vector = given.whole(4, "vector_width", "vector", most=16)
+    unroll = given.whole(1, "loop_unroll_factor", "unroll", most=1024)
+    fast = given.switch(True, "use_rsqrt")
+    if vector not in (1, 2, 4):
+        raise LaunchRefused("compile", f"a body's four floats are not read {vector} at once")
+
+    blocks = -(-n // (threads * tile))
+    seat = residency(
+        limits,
+        threads=threads,
+        registers=_FIXED_REGISTERS + 7 * tile + min(unroll, 16),
+        shared_byte=int(_BODY_BYTE) * threads if shared else 0,
+        blocks=blocks,
+    )
+    slots = issue_slots_per_fma(limits.compute_capability)
+    arithmetic = _ARITHMETIC + (0.0 if fast else _EXACT_ROOT)
+    reads = 4.0 / vector / tile
+    others = 1.0 + reads * (1.0 if shared else 2.0) + 2.0 / (unroll * tile) + 4.0 * seat.spilled / tile
+    busy = ((slots * arithmetic) ** 4 + (arithmetic + others) ** 4 + _ROOT_CYCLES**4) ** 0.25
+    issue = slots * FLOP_PER_PAIR / 2.0 / busy
+    issue *= latency_hiding(seat.warps, min(16.0, tile * min(unroll, 4) ** 0.5))
+    issue *= seat.wave_share * threads / (seat.warps_per_block * limits.warp_size)
+    pairs = float(n) * n
+    done = float(blocks * threads * tile) * n
+    per_warp = 128.0 / limits.warp_size  # a read that all threads share takes as long as 4 bytes each
+    onchip = done * reads * per_warp * (1.0 if shared else _L1_COST)
+    if shared:
+        onchip += 2.0 * blocks * n * _BODY_BYTE
+    return Load(
+        name="n_body",
+        precision="fp32",
+        work_flop=FLOP_PER_PAIR * pairs,
+        traffic_byte=2.0 * n * _BODY_BYTE,
+        occupancy=seat.occupancy,
+        issue_efficiency=max(1e-3, min(1.0, issue * pairs / done)),
+        onchip_byte=onchip + 8.0 * done * seat.spilled / tile,
+    )

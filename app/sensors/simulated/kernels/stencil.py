@@ -1,0 +1,80 @@
+"""A 7-point stencil on a 3-D grid, plane by plane, as in `resources/kernels/stencil.cu`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.load import Load
+from app.sensors.simulated.kernels.arguments import Arguments
+from app.sensors.simulated.kernels.residency import issue_slots_per_fma, latency_hiding, residency
+
+_FIXED_REGISTERS: Final = 26
+_FLOP: Final = 9.0  # five sums, then twice a product and a sum
+_ARITHMETIC: Final = 7.0  # instructions of it
+_BOUNDS: Final = 8.0  # comparisons and addresses per point
+_RIM_MISSES: Final = 0.4  # share of the rim of a plane that neighbours have not left in the L2 cache
+_PLANE_MISSES: Final = 0.7  # of the planes that blocks above and below have in common: they run much later
+_L1_COST: Final = 1.0  # a byte through the L1 cache against one through shared memory: they are one memory
+_LINE_BYTE: Final = 128.0
+_IN_FLIGHT: Final = 3.0  # points under way per thread at full occupancy that make the bandwidth full
+
+
+def load(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch. `width, height, depth` (or `n`), `block_size_x/y`, `tile_size_y` (points per thread in a plane),
+    `tile_size_z` (planes per block); optional `use_shared_memory`, `keep_planes`, `loop_unroll_factor`, `precision`.
+
+    Every point is read and written once, and the rims of a block's planes and the planes below and above it again as
+    far as the caches have lost them. Raises LaunchRefused.
+    """
+    precision, word = given.precision()
+    n = given.whole(512, "n", "N", "size", most=10**5)
+    width = given.whole(n, "width", most=10**5)
+    height = given.whole(n, "height", most=10**5)
+    depth = given.whole(n, "depth", most=10**5)
+    block_x = given.whole(32, "block_size_x", most=4096)
+    block_y = given.whole(8, "block_size_y", most=4096)
+    tile_y = given.whole(1, "tile_size_y", most=256)
+    planes = given.whole(8, "tile_size_z", most=4096)
+    shared = given.switch(False, "use_shared_memory", "use_shmem", "use_shared")
+    kept = given.switch(False, "keep_planes")
+    unroll = min(planes, given.whole(1, "loop_unroll_factor", "unroll", most=1024))
+
+    threads, rows = block_x * block_y, block_y * tile_y
+    words_of_4 = max(1, word // 4)
+    blocks = -(-width // block_x) * -(-height // rows) * -(-depth // planes)
+    seat = residency(
+        limits,
+        threads=threads,
+        registers=_FIXED_REGISTERS + words_of_4 * tile_y * ((2 if kept else 0) + min(unroll, 8)),
+        shared_byte=(block_x + 2) * (rows + 2) * word if shared else 0,
+        blocks=blocks,
+    )
+
+    points = float(width) * height * depth
+    done = float(blocks) * block_x * rows * planes  # edges included
+    rim = (block_x + 2.0) * (rows + 2.0) / (block_x * rows) - 1.0
+    again = _RIM_MISSES * rim + _PLANE_MISSES * min(2.0 / planes, 1.0)
+    vertical = 1.0 if kept else 2.0  # reads of the points below and above
+    through_l1 = vertical + (2.0 / planes if kept else 0.0) + (1.0 + rim if shared else 5.0 - float(kept))
+    through_shared = (1.0 + rim) + 5.0 - float(kept) if shared else 0.0
+    lines = max(1.0, _LINE_BYTE / (block_x * word)) ** 0.5
+
+    slots = issue_slots_per_fma(limits.compute_capability, precision)
+    others = through_l1 + through_shared + _BOUNDS * (1.0 / tile_y + 0.5 / unroll) + 4.0 * seat.spilled
+    busy = ((slots * _ARITHMETIC) ** 4 + (_ARITHMETIC + others) ** 4) ** 0.25
+    issue = slots * _FLOP / 2.0 / busy * latency_hiding(seat.warps, tile_y * min(unroll, 4))
+
+    under_way = tile_y * (1.0 if shared else min(unroll, 4) ** 0.5) * words_of_4
+    concurrency = min(1.0, seat.occupancy * (0.4 + under_way / _IN_FLIGHT)) * seat.wave_share**0.5
+    if shared:  # two barriers per plane, at which a block waits unless others fill the time
+        concurrency *= seat.blocks_per_multiprocessor / (seat.blocks_per_multiprocessor + 0.5)
+    return Load(
+        name="stencil",
+        precision=precision,
+        work_flop=_FLOP * points,
+        traffic_byte=points * word * (2.0 + again),
+        occupancy=concurrency * points / done,
+        issue_efficiency=max(1e-3, min(1.0, issue * points / done)),
+        onchip_byte=done * word * (_L1_COST * lines * max(0.0, through_l1 - 1.0) + through_shared + 8.0 * seat.spilled),
+    )
