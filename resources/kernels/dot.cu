@@ -1,4 +1,5 @@
-// result[0] += sum of a[i] * b[i] over n floats. result starts at zero.
+// result[0] = sum of a[i] * b[i] over n floats, in one launch: every block adds its sum to a total in device memory, and
+// the block that comes last takes the total away. It leaves zeros behind, so that the next launch starts afresh.
 // Tunable: block_size_x (threads, a multiple of 32), items_per_thread, vector_width (floats per load: 1, 2, 4),
 // loop_unroll_factor.
 #ifndef n
@@ -10,6 +11,9 @@
 struct __align__(4 * vector_width) vector {
     float lane[vector_width];
 };
+
+__device__ float total;
+__device__ unsigned int blocks_done;
 
 extern "C" __global__ void __launch_bounds__(block_size_x)
 dot(float *result, const float *__restrict__ a, const float *__restrict__ b) {
@@ -38,6 +42,8 @@ dot(float *result, const float *__restrict__ a, const float *__restrict__ b) {
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int warp = 1; warp < block_size_x / 32; warp++) sum += warp_sum[warp];
-        atomicAdd(result, sum);
+        atomicAdd(&total, sum);
+        __threadfence();  // the sum is in the total before the block is counted
+        if (atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1) result[0] = atomicExch(&total, 0.0f);
     }
 }

@@ -158,8 +158,40 @@ def test_built_in_examples_load_and_their_space_is_small_enough_to_start_at_once
     assert set(space.names) == set(spec.parameters)
 
 
-def test_the_four_built_in_examples_are_there() -> None:
-    assert [path.stem for path in EXAMPLES] == ["convolution", "copy", "dot", "gemm"]
+def test_the_built_in_examples_are_there() -> None:
+    names = ["convolution", "copy", "dgemm", "dot", "gemm", "n_body", "reduction", "sgemm", "stencil", "transpose"]
+    assert [path.stem for path in EXAMPLES] == [*names, "vector_add"]
+
+
+# dim_m, dim_n, blk_m, blk_n, blk_k, blk_m_a, blk_n_a, blk_m_b, blk_n_b of Anzt et al. (2015), table II
+PUBLISHED_DGEMM = """
+16 16 64 96 16 64 4 16 16
+32 16 128 128 16 32 16 8 64
+16 16 128 128 8 64 4 8 32
+16 16 128 128 8 32 8 4 64
+16 16 64 256 8 32 8 4 64
+16 16 128 128 2 128 2 2 128
+16 16 64 128 4 64 4 2 128
+48 16 48 96 16 48 16 8 96
+64 16 64 64 16 64 16 16 64
+16 48 96 48 16 48 16 16 48
+64 16 64 64 48 64 16 16 64
+32 16 64 64 24 64 8 8 64
+16 16 64 80 16 32 8 16 16
+16 16 80 80 16 16 16 16 16
+"""
+
+
+def test_the_dgemm_example_has_every_published_kernel_in_its_space_on_a_k20() -> None:
+    spec = load_specification(resources() / "examples" / "dgemm.toml")
+    kepler = limits_of((3, 5), multiprocessors=13)
+    space = build_space(spec.parameters, spec.restrictions, spec.constants, kepler)
+    published = [tuple(map(int, line.split())) for line in PUBLISHED_DGEMM.split("\n") if line]
+    assert len(published) == 14
+    valid = {tuple(space.configuration(row).values()) for row in range(space.size)}
+    assert {(*shape, 0) for shape in published} <= valid
+    assert space.cartesian > 10**12  # never enumerated
+    assert space.size == len(valid) < 2000
 
 
 def _changed(old: str, new: str) -> str:

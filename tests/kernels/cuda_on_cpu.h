@@ -1,0 +1,161 @@
+// Runs a CUDA kernel on the CPU, one block after the other, so that tests see what it computes where there is no GPU.
+// Every thread of a block is a fiber. A fiber runs until a barrier; barriers open when all living threads of the block
+// (or of the warp) have come, and a block in which no thread can go on ends the program. `backwards` runs the threads in
+// the opposite order: a result that depends on it lacks a barrier.
+#pragma once
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+using std::max;
+using std::min;
+
+struct Dim {
+    unsigned x, y, z;
+};
+static Dim threadIdx, blockIdx, blockDim, gridDim;
+
+namespace cpu {
+enum class State { ready, at_block, at_warp, done };
+struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack;
+    Dim at;
+    State state = State::ready;
+    unsigned long long exchanged = 0;  // a value that the warp's other threads may read
+};
+constexpr size_t stack_byte = 64 * 1024;
+static std::vector<Fiber> fibers;
+static ucontext_t scheduler;
+static size_t current;
+static void (*body)();
+
+inline void wait(State state) {
+    const size_t self = current;
+    fibers[self].state = state;
+    swapcontext(&fibers[self].context, &scheduler);
+    threadIdx = fibers[self].at;
+}
+
+inline void enter() {
+    body();
+    fibers[current].state = State::done;
+}
+
+// Opens a barrier where all living threads of [first, last) stand at it.
+inline bool open(size_t first, size_t last, State barrier) {
+    bool any = false;
+    for (size_t i = first; i < last; i++) {
+        if (fibers[i].state != barrier && fibers[i].state != State::done) return false;
+        any |= fibers[i].state == barrier;
+    }
+    for (size_t i = first; i < last; i++)
+        if (fibers[i].state == barrier) fibers[i].state = State::ready;
+    return any;
+}
+
+inline void run_block(bool backwards) {
+    const size_t threads = (size_t)blockDim.x * blockDim.y * blockDim.z;
+    if (fibers.size() != threads) fibers = std::vector<Fiber>(threads);
+    for (size_t i = 0; i < threads; i++) {
+        Fiber &fiber = fibers[i];
+        if (!fiber.stack) fiber.stack.reset(new char[stack_byte]);
+        fiber.at = {unsigned(i % blockDim.x), unsigned(i / blockDim.x % blockDim.y),
+                    unsigned(i / blockDim.x / blockDim.y)};
+        fiber.state = State::ready;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.get();
+        fiber.context.uc_stack.ss_size = stack_byte;
+        fiber.context.uc_link = &scheduler;
+        makecontext(&fiber.context, enter, 0);
+    }
+    for (;;) {
+        bool ran = false, living = false;
+        for (size_t step = 0; step < threads; step++) {
+            const size_t i = backwards ? threads - 1 - step : step;
+            if (fibers[i].state != State::ready) continue;
+            current = i;
+            threadIdx = fibers[i].at;
+            swapcontext(&scheduler, &fibers[i].context);
+            ran = true;
+        }
+        for (size_t first = 0; first < threads; first += 32)
+            ran |= open(first, min(first + 32, threads), State::at_warp);
+        ran |= open(0, threads, State::at_block);
+        for (const Fiber &fiber : fibers) living |= fiber.state != State::done;
+        if (!living) return;
+        if (!ran) {
+            fprintf(stderr, "a barrier that not every thread reaches\n");
+            abort();
+        }
+    }
+}
+
+inline void run_grid(const unsigned *grid, const unsigned *block, void (*kernel)(), bool backwards) {
+    gridDim = {grid[0], grid[1], grid[2]};
+    blockDim = {block[0], block[1], block[2]};
+    body = kernel;
+    for (unsigned z = 0; z < grid[2]; z++)
+        for (unsigned y = 0; y < grid[1]; y++)
+            for (unsigned x = 0; x < grid[0]; x++) {
+                blockIdx = {x, y, z};
+                run_block(backwards);
+            }
+}
+}  // namespace cpu
+
+inline void __syncthreads() { cpu::wait(cpu::State::at_block); }
+inline void __syncwarp() { cpu::wait(cpu::State::at_warp); }
+inline void __threadfence() {}
+
+template <typename T>
+T __shfl_down_sync(unsigned, T value, unsigned distance) {
+    static_assert(sizeof(T) <= 8, "one register or two");
+    const size_t self = cpu::current;
+    memcpy(&cpu::fibers[self].exchanged, &value, sizeof(T));
+    cpu::wait(cpu::State::at_warp);
+    const size_t other = self + distance;
+    if (self % 32 + distance < 32 && other < cpu::fibers.size())
+        memcpy(&value, &cpu::fibers[other].exchanged, sizeof(T));
+    cpu::wait(cpu::State::at_warp);
+    return value;
+}
+
+template <typename T>
+T atomicAdd(T *address, T value) {
+    const T before = *address;
+    *address = before + value;
+    return before;
+}
+template <typename T>
+T atomicExch(T *address, T value) {
+    const T before = *address;
+    *address = value;
+    return before;
+}
+inline unsigned atomicInc(unsigned *address, unsigned most) {
+    const unsigned before = *address;
+    *address = before >= most ? 0 : before + 1;
+    return before;
+}
+template <typename T>
+T __ldg(const T *address) {
+    return *address;
+}
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
