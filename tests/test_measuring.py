@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from app import measure
+from app.engine.characterisation.characterise import characterise, wave_loads
+from app.engine.characterisation.store import save_characterisation
 from app.engine.watching import watch
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import Reading
@@ -75,6 +77,25 @@ def test_energy_of_a_burst_is_what_the_board_drew_whatever_its_sensor(name: str)
     busiest = max(row["power_w"] for row in truth(load_twin(name), "full_load"))
     assert m.peak_power_w <= 1.1 * busiest
     assert m.peak_power_w > 1.5 * m.power_w.min()
+
+
+@pytest.mark.parametrize("name", ["h200", "a100"])
+def test_a_characterised_board_is_read_as_it_was_found(name: str) -> None:
+    """Refresh, averaging and lag come from what was kept of the board, no longer from its generation."""
+    fast = SimulatedGpu(load_twin(name), clock=VirtualClock())
+    found = characterise(fast, wave_loads(fast))
+    assert found is not None
+    save_characterisation(found)
+    gpu = board(name)
+    with measure(gpu=gpu) as m:
+        start_ns = gpu.clock.now_ns()
+        gpu.begin(full_load())
+        gpu.clock.wait(2.0)
+        gpu.end()
+        gpu.clock.wait(0.5)
+        end_ns = gpu.clock.now_ns()
+    assert m.energy_j == pytest.approx(true_energy_j(gpu, start_ns, end_ns), rel=0.005 if name == "h200" else 0.03)
+    assert "as characterised" in m.power_source
 
 
 def test_vectors_share_one_time_axis(working: SimulatedGpu) -> None:

@@ -5,39 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.characterisation.figures import CHANNEL_OF, WORDS
 from app.engine.watching import INTERVAL_S, Watch
 from app.sensors.channel import POWER_SAMPLES
 from app.sensors.event_reasons import names as reason_names
-from app.sensors.gpu import Gpu
 from app.sensors.trace import Statistics, Trace
 
 Floats = npt.NDArray[np.float64]
 BUFFER_PATIENCE_S: Final = 0.5  # the newest sample is about 0.1 s old
 COVERED: Final = 0.95  # share of the span that readings must cover for its energy to be known
 FEWEST_READS: Final = 5  # of a polled source in a span
-_BUFFER_S: Final = 0.02  # one sample
+_TOLERANCE_S: Final = 0.002  # of stamps
 _ALL: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class PowerSensor:
-    """The power readings that a span is made of, and how late and how smeared they are."""
+    """The power readings that a span is made of, and how late and how smeared they are.
+
+    A buffered sample's stamp is the end of what it averages, plus the lag; a polled value's is when it was read.
+    """
 
     name: str  # the trace's series
     words: str
     refresh_s: float  # a new value this often
     averaging_s: float  # and each is the mean of that long
     lag_s: float = 0.0
-
-    @property
-    def delay_s(self) -> float:
-        """By how much a value as it is read is behind what it tells of, on average."""
-        return 0.0 if self.buffered else self.lag_s + (self.refresh_s + self.averaging_s) / 2
 
     @property
     def shortest_s(self) -> float:
@@ -78,22 +76,33 @@ class Span:
         return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
 
 
-def power_sensor(gpu: Gpu, trace: Trace) -> PowerSensor:
-    """The finest power readings of a trace.
+def power_sensor(watch: Watch) -> PowerSensor:
+    """The power readings to count with, and how late they are.
 
-    Refresh and averaging are those of the board's generation (DOMAIN 8): what is read is moved back by them, so that
-    a value counts for the time it tells of.
+    Where the board has been characterised, as that found them. Else the finest there are, with refresh and averaging
+    of the board's generation (DOMAIN 8). What is read is moved back by them and counts for the time it tells of.
     """
-    name = trace.power_name
-    if name == POWER_SAMPLES.name:
-        return PowerSensor(name, "driver buffer (20 ms samples)", _BUFFER_S, _BUFFER_S)
-    refresh_s, averaging_s = _timing(name, gpu.info.compute_capability)
-    words = "power instant" if name == "power_instant_w" else "power average"
-    return PowerSensor(name, f"{words}, polled (new every {refresh_s * 1e3:.0f} ms)", refresh_s, averaging_s)
+    name = watch.trace.power_name
+    known = watch.characterisation
+    if known is not None and name != POWER_SAMPLES.name and known.chosen in CHANNEL_OF:
+        name = CHANNEL_OF[known.chosen]
+    source = next((source for source, channel in CHANNEL_OF.items() if channel == name), "buffer")
+    figures = known.sources.get(source) if known is not None else None
+    if figures is not None:
+        refresh_s, lag_s = figures.refresh_ms / 1e3, figures.lag_ms / 1e3
+        averaging_s = refresh_s if figures.window_ms is None else figures.window_ms / 1e3
+    else:
+        lag_s = 0.0
+        refresh_s, averaging_s = _timing(name, watch.gpu.info.compute_capability)
+    told = f"{refresh_s * 1e3:.0f} ms samples" if source == "buffer" else f"polled, new every {refresh_s * 1e3:.0f} ms"
+    characterised = ", as characterised" if figures is not None else ""
+    return PowerSensor(name, f"{WORDS[source]} ({told}{characterised})", refresh_s, averaging_s, lag_s)
 
 
 def _timing(name: str, capability: tuple[int, int] | None) -> tuple[float, float]:
-    """Refresh and averaging of a polled source in s (arXiv 2312.02741, the table in DOMAIN 8)."""
+    """Refresh and averaging of a source in s (DOMAIN 2; arXiv 2312.02741, the table in DOMAIN 8)."""
+    if name == POWER_SAMPLES.name:
+        return 0.02, 0.02
     if name == "power_average_w":
         return 0.1, 1.0
     if capability is not None and (6, 0) <= capability < (7, 5):
@@ -105,17 +114,19 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
     """What the watched board did between two times on its clock. Waits until the readings of the span have come."""
     trace, gpu = watch.trace, watch.gpu
     watch.wait_until(lambda: trace.last_ns >= end_ns, BUFFER_PATIENCE_S)
+    sensor = power_sensor(watch)
     if watch.buffered:  # until a sample covers the end, or the buffer has fallen silent
-        watch.wait_until(lambda: len(trace.power_samples(end_ns, 1 << 62)[0]) > 0, BUFFER_PATIENCE_S)
-    sensor = power_sensor(gpu, trace)
+        late_ns = end_ns + round(sensor.lag_s * 1e9)
+        watch.wait_until(lambda: len(trace.power_samples(late_ns, 1 << 62)[0]) > 0, BUFFER_PATIENCE_S)
+        sensor = power_sensor(watch)  # at the very beginning no sample had come
     if not sensor.buffered:
-        late_s = sensor.delay_s + 2 * watch.interval_s
+        late_s = sensor.lag_s + sensor.refresh_s + 2 * watch.interval_s
         watch.wait_until(lambda: trace.last_ns >= end_ns + round(late_s * 1e9), late_s + BUFFER_PATIENCE_S)
-    shift_ns = round((sensor.delay_s - (0.0 if sensor.buffered else watch.interval_s / 2)) * 1e9)
-    power = trace.statistics(sensor.name, start_ns + shift_ns, end_ns + shift_ns)
     time_s = (end_ns - start_ns) / 1e9
-    unknown = _why_unknown(watch, sensor, power, time_s, start_ns + shift_ns, end_ns + shift_ns)
-    times_s, power_w = _power_vector(watch, sensor, start_ns, end_ns)
+    times_s, power_w = _values_inside(watch, sensor, start_ns, end_ns)
+    counts_s = np.diff(np.concatenate(([0.0], (times_s[1:] + times_s[:-1]) / 2, [time_s])))[: len(times_s)]
+    unknown = _why_unknown(sensor, counts_s, time_s, watch.interval_s)
+    energy_j = math.nan if unknown else float(counts_s @ power_w)
     reasons_s: dict[str, float] = {}
     bits = 0
     for span in trace.event_spans(start_ns, end_ns, 0):
@@ -126,9 +137,9 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         gpu=gpu.info.name,
         source=gpu.info.source,
         time_s=time_s,
-        energy_j=math.nan if unknown else power.mean * time_s,
-        mean_power_w=math.nan if unknown else power.mean,
-        peak_power_w=math.nan if unknown else power.maximum,
+        energy_j=energy_j,
+        mean_power_w=energy_j / time_s,
+        peak_power_w=math.nan if unknown else float(power_w.max()),
         power_source=sensor.words,
         unknown=unknown,
         clock_mhz=trace.statistics("graphics_clock_mhz", start_ns, end_ns),
@@ -145,38 +156,52 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _why_unknown(watch: Watch, sensor: PowerSensor, power: Statistics, time_s: float, from_ns: int, to_ns: int) -> str:
-    """Why the span has no energy; empty where it has."""
+def _why_unknown(sensor: PowerSensor, counts_s: Floats, time_s: float, interval_s: float) -> str:
+    """Why the span has no energy; empty where it has. `counts_s` is for how long each value stands."""
     if time_s < sensor.shortest_s:
         return (
-            f"{time_s * 1e3:.0f} ms is too short for this board's power readings ({sensor.words}); "
+            f"{time_s * 1e3:.0f} ms is too short for this board's power readings, {sensor.words}; "
             f"{sensor.shortest_s * 1e3:.0f} ms at least are needed"
         )
-    if math.isnan(power.mean):
+    if not len(counts_s):
         return "the board told no power"
-    covered_s = watch.trace.covered_s(sensor.name, from_ns, to_ns)
-    if covered_s < COVERED * time_s:
-        return f"power was told for {covered_s / time_s:.0%} of the time only"
-    return ""
+    most_s = sensor.averaging_s + 2 * (sensor.refresh_s + interval_s)
+    covered = float(np.minimum(counts_s, most_s).sum()) / time_s
+    return "" if covered >= COVERED else f"power was told for {covered:.0%} of the time only"
 
 
-def _power_vector(watch: Watch, sensor: PowerSensor, start_ns: int, end_ns: int) -> tuple[Floats, Floats]:
-    """Every value that the sensor told of the span, once each: W, and s from the start to the middle of its average."""
+def _values_inside(watch: Watch, sensor: PowerSensor, start_ns: int, end_ns: int) -> tuple[Floats, Floats]:
+    """Every value that the sensor told of nothing but the span, once each: s from the start to the middle of what it
+    averages, and W.
+
+    Each counts for the time that is nearer to it than to another, out to the span's edges: what ran before and after
+    has no part in it. Spreading values that straddle an edge would take 2 to 4 % from a burst of a second.
+    """
+    late_s = sensor.lag_s + sensor.averaging_s / 2
+    around_ns = round((late_s + 2 * sensor.refresh_s + watch.interval_s) * 1e9)
     if sensor.buffered:
-        stamps, told = watch.trace.power_samples(start_ns, end_ns + round(sensor.refresh_s * 1e9))
-        times_s, watts = (stamps - start_ns) / 1e9 - sensor.averaging_s / 2, told
+        stamps, watts = watch.trace.power_samples(start_ns, end_ns + around_ns)
+        times_s = (stamps - start_ns) / 1e9 - late_s
     else:
-        late_s = (
-            sensor.lag_s + sensor.averaging_s / 2 + watch.interval_s / 2
-        )  # a value is seen so long after its middle
-        around_ns = round((late_s + 2 * sensor.refresh_s) * 1e9)
         series = watch.trace.view(start_ns - around_ns, end_ns + around_ns, _ALL, [sensor.name])[sensor.name]
         known = ~np.isnan(series.value)
-        times_s, watts = series.time_s[known] - around_ns / 1e9 - late_s, series.value[known]
-        new = np.flatnonzero(watts[1:] != watts[:-1]) + 1  # repeats of a reading are no samples
-        times_s, watts = times_s[new], watts[new]
-    inside = (times_s >= 0) & (times_s <= (end_ns - start_ns) / 1e9)
+        new = _first_seen(series.time_s[known], series.value[known], sensor.refresh_s, watch.interval_s)
+        watts = series.value[known][new]
+        times_s = series.time_s[known][new] - around_ns / 1e9 - watch.interval_s / 2 - late_s
+    half_s = sensor.averaging_s / 2
+    inside = (times_s >= half_s - _TOLERANCE_S) & (times_s <= (end_ns - start_ns) / 1e9 - half_s + _TOLERANCE_S)
     return times_s[inside], watts[inside].astype(np.float64)
+
+
+def _first_seen(read_s: Floats, told_w: npt.NDArray[Any], refresh_s: float, interval_s: float) -> npt.NDArray[np.int64]:
+    """The readings at which the sensor had a new value: repeats are no samples, but for a value that stays."""
+    if not len(told_w):
+        return np.empty(0, np.int64)
+    change = np.concatenate(([True], told_w[1:] != told_w[:-1]))
+    run = np.cumsum(change) - 1
+    stays_s = read_s - read_s[change][run]
+    again = np.maximum(0, np.floor((stays_s - interval_s) / refresh_s))  # a refresh later and still the same
+    return np.flatnonzero((run[1:] != run[:-1]) | (again[1:] != again[:-1])) + 1
 
 
 def _clocks_at(trace: Trace, start_ns: int, end_ns: int, times_s: Floats) -> Floats:

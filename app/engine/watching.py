@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from app.engine.characterisation.store import stored_characterisation
 from app.errors import InputError
 from app.sensors.errors import SensorError
 from app.sensors.gpu import Gpu
@@ -43,6 +44,9 @@ class Watch:
         with suppress(SensorError):
             gpu.power_samples(gpu.clock.now_ns())
             self.buffered = True
+        self.characterisation = None
+        with suppress(OSError):  # a person without a data folder can measure too
+            self.characterisation = stored_characterisation(gpu.info)
         self._owned = owned
         self._users = 0
         self._linger: threading.Timer | None = None

@@ -208,10 +208,6 @@ class Trace:
         summary = self._summary(self.power_name, t0_ns, t1_ns)
         return summary.integral if summary.covered_s > 0 else math.nan
 
-    def covered_s(self, name: str, t0_ns: int, t1_ns: int) -> float:
-        """How many seconds of the span a series tells something about. Raises KeyError for an unknown name."""
-        return self._summary(name, t0_ns, t1_ns).covered_s
-
     def _summary(self, name: str, t0_ns: int, t1_ns: int) -> Summary:
         if name == POWER_SAMPLES.name:
             return self._samples.summary(0, t0_ns, t1_ns)
