@@ -15,8 +15,10 @@
 #define TILE_WIDTH (block_size_x * tile_size_x + filter_width - 1)
 #define TILE_HEIGHT (block_size_y * tile_size_y + filter_height - 1)
 
+__constant__ float filter[filter_height * filter_width];  // all threads want the same number of it at the same time
+
 extern "C" __global__ void __launch_bounds__(THREADS)
-convolution(float *output, const float *__restrict__ input, const float *__restrict__ filter) {
+convolution(float *output, const float *__restrict__ input) {
     const int left = blockIdx.x * block_size_x * tile_size_x;
     const int top = blockIdx.y * block_size_y * tile_size_y;
     const int x = threadIdx.x, y = threadIdx.y;

@@ -82,16 +82,15 @@ class KernelOnCpu:
     def _text(self) -> str:
         lines = ['#include "cuda_on_cpu.h"', *defines(self._scope)]
         lines += [f'#include "{source}"' for source in self._kernel.sources]
-        casts = ", ".join(
-            f"({_C_TYPES[a.type]} *)given[{i}]" if a.shape else f"*({_C_TYPES[a.type]} *)given[{i}]"
-            for i, a in enumerate(self._kernel.arguments)
-        )
+        listed = [(f"({_C_TYPES[a.type]} *)given[{i}]", a) for i, a in enumerate(self._kernel.arguments)]
+        casts = ", ".join(cast if a.shape else f"*{cast}" for cast, a in listed if a.memory == "global")
+        constant = "".join(f"memcpy({a.name}, {cast}, sizeof {a.name}); " for cast, a in listed if a.memory != "global")
         lines.append("static void **given;")
         reference = self._kernel.verify.reference if self._kernel.verify else ""
         for name in (self._kernel.name, *([reference] if reference.endswith("_reference") else [])):
             lines.append(f"static void call_{name}() {{ {name}({casts}); }}")
             lines.append(
                 f'extern "C" void launch_{name}(unsigned *grid, unsigned *block, void **arguments, int backwards) '
-                f"{{ given = arguments; cpu::run_grid(grid, block, call_{name}, backwards); }}"
+                f"{{ given = arguments; {constant}cpu::run_grid(grid, block, call_{name}, backwards); }}"
             )
         return "\n".join(lines) + "\n"

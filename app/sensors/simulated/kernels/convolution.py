@@ -24,8 +24,8 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     """One launch. `image_width, image_height` (or `n`), `filter_width, filter_height`, `block_size_x/y`,
     `tile_size_x/y`; optional `use_padding`, `use_shared_memory`, `read_only`, `unroll`, `precision`.
 
-    Per output and filter tap one multiply-add and one load of the input; the filter's tap is loaded once for the
-    tile_x tile_y outputs of a thread. Raises LaunchRefused.
+    Per output and filter tap one multiply-add and one load of the input; the filter's tap comes from constant memory,
+    once for the tile_x tile_y outputs of a thread. Raises LaunchRefused.
     """
     precision, word = given.precision()
     n = given.whole(4096, "n", "N", "size", most=10**6)

@@ -1,0 +1,43 @@
+"""The built-in examples run from plan to figures on simulated boards, where no compiler and no GPU is needed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.engine.measurement import State
+from app.engine.planning import plan_specification
+from app.engine.specification import load_specification
+from app.engine.store import Store
+from app.engine.running import run_session
+from app.paths import resources
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.profiles import PROFILES
+from app.sensors.simulated.twin import load_twin
+
+EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
+
+
+def test_every_profile_has_an_example() -> None:
+    specifications = [load_specification(path) for path in EXAMPLES]
+    assert {spec.kernel.profile for spec in specifications if spec.kernel} == set(PROFILES)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("board", ["h200", "a4000"])
+def test_an_example_is_measured_on_a_simulated_board(path: Path, board: str) -> None:
+    gpu = SimulatedGpu(load_twin(board), seed=2, clock=VirtualClock())
+    plan = plan_specification(load_specification(path), gpu, strategy="random_sample", max_evaluations=6, seed=4)
+    with Store() as store:
+        result = run_session(plan, store, lambda event: None, threading.Event())
+    measured = [result.table.measurement(row) for row in range(len(result.table))]
+    assert len(measured) == 6
+    assert all(m.state is State.OK for m in measured), [m.error for m in measured]
+    assert plan.objective is not None
+    for measurement in measured:
+        assert 0 < measurement.values["power_w"] <= 1.03 * gpu.twin.power.limit_maximum_w
+        assert {goal.name for goal in plan.objective.front} <= measurement.values.keys()
+        assert all(value > 0 for name, value in measurement.values.items() if name != "settled")
