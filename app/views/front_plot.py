@@ -17,7 +17,7 @@ from app.views.quantities import Quantity, is_efficiency, is_speed
 from app.views.scatter import PointCloud
 
 _MARGIN = 0.07  # of the span, left free around the points
-_EDGE = 0.02  # of what is in sight: a new point that close to the edge makes it grow
+_EDGE_PX = 14.0  # a new point that close to the edge makes the picture grow: its marker would be cut off
 
 
 class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -109,9 +109,13 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._follow_points = True
         if self._points is None or not len(self._points):
             return
-        for values, setter in ((self._points.x, self.setXRange), (self._points.y, self.setYRange)):
+        view = self.getViewBox()
+        for values, setter, pixels in (
+            (self._points.x, self.setXRange, view.width()),
+            (self._points.y, self.setYRange, view.height()),
+        ):
             low, high = float(values.min()), float(values.max())
-            margin = _MARGIN * (high - low) or 0.05 * abs(high) or 1.0
+            margin = max(_MARGIN, 1.5 * _EDGE_PX / max(pixels, 8 * _EDGE_PX)) * (high - low) or 0.05 * abs(high) or 1.0
             setter(low - margin, high + margin, padding=0.0)
 
     @Slot(int)
@@ -288,9 +292,16 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def _outside(self, start: int) -> bool:
         """Some point from `start` on lies outside what is in sight, or at its very edge."""
         assert self._points is not None
-        (x0, x1), (y0, y1) = self.getViewBox().viewRange()
-        x, y = (self._points.x[start:] - x0) / (x1 - x0), (self._points.y[start:] - y0) / (y1 - y0)
-        return bool(((np.minimum(x, y) < _EDGE) | (np.maximum(x, y) > 1 - _EDGE)).any())
+        view = self.getViewBox()
+        for values, (low, high), pixels in (
+            (self._points.x[start:], view.viewRange()[0], view.width()),
+            (self._points.y[start:], view.viewRange()[1], view.height()),
+        ):
+            edge = _EDGE_PX / max(pixels, 4 * _EDGE_PX)
+            share = (values - low) / (high - low)
+            if ((share < edge) | (share > 1 - edge)).any():
+                return True
+        return False
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -42,7 +42,7 @@ class Columns:
         """A column as numbers, NaN where a cell is empty or tells that nothing is known. Raises InputError else."""
         cells = self.cells[name]
         values = np.fromiter((_number(cell) for cell in cells), dtype=np.float64, count=len(cells))
-        for index in np.flatnonzero(np.isnan(values)):
+        for index in map(int, np.flatnonzero(np.isnan(values))):
             if cells[index].lower() not in _UNKNOWN:
                 what = f"column '{name}', line {self.first_line + index}: '{cells[index][:40]}' is not a number"
                 raise InputError(what, self.where, "mend the cell, or name another column")
