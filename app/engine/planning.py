@@ -245,6 +245,11 @@ def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[st
             raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
         said = not_its_own(gpu.info.source)
         return _limits(gpu), (said,) if said else ()
+    if gpu.info.source == "nvml":
+        from app.engine.runner.cuda.open import require_kernel
+
+        require_kernel(spec, gpu, _limits(gpu))
+        return _limits(gpu), ()
     from app.engine.workloads.profiled import ProfiledKernel
 
     limits = require_launching(gpu).limits
@@ -263,6 +268,11 @@ def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceG
 
         _ready_to_run(spec, gpu)
         return lambda: CommandRunner(gpu, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
+    if gpu.info.source == "nvml":
+        from app.engine.runner.cuda.open import open_cuda_runner
+
+        _ready_to_run(spec, gpu)
+        return lambda: open_cuda_runner(spec, gpu, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
     board = require_launching(gpu)
     with suppress(LaunchRefused):  # what no configuration could run is told now; a refused one is a result later
         ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Configuration, Measurement, State, Value
+from app.engine.measurement import Measurement, State, Value
+from app.engine.runner.figures import figures_of
 from app.engine.runner.launching import LaunchingGpu
-from app.engine.runner.meter import Meter, Window
+from app.engine.runner.meter import Meter
 from app.engine.runner.settings_order import by_setting, settings_of
 from app.engine.space.search_space import SearchSpace
-from app.engine.specification import Specification, evaluate_metrics
+from app.engine.specification import Specification
 from app.engine.workloads.profiled import ProfiledKernel
 from app.errors import InputError
-from app.sensors.event_reasons import LIMITING
 from app.sensors.simulated.profiles import LaunchRefused
 
 
@@ -64,7 +63,7 @@ class SimulatedRunner:
         window = self._meter.measure(load, stop=stop)
         if window is None:
             return None
-        values, intervals = self._figures(configuration, window)
+        values, intervals = figures_of(self._spec, configuration, window)
         return Measurement(
             row=row,
             configuration=configuration,
@@ -89,29 +88,3 @@ class SimulatedRunner:
             source=self.source,
             timestamp_s=time.time(),
         )
-
-    def _figures(
-        self, configuration: Configuration, window: Window
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-        """Measured values and metrics, and the 95 % intervals that follow from the power's."""
-        measured = {
-            "time_s": window.time_s,
-            "energy_j": window.energy_j,
-            "power_w": window.power_w,
-            "observed_clock_mhz": window.observed_clock_mhz,
-            "temperature_c": window.temperature_c,
-            "memory_power_w": window.memory_power_w,
-        }
-        measured = {name: value for name, value in measured.items() if not math.isnan(value)}
-        if window.event_reasons & LIMITING:
-            measured["settled"] = float(window.settled)
-        values = {**measured, **evaluate_metrics(self._spec, configuration, measured)}
-        if window.power_interval_w is None:
-            return values, {}
-        ends = []
-        for power_w in window.power_interval_w:
-            at_end = {**measured, "power_w": power_w, "energy_j": power_w * window.time_s}
-            ends.append({**at_end, **evaluate_metrics(self._spec, configuration, at_end)})
-        low, high = ends
-        intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}
-        return values, intervals

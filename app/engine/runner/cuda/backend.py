@@ -1,0 +1,131 @@
+"""The `Backend` seam inside the runner process: what a worker needs of CUDA. PyCUDA in earnest, a fake one in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class DeviceFault(Exception):
+    """The driver refused or failed. `fatal`: the context is lost, and with it the process."""
+
+    def __init__(self, message: str, *, fatal: bool = False) -> None:
+        super().__init__(message)
+        self.fatal = fatal
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel of an image, and how it is launched."""
+
+    name: str  # as the image has it
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_byte: int = 0  # dynamic
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """What the driver tells of a loaded kernel."""
+
+    registers: int  # per thread
+    shared_byte: int  # per block, static and dynamic
+    local_byte: int  # per thread: spills and local arrays
+    blocks_per_multiprocessor: int  # resident ones
+    occupancy: float  # theoretical: resident threads over the multiprocessor's
+
+
+class Difference(NamedTuple):
+    """How an output differs from its reference."""
+
+    wrong: int  # elements beyond the tolerance
+    first: int  # flat index of the first one; -1 where there is none
+    worst: float  # the largest absolute difference
+
+
+class Kernel(Protocol):
+    """A loaded kernel with its arguments bound."""
+
+    facts: KernelFacts
+
+    def launch(self, times: int) -> None:
+        """Queue that many launches; returns before they have run."""
+        ...
+
+    def unload(self) -> None: ...
+
+
+class Mark(Protocol):
+    """A point in the queue of launches, with a time stamp once the device has passed it."""
+
+    @property
+    def passed(self) -> bool:
+        """Raises DeviceFault where a launch before it failed."""
+        ...
+
+    def wait(self) -> None:
+        """Until it has passed. Raises DeviceFault."""
+        ...
+
+    def seconds_since(self, earlier: Mark) -> float:
+        """Device time between two marks that have passed."""
+        ...
+
+
+class Backend(Protocol):
+    """One device and its context, used by one thread."""
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about the device: name, compute_capability, limits as in DeviceLimits."""
+        ...
+
+    def upload(self, array: Array) -> Any:
+        """A copy on the device."""
+        ...
+
+    def write(self, buffer: Any, array: Array) -> None:
+        """From the host into a buffer."""
+        ...
+
+    def copy(self, source: Any, target: Any, nbyte: int) -> None:
+        """From one device buffer to another, in the queue's order."""
+        ...
+
+    def free(self, buffer: Any) -> None: ...
+
+    def load(self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]) -> Kernel:
+        """Load a kernel and bind its arguments: buffers, and NumPy scalars. Raises DeviceFault."""
+        ...
+
+    def mark(self) -> Mark:
+        """Put a mark into the queue."""
+        ...
+
+    def use_comparer(self, image: bytes) -> None:
+        """Kernels that compare on the device (`comparer.SOURCE`); without them the host compares."""
+        ...
+
+    def difference(self, output: Any, reference: Any, like: Array, rtol: float, atol: float) -> Difference:
+        """Compare two buffers of the type and size of `like`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def difference(output: Array, reference: Array, rtol: float, atol: float) -> Difference:
+    """Elements with |output - reference| > atol + rtol |reference|, NaN against a number included."""
+    wide = np.complex128 if reference.dtype.kind == "c" else np.float64
+    told, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
+    with np.errstate(all="ignore"):
+        apart = np.abs(told - expected)
+        off = ~(apart <= atol + rtol * np.abs(expected)) & ~(np.isnan(told) & np.isnan(expected)) & (told != expected)
+    where = np.flatnonzero(off)
+    finite = apart[np.isfinite(apart)]
+    worst = float("inf") if where.size and not np.isfinite(apart[where]).all() else float(finite.max(initial=0.0))
+    return Difference(int(where.size), int(where[0]) if where.size else -1, worst)

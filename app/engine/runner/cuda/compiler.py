@@ -1,0 +1,193 @@
+"""Compiling ahead: kernels become images on the other cores while the GPU measures, and stay on disk for next time.
+
+An image's key is the SHA-256 of its text, the files it includes, options, architecture and compiler. The cache in the
+data folder is bounded: what was not used for longest goes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from app.engine.measurement import State
+from app.engine.runner.cuda.process import ROOT, KernelFailed
+from app.engine.runner.cuda.toolchain import COMPILE_S, Toolchain, find_toolchain
+from app.engine.workloads.cuda_kernel import Build
+from app.errors import WattridgeError
+from app.paths import data_folder
+
+MAX_CACHE_BYTES: Final = 512 << 20
+MAX_INCLUDES: Final = 2000
+MAX_MESSAGE: Final = 4000
+_INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Compiler:
+    """Compiles in processes, several at once. Thread-safe; `close` when done."""
+
+    def __init__(
+        self,
+        capability: tuple[int, int],
+        *,
+        toolchain: Toolchain | None = None,
+        folder: Path | None = None,
+        jobs: int | None = None,
+        most_bytes: int = MAX_CACHE_BYTES,
+    ) -> None:
+        """Raises WattridgeError where there is no compiler."""
+        self.jobs = jobs or max(1, cores() - 1)
+        self.compiled = 0  # images made rather than found
+        self._capability = capability
+        self._toolchain = toolchain or find_toolchain()
+        self._folder = folder or data_folder() / "cubins"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._most_bytes = most_bytes
+        self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="compile")
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(self, build: Build) -> Future[bytes]:
+        """The image, some time; its exception is KernelFailed with the compiler's message."""
+        return self._pool.submit(self.image, build)
+
+    def image(self, build: Build) -> bytes:
+        """The image, from the cache or compiled now. Raises KernelFailed."""
+        path = self._folder / f"{self.key(build)}.cubin"
+        try:
+            image = path.read_bytes()
+            os.utime(path)  # used: it stays
+        except OSError:
+            image = self._compiled(build)
+            self._keep(path, image)
+        return image
+
+    def key(self, build: Build) -> str:
+        """What an image depends on, as a hexadecimal SHA-256."""
+        digest = hashlib.sha256()
+        parts = (self._toolchain.version, str(self._capability), build.text, *build.options, *map(str, build.include))
+        for part in parts:
+            digest.update(part.encode() + b"\0")
+        for path, text in _included(build):
+            digest.update(str(path).encode() + b"\0" + text + b"\0")
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        """End what compiles."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        for process in running:
+            with suppress(OSError):
+                process.kill()
+        self._pool.shutdown(wait=True)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _compiled(self, build: Build) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="wattridge-") as folder:
+            source, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
+            source.write_text(build.text, encoding="utf-8")
+            options = [*build.options, *(f"-I{include}" for include in build.include)]
+            said = self._call(self._toolchain.call(source, image, self._capability, options), folder)
+            if not image.is_file():
+                raise KernelFailed(State.COMPILE, said or "the compiler wrote nothing and said nothing")
+            self.compiled += 1
+            return image.read_bytes()
+
+    def _call(self, words: Sequence[str], folder: str) -> str:
+        """What the compiler says; empty where it succeeded. Raises KernelFailed where it takes too long."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        try:
+            with self._lock:
+                if self._closed:
+                    raise KernelFailed(State.COMPILE, "the session ended")
+                process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+                )
+                self._running.add(process)
+        except OSError as error:
+            raise WattridgeError(f"the compiler does not start: {error}", words[0]) from None
+        try:
+            output, _ = process.communicate(timeout=COMPILE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise KernelFailed(State.COMPILE, f"the compiler took longer than {COMPILE_S:g} s") from None
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        said = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
+        return said[:MAX_MESSAGE] if process.returncode else ""
+
+    def _keep(self, path: Path, image: bytes) -> None:
+        """Write whole or not at all, and make room. A full disk costs the next session its time, not this one."""
+        with suppress(OSError):
+            unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+            unfinished.write_bytes(image)
+            unfinished.replace(path)
+            with self._lock:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        kept = []
+        for path in self._folder.iterdir():
+            with suppress(OSError):  # another session may remove it meanwhile
+                told = path.stat()
+                kept.append((told.st_mtime, told.st_size, path))
+        total = sum(size for _, size, _ in kept)
+        for _, size, path in sorted(kept):
+            if total <= self._most_bytes:
+                return
+            with suppress(OSError):
+                path.unlink()
+                total -= size
+
+
+def _included(build: Build) -> Iterator[tuple[Path, bytes]]:
+    """The files that a text includes, and those which they include, as far as they are found: not the toolkit's own."""
+    waiting = list(build.sources)
+    seen: set[Path] = set()
+    while waiting and len(seen) < MAX_INCLUDES:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            text = path.read_bytes()
+        except OSError:
+            continue
+        yield path, text
+        for name in _INCLUDE.findall(text):
+            for folder in (path.parent, *build.include):
+                candidate = folder / name.decode("utf-8", "replace")
+                if candidate.is_file():
+                    waiting.append(candidate)
+                    break
+
+
+def symbol(image: bytes, name: str) -> str:
+    """The kernel of that name as the image has it: C++ mangles names that are not extern "C". Raises KernelFailed."""
+    if f".text.{name}\0".encode() in image:
+        return name
+    mangled = f"{len(name)}{name}"
+    for found in re.findall(rb"\.text\.(_Z[\w$.]+)\0", image):
+        text: str = found.decode()
+        if re.match(rf"_Z(N[\w$]*?)?{mangled}(?!\d)", text):
+            return text
+    raise KernelFailed(State.COMPILE, f"the source has no kernel '{name}'")

@@ -1,0 +1,99 @@
+"""`CudaGpu`: a real board that runs kernels: its sensors here, its launches in the runner process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from app.engine.runner.cuda.process import RunnerProcess, RunnerProcesses
+from app.sensors.channel import PowerSample, Reading
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.gpu import Gpu
+from app.sensors.load import Execution, Load
+
+DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
+BACKEND: Final = "app.engine.runner.cuda.pycuda_backend"
+
+
+class CudaGpu:
+    """Implements `LaunchingGpu` over the sensors of a board. A load's name is the name of a kernel loaded before."""
+
+    def __init__(self, sensors: Gpu, *, backend: str = BACKEND) -> None:
+        """Starts the runner process and waits for its context. Raises KernelFailed where there is none."""
+        self.info = sensors.info
+        self.channels = sensors.channels
+        self.clock = sensors.clock
+        self.timeout_s = 10.0  # of one launch
+        self._sensors = sensors
+        self._backend = backend
+        self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
+        self.processes = RunnerProcesses(self._start, self._prepare)
+        told = self.processes.current.request({"do": "describe"})
+        known = {field.name for field in fields(DeviceLimits)}
+        self.limits = DeviceLimits(**{name: value for name, value in told["limits"].items() if name in known})
+        self.compute_capability: tuple[int, int] = tuple(told["compute_capability"])
+        self.shared_memory_opt_in = int(told["shared_memory_opt_in"])
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def read(self) -> Reading:
+        return self._sensors.read()
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        return self._sensors.power_samples(since_ns)
+
+    def energy_j(self) -> float:
+        return self._sensors.energy_j()
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        return self._sensors.graphics_clocks_mhz()
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        return self._sensors.memory_clocks_mhz()
+
+    def close(self) -> None:
+        """End the runner processes. The sensors stay open: they are not ours."""
+        self.processes.close()
+
+    # --- running ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, messages: list[tuple[dict[str, Any], Sequence[bytes]]]) -> None:
+        """Tell this process, the spare one and every later one the same."""
+        self._prepared = messages
+        self.processes.prepare_anew()
+
+    def ask(
+        self,
+        message: dict[str, Any],
+        blocks: Sequence[bytes] = (),
+        *,
+        timeout_s: float = 60.0,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> dict[str, Any]:
+        """As `RunnerProcess.request`."""
+        return self.processes.current.request(message, blocks, timeout_s=timeout_s, meanwhile=meanwhile)
+
+    def begin(self, load: Load) -> None:
+        """Launch the kernel of that name back to back. Raises KernelFailed."""
+        self.ask({"do": "begin", "id": load.name}, timeout_s=self.timeout_s + DRAIN_S)
+
+    def lap(self) -> Execution:
+        """How it went since `begin` or the last lap; launches go on. Raises KernelFailed."""
+        return Execution(**self.ask({"do": "lap"}, timeout_s=self.timeout_s + DRAIN_S))
+
+    def end(self) -> Execution:
+        """Stop once what is queued has run; how it went since `begin` or the last lap. Raises KernelFailed."""
+        return Execution(**self.ask({"do": "end"}, timeout_s=self.timeout_s + DRAIN_S))
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _start(self) -> RunnerProcess:
+        # the runner sees this board alone: CUDA numbers boards in another order than NVML
+        uuid = self.info.uuid
+        visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid.startswith(("GPU-", "MIG-")) else {}
+        return RunnerProcess(self._backend, "0", visible)
+
+    def _prepare(self, process: RunnerProcess) -> None:
+        for message, blocks in self._prepared:
+            process.post(message, blocks)

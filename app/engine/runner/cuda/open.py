@@ -1,0 +1,85 @@
+"""The way to a real board: whether kernels can run there, and the runner that runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.runner.cuda.compiler import Compiler
+from app.engine.runner.cuda.gpu import BACKEND, CudaGpu
+from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.runner import CudaRunner
+from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
+from app.engine.space.search_space import SearchSpace
+from app.engine.specification import Specification
+from app.engine.workloads.cuda_kernel import CudaKernel
+from app.errors import InputError, PermissionRefused, WattridgeError
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.gpu import Gpu
+
+
+def require_cuda(gpu: Gpu) -> None:
+    """Raises WattridgeError, with the remedy, where kernels cannot run on a real board from here."""
+    if not _installed("pycuda"):
+        raise WattridgeError(
+            "kernels run on real GPUs by PyCUDA, which is not installed",
+            gpu.info.label,
+            "pip install 'wattridge[cuda]', or choose --gpu simulated:NAME",
+        )
+    find_toolchain()
+
+
+def _installed(package: str) -> bool:
+    """Whether it can be found; nothing of it is run."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # something is there that is no package
+        return False
+
+
+def require_kernel(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
+    """Raises WattridgeError where the specification cannot run on a real board, before anything is started."""
+    if spec.device_settings:
+        raise PermissionRefused(
+            f"the specification sets {', '.join(spec.device_settings)}, and this version does not set real boards "
+            "(--allow-control is not available yet)",
+            gpu.info.label,
+            f"leave [device_settings] out of {spec.path.name}, or choose --gpu simulated:NAME",
+        )
+    CudaKernel.of(spec, limits)
+    require_cuda(gpu)
+
+
+def open_cuda_gpu(sensors: Gpu, *, backend: str = BACKEND) -> CudaGpu:
+    """The board with a runner process. Raises WattridgeError where it has no CUDA context to give."""
+    try:
+        return CudaGpu(sensors, backend=backend)
+    except KernelFailed as failure:
+        raise WattridgeError(
+            f"no CUDA context: {failure.what}",
+            sensors.info.label,
+            "is the board free, its driver whole?",
+        ) from None
+
+
+def open_cuda_runner(
+    spec: Specification,
+    sensors: Gpu,
+    space: SearchSpace,
+    guard: DeviceGuard,
+    *,
+    backend: str = BACKEND,
+    toolchain: Toolchain | None = None,
+    jobs: int | None = None,
+) -> CudaRunner:
+    """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError."""
+    gpu = open_cuda_gpu(sensors, backend=backend)
+    compiler: Compiler | None = None
+    try:
+        compiler = Compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
+        return CudaRunner(gpu, spec, space, guard, compiler)
+    except (WattridgeError, InputError):
+        if compiler is not None:
+            compiler.close()
+        gpu.close()
+        raise

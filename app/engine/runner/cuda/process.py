@@ -1,0 +1,223 @@
+"""The parent's side of a runner process: asking it, noticing how it ends, and a spare one that takes over."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Final
+
+from app.engine.measurement import State
+from app.engine.runner.cuda.wire import Message, WireError, receive, send
+from app.errors import InputError, WattridgeError
+
+START_S: Final = 120.0  # a CUDA context takes a second or so; the first one after a boot much longer
+ASK_S: Final = 60.0
+MOMENT_S: Final = 0.3
+TEARDOWN_S: Final = 30.0  # what the driver may take to put a killed context away
+KEPT_ERRORS: Final = 64  # lines of what the process and its kernels print
+ROOT: Final = Path(__file__).resolve().parents[4]
+
+
+class KernelFailed(WattridgeError):
+    """A configuration's kernel failed. `lost`: the runner process is gone with it."""
+
+    def __init__(self, state: State, what: str, *, lost: bool = False) -> None:
+        super().__init__(what)
+        self.state = state
+        self.lost = lost
+
+
+class RunnerProcess:
+    """One process with one CUDA context. `post` and `request` are for one thread."""
+
+    def __init__(self, backend: str, device: str, environment: Mapping[str, str]) -> None:
+        """Starts it and returns at once; `ready` waits. `backend` is the module that opens the device."""
+        paths = os.pathsep.join([str(ROOT), *(path for path in sys.path if path)])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "app.engine.runner.cuda.worker", backend, device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment, "PYTHONPATH": paths},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._stdin: IO[bytes] = self._process.stdin
+        self._inbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._errors: deque[str] = deque(maxlen=KEPT_ERRORS)
+        self._posted = 0
+        self._answered = -1
+        self._threads = [
+            threading.Thread(target=self._read, args=(self._process.stdout,), name="runner replies", daemon=True),
+            threading.Thread(target=self._read_errors, args=(self._process.stderr,), name="runner errors", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def ready(self) -> None:
+        """Wait until the context stands and everything posted is answered. Raises KernelFailed, InputError."""
+        self._until(self._posted, START_S)
+
+    def post(self, message: Message, blocks: Sequence[bytes] = ()) -> None:
+        """Send without waiting for the reply; what goes wrong is raised by the next request."""
+        self._posted += 1
+        with suppress(OSError):  # it has gone, as the next request will find
+            send(self._stdin, {**message, "number": self._posted}, blocks)
+
+    def request(
+        self,
+        message: Message,
+        blocks: Sequence[bytes] = (),
+        *,
+        timeout_s: float = ASK_S,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Message:
+        """Send and wait for the reply. `meanwhile` is called once where that takes longer than a moment.
+
+        Raises KernelFailed where the driver refused, the process ended or the time ran out (it is killed then),
+        InputError where what was asked makes no sense.
+        """
+        if self._answered < self._posted:
+            self.ready()
+        self.post(message, blocks)
+        return self._until(self._posted, timeout_s, meanwhile)
+
+    def kill(self) -> float:
+        """End it; seconds that the driver took to put it away."""
+        began = time.monotonic()
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(TEARDOWN_S)
+        self._let_go()
+        return time.monotonic() - began
+
+    def close(self) -> None:
+        """Let it end by itself, and make sure that it does."""
+        with suppress(OSError):
+            self._stdin.close()
+        try:
+            self._process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(TEARDOWN_S)
+        self._let_go()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _until(self, number: int, timeout_s: float, meanwhile: Callable[[], None] | None = None) -> Message:
+        deadline = time.monotonic() + timeout_s
+        reply: Message = {}
+        while self._answered < number:
+            left_s = max(0.0, deadline - time.monotonic())
+            try:
+                message = self._inbox.get(timeout=left_s if meanwhile is None else min(left_s, MOMENT_S))
+            except queue.Empty:
+                if meanwhile is None:
+                    raise KernelFailed(State.TIMEOUT, f"no answer within {timeout_s:g} s", lost=True) from None
+                meanwhile()
+                meanwhile = None
+                continue
+            if message is None:
+                raise KernelFailed(State.RUNTIME, self._how_it_ended(), lost=True)
+            self._answered = int(message["number"])
+            if "fault" in message:
+                told = message["fault"]
+                raise KernelFailed(State.RUNTIME, str(told["message"]), lost=bool(told["fatal"]))
+            if "wrong" in message:
+                told = message["wrong"]
+                raise InputError(str(told["what"]), str(told["where"]), str(told["remedy"]))
+            reply = dict(message["reply"])
+        return reply
+
+    def _how_it_ended(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(5.0)
+        self._threads[1].join(1.0)
+        code = self._process.returncode
+        how = f"exit status {code}"
+        if code is not None and code < 0:
+            with suppress(ValueError):
+                how = signal.Signals(-code).name
+        last = " ".join(list(self._errors)[-3:]).strip()
+        return f"the runner process ended by {how}" + (f": {last}" if last else "")
+
+    def _read(self, stream: IO[bytes]) -> None:
+        while True:
+            try:
+                frame = receive(stream)
+            except (WireError, OSError, ValueError):
+                frame = None
+            self._inbox.put(None if frame is None else frame[0])
+            if frame is None:
+                return
+
+    def _read_errors(self, stream: IO[bytes]) -> None:
+        """What it prints, the last lines of it; a kernel may print without end, and without a line's end."""
+        with suppress(OSError, ValueError):
+            while line := stream.readline(1000):
+                self._errors.append(line.decode("utf-8", "replace").rstrip())
+
+    def _let_go(self) -> None:
+        for thread in self._threads:
+            thread.join(2.0)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+class RunnerProcesses:
+    """The process in use and a warm spare. `prepare` posts to a new one what it has to know."""
+
+    def __init__(self, start: Callable[[], RunnerProcess], prepare: Callable[[RunnerProcess], None]) -> None:
+        self._start = start
+        self._prepare = prepare
+        self._current: RunnerProcess | None = None
+        self._spare: RunnerProcess | None = None
+        self.replaced = 0
+
+    @property
+    def current(self) -> RunnerProcess:
+        if self._current is None:
+            self._current = self._fresh()
+        return self._current
+
+    def keep_spare(self) -> None:
+        """Have a spare one; returns at once."""
+        if self._spare is None:
+            self._spare = self._fresh()
+
+    def prepare_anew(self) -> None:
+        """What they have to know has changed."""
+        for process in (self._current, self._spare):
+            if process is not None:
+                self._prepare(process)
+
+    def replace(self) -> float:
+        """End the process in use; the spare one takes over. Seconds that the driver took to put the old one away."""
+        teardown_s = self._current.kill() if self._current is not None else 0.0
+        self._current, self._spare = self._spare or self._fresh(), None
+        self.replaced += 1
+        return teardown_s
+
+    def close(self) -> None:
+        for process in (self._spare, self._current):
+            if process is not None:
+                process.close()
+        self._current = self._spare = None
+
+    def _fresh(self) -> RunnerProcess:
+        process = self._start()
+        self._prepare(process)
+        return process

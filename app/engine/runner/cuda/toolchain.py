@@ -1,0 +1,64 @@
+"""The compiler: nvcc where there is one, else NVRTC; and its version, which belongs to every image's key."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from app.errors import WattridgeError
+
+COMPILE_S: Final = 300.0
+_PLACES: Final = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A compiler and how it is called: `command`, then options, -o and the source."""
+
+    command: tuple[str, ...]
+    version: str
+
+    def call(self, source: Path, image: Path, capability: tuple[int, int], options: Sequence[str]) -> list[str]:
+        """The command line that compiles a source to an image for one compute capability."""
+        architecture = f"-arch=sm_{capability[0]}{capability[1]}"
+        return [*self.command, "-cubin", architecture, *options, "-o", str(image), str(source)]
+
+
+@lru_cache(maxsize=1)
+def find_toolchain() -> Toolchain:
+    """Raises WattridgeError where no compiler is found."""
+    nvcc = _nvcc()
+    if nvcc is not None:
+        return Toolchain((nvcc,), _version(nvcc))
+    from app.engine.runner.cuda.nvrtc import library_version
+
+    version = library_version()
+    if version is not None:
+        return Toolchain((sys.executable, "-m", "app.engine.runner.cuda.nvrtc"), f"NVRTC {version}")
+    raise WattridgeError(
+        "no CUDA compiler was found", "compile", "install the CUDA toolkit, or set CUDA_HOME to where it is"
+    )
+
+
+def _nvcc() -> str | None:
+    folders = [Path(os.environ[name]) / "bin" for name in _PLACES if os.environ.get(name)]
+    if sys.platform != "win32":
+        folders.append(Path("/usr/local/cuda/bin"))
+    return shutil.which("nvcc") or next((n for f in folders if (n := shutil.which("nvcc", path=str(f)))), None)
+
+
+def _version(nvcc: str) -> str:
+    try:
+        told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise WattridgeError(f"nvcc does not answer: {error}", nvcc, "reinstall the CUDA toolkit") from None
+    found = re.search(r"V[\d.]+", told)
+    return f"nvcc {found[0] if found else told.strip()[-60:]}"

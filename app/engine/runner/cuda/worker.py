@@ -1,0 +1,353 @@
+"""The runner process: owns the CUDA context, checks kernels, and launches them back to back until told otherwise.
+
+Started as `python -m app.engine.runner.cuda.worker MODULE DEVICE`; frames (`wire`) come in on standard input and go out
+on what was standard output, which kernels that print no longer reach. `MODULE` offers `open_backend(device)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import queue
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from app.engine.runner.cuda.arguments import CallPlan, make_array, make_references
+from app.engine.runner.cuda.backend import Array, Backend, DeviceFault, Kernel, Launch, Mark
+from app.engine.runner.cuda.wire import Message, WireError, receive, send
+from app.errors import InputError
+
+BATCH_S: Final = 0.03  # launches between two marks
+AHEAD: Final = 2  # batches in the queue
+LOOK_S: Final = 0.001
+MOST_LAUNCHES: Final = 20_000  # in one batch
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A kernel of ours, and how long one launch of it took when it was checked."""
+
+    kernel: Kernel
+    image: bytes
+    launch: Launch
+    launch_s: float = BATCH_S
+
+
+class Worker:
+    """Answers messages. One thread; `pump` keeps the queue of launches full in between."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._plan = CallPlan((), (), {})
+        self._arrays: dict[str, Array] = {}
+        self._references: dict[str, Array] = {}
+        self._buffers: dict[str, Any] = {}  # on the device, by argument; "reference of NAME", "start of NAME" too
+        self._kernels: dict[str, Loaded] = {}
+        self._running: Loaded | None = None
+        self._queue: deque[tuple[Mark, int]] = deque()  # marks not passed yet, with the launches before them
+        self._base: Mark | None = None  # the first mark since `begin`, and when it passed
+        self._base_ns = 0
+        self._passed: tuple[Mark, int] | None = None  # the newest mark that has passed
+        self._lapped: tuple[Mark, int] | None = None  # where the present lap began
+        self._launched = 0
+        self._fault: DeviceFault | None = None
+        self._reference_kernel: Message | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._running is not None
+
+    def answer(self, message: Message, blocks: list[bytes]) -> Message:
+        """The reply to one message. Raises DeviceFault and InputError."""
+        match message.get("do"):
+            case "describe":
+                return self._backend.describe()
+            case "arguments":
+                self._take_arguments(CallPlan.of_message(message["plan"]), message.get("scratch"))
+                return {}
+            case "comparer":
+                self._backend.use_comparer(blocks[0])
+                return {}
+            case "load":
+                return self._load(message, blocks[0])
+            case "check":
+                return self._check(self._kernels[message["id"]])
+            case "begin":
+                self._begin(self._kernels[message["id"]])
+                return {}
+            case "lap":
+                return self._lap()
+            case "end":
+                return self._end()
+            case "unload":
+                self._unload(message["id"])
+                return {}
+            case other:
+                raise InputError(f"there is no '{other}'", "runner process")
+
+    # --- arguments --------------------------------------------------------------------------------------------------
+
+    def _take_arguments(self, plan: CallPlan, scratch: str | None) -> None:
+        """Make the arrays on the host; they go to the device with the first kernel."""
+        self._stop_launching()
+        self._release()
+        arrays = {argument.name: make_array(argument, at) for at, argument in enumerate(plan.arguments)}
+        self._references = make_references(plan, arrays, Path(scratch) if scratch else None)
+        self._plan, self._arrays = plan, arrays
+
+    def _release(self) -> None:
+        for loaded in self._kernels.values():
+            loaded.kernel.unload()
+        self._kernels.clear()
+        for buffer in self._buffers.values():
+            self._backend.free(buffer)
+        self._buffers.clear()
+
+    def _upload(self) -> None:
+        """What the device does not have yet."""
+        for argument in self._plan.arguments:
+            if argument.shape is None or argument.constant or argument.name in self._buffers:
+                continue
+            self._buffers[argument.name] = self._backend.upload(self._arrays[argument.name])
+            if argument.output:
+                self._buffers[f"start of {argument.name}"] = self._backend.upload(self._arrays[argument.name])
+        for name, array in self._references.items():
+            if f"reference of {name}" not in self._buffers:
+                self._buffers[f"reference of {name}"] = self._backend.upload(array)
+
+    def _write_anew(self) -> None:
+        """Everything that we know, in case a kernel has written where it should not."""
+        for name, buffer in self._buffers.items():
+            kind, _, of = name.rpartition(" of ")
+            array = self._references.get(of) if kind == "reference" else self._arrays[of]
+            if array is not None:
+                self._backend.write(buffer, array)
+
+    def _bound(self, image: bytes, launch: Launch) -> Kernel:
+        arguments = [
+            self._arrays[a.name][()] if a.shape is None else self._buffers[a.name]
+            for a in self._plan.arguments
+            if not a.constant
+        ]
+        constants = {a.name: self._arrays[a.name] for a in self._plan.arguments if a.constant}
+        return self._backend.load(image, launch, arguments, constants)
+
+    # --- kernels ----------------------------------------------------------------------------------------------------
+
+    def _load(self, message: Message, image: bytes) -> Message:
+        self._upload()
+        given = message["launch"]
+        launch = Launch(given["name"], tuple(given["grid"]), tuple(given["block"]), given["shared_byte"])
+        kernel = self._bound(image, launch)
+        self._kernels[message["id"]] = Loaded(kernel, image, launch)
+        self._reference_kernel = message.get("reference")
+        return asdict(kernel.facts)
+
+    def _unload(self, name: str) -> None:
+        loaded = self._kernels.pop(name, None)
+        if loaded is not None:
+            if loaded is self._running:
+                self._stop_launching()
+            loaded.kernel.unload()
+
+    def _check(self, loaded: Loaded) -> Message:
+        """One launch on fresh outputs, timed; how the outputs differ from what they must be."""
+        self._stop_launching()
+        self._run_reference(loaded)
+        loaded.launch_s = self._launch_once(loaded)
+        wrong = self._differences()
+        if wrong:  # an earlier kernel may have written over the inputs: once more, with everything anew
+            self._write_anew()
+            self._launch_once(loaded)
+            wrong = self._differences()
+            if wrong:
+                self._write_anew()
+        return {"launch_s": loaded.launch_s, "wrong": wrong}
+
+    def _launch_once(self, loaded: Loaded) -> float:
+        for argument in self._plan.outputs:
+            nbyte = self._arrays[argument.name].nbytes
+            self._backend.copy(self._buffers[f"start of {argument.name}"], self._buffers[argument.name], nbyte)
+        before = self._backend.mark()
+        loaded.kernel.launch(1)
+        after = self._backend.mark()
+        after.wait()
+        return max(after.seconds_since(before), 1e-7)
+
+    def _run_reference(self, loaded: Loaded) -> None:
+        """What a reference kernel of the same image writes, once."""
+        kernels = [reference for reference in self._plan.references if reference.kind == "kernel"]
+        if not kernels or self._reference_kernel is None:
+            return
+        if all(f"reference of {argument.name}" in self._buffers for argument in self._plan.outputs):
+            return
+        given = self._reference_kernel
+        launch = Launch(given["name"], tuple(given["grid"]), tuple(given["block"]))
+        reference = Loaded(self._bound(loaded.image, launch), loaded.image, launch)
+        self._launch_once(reference)
+        for argument in self._plan.outputs:
+            like = self._arrays[argument.name]
+            kept = self._backend.upload(like)
+            self._backend.copy(self._buffers[argument.name], kept, like.nbytes)
+            self._buffers[f"reference of {argument.name}"] = kept
+        reference.kernel.unload()
+
+    def _differences(self) -> list[Message]:
+        found = []
+        for argument in self._plan.outputs:
+            reference = next((r for r in self._plan.references if r.output in ("", argument.name)), None)
+            buffer = self._buffers.get(f"reference of {argument.name}")
+            if reference is None or buffer is None:
+                continue
+            like = self._arrays[argument.name]
+            told = self._backend.difference(self._buffers[argument.name], buffer, like, reference.rtol, reference.atol)
+            if told.wrong:
+                found.append({"output": argument.name, "size": int(like.size), **told._asdict()})
+        return found
+
+    # --- launching --------------------------------------------------------------------------------------------------
+
+    def _begin(self, loaded: Loaded) -> None:
+        self._stop_launching()
+        self._fault = None
+        self._base = self._backend.mark()
+        self._base.wait()
+        self._base_ns = time.monotonic_ns()
+        self._passed = self._lapped = (self._base, 0)
+        self._launched = 0
+        self._running = loaded
+        self.pump()
+
+    def pump(self) -> None:
+        """Note what has passed and keep the queue full. A fault is kept for the next lap or end."""
+        if self._running is None:
+            return
+        try:
+            while self._queue and self._queue[0][0].passed:
+                self._passed = self._queue.popleft()
+            while len(self._queue) < AHEAD:
+                times = max(1, min(MOST_LAUNCHES, round(BATCH_S / self._launch_s())))
+                self._running.kernel.launch(times)
+                self._launched += times
+                self._queue.append((self._backend.mark(), self._launched))
+        except DeviceFault as fault:
+            self._fault, self._running = fault, None
+            self._queue.clear()
+
+    def _launch_s(self) -> float:
+        """Of the running kernel: as observed, else as it was when it was checked."""
+        assert self._running is not None
+        assert self._base is not None
+        if self._passed is not None and self._passed[1]:
+            self._running.launch_s = max(self._passed[0].seconds_since(self._base) / self._passed[1], 1e-7)
+        return self._running.launch_s
+
+    def _lap(self) -> Message:
+        """Launches between two marks: the newest that has passed, and the one that ended the lap before."""
+        self.pump()
+        if self._passed is self._lapped and self._queue:
+            self._queue[0][0].wait()
+            self.pump()
+        return self._execution()
+
+    def _end(self) -> Message:
+        self._stop_launching()
+        return self._execution()
+
+    def _stop_launching(self) -> None:
+        self._running = None
+        try:
+            while self._queue:
+                self._queue[0][0].wait()
+                self._passed = self._queue.popleft()
+        except DeviceFault as fault:
+            self._fault = fault
+            self._queue.clear()
+
+    def _execution(self) -> Message:
+        if self._fault is not None:
+            raise self._fault
+        if self._base is None or self._passed is None or self._lapped is None:
+            raise InputError("nothing was begun", "runner process")
+        first, last = self._lapped, self._passed
+        launches = last[1] - first[1]
+        seconds = last[0].seconds_since(first[0]) if launches else 0.0
+        start_s = first[0].seconds_since(self._base) if first[0] is not self._base else 0.0
+        self._lapped = last
+        start_ns = self._base_ns + round(start_s * 1e9)
+        return {
+            "launches": launches,
+            "time_s": seconds / launches if launches else 0.0,
+            "start_ns": start_ns,
+            "end_ns": start_ns + round(seconds * 1e9),
+        }
+
+
+def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
+    """Answer frames until the other side goes or the context is lost."""
+    worker = Worker(backend)
+    inbox: queue.SimpleQueue[tuple[Message, list[bytes]] | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        frame: tuple[Message, list[bytes]] | None = None
+        while True:
+            try:
+                frame = receive(inward)
+            except (WireError, OSError, ValueError):
+                frame = None
+            inbox.put(frame)
+            if frame is None:
+                return
+
+    threading.Thread(target=read, name="reader", daemon=True).start()
+    while True:
+        try:
+            frame = inbox.get(timeout=LOOK_S if worker.running else None)
+        except queue.Empty:
+            worker.pump()
+            continue
+        if frame is None:
+            return
+        message, blocks = frame
+        fatal = False
+        try:
+            reply = {"reply": worker.answer(message, blocks)}
+        except DeviceFault as fault:
+            fatal = fault.fatal
+            reply = {"fault": {"message": str(fault), "fatal": fatal}}
+        except InputError as error:
+            reply = {"wrong": {"what": error.what, "where": error.where, "remedy": error.remedy}}
+        except MemoryError:
+            reply = {"fault": {"message": "the host is out of memory", "fatal": False}}
+        send(outward, {**reply, "number": message.get("number")})
+        if fatal:
+            return
+
+
+def main() -> None:
+    """The process's life."""
+    outward = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what kernels print goes the way of errors
+    module, device = sys.argv[1], sys.argv[2]
+    try:
+        backend: Backend = importlib.import_module(module).open_backend(device)
+    except DeviceFault as fault:
+        send(outward, {"fault": {"message": str(fault), "fatal": True}, "number": 0})
+        return
+    send(outward, {"reply": {}, "number": 0})
+    try:
+        serve(backend, sys.stdin.buffer, outward)
+    except OSError:
+        pass  # the other side has gone
+    finally:
+        outward.flush()
+        os._exit(0)  # the driver takes the context down faster than its destructors, and never hangs in them
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""A CUDA kernel as a specification describes it: its text with the defines of one configuration, its launch, its
+arguments and what they are checked against. Nothing here compiles or runs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from app.engine.expressions import Expression, parse, parse_array_expression
+from app.engine.measurement import Configuration, State, Value
+from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference
+from app.engine.runner.cuda.backend import Launch
+from app.engine.specification import ArgumentSpec, KernelSpec, Specification
+from app.errors import InputError
+from app.sensors.device_limits import DeviceLimits
+
+MAX_GRID: Final = (2**31 - 1, 65535, 65535)
+REFERENCE_BLOCK: Final = 256  # threads; a reference kernel has to be right for any launch
+
+
+class KernelRefused(Exception):
+    """This configuration cannot be launched on the board; known before it is tried."""
+
+    def __init__(self, state: State, message: str) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What the compiler is given. Equal builds give equal images."""
+
+    text: str
+    sources: tuple[Path, ...]  # that the text includes
+    include: tuple[Path, ...]
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One configuration, ready to be compiled and launched."""
+
+    build: Build
+    launch: Launch  # its name is the source's; the image may have a mangled one
+    reference: Launch | None  # a reference kernel of the same image
+    calls: CallPlan
+
+
+class CudaKernel:
+    """The kernel of a specification on a board."""
+
+    def __init__(self, spec: Specification, kernel: KernelSpec, limits: DeviceLimits, shared_opt_in: int) -> None:
+        self._spec = spec
+        self._kernel = kernel
+        self._limits = limits
+        self._shared_most = max(limits.shared_memory_per_block, shared_opt_in)
+        self._where = str(spec.path)
+
+    @classmethod
+    def of(cls, spec: Specification, limits: DeviceLimits, shared_opt_in: int = 0) -> CudaKernel:
+        """Raises InputError where the specification does not describe a kernel that can run, or a file is missing."""
+        kernel = spec.kernel
+        if kernel is None or not kernel.sources:
+            raise InputError(
+                "there is no kernel source",
+                str(spec.path),
+                'add source = "kernel.cu" under [kernel], or choose a simulated GPU',
+            )
+        for path in kernel.sources:
+            if not path.is_file():
+                raise InputError("there is no such source file", str(path), "check 'source' under [kernel]")
+        if not kernel.problem_size:
+            raise InputError("there is no problem_size", str(spec.path), 'add problem_size = ["n"] under [kernel]')
+        made = cls(spec, kernel, limits, shared_opt_in)
+        made._check_references()
+        return made
+
+    def prepare(self, configuration: Configuration) -> Prepared:
+        """Raises KernelRefused where the board cannot launch it, InputError for a senseless value."""
+        kernel = self._kernel
+        scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
+        sizes = [self._whole(text, scope, "problem_size") for text in kernel.problem_size]
+        block = _three([int(scope.get(name, 1)) for name in kernel.block_size_names])
+        divisors = [kernel.grid_divisors.get(axis, ()) for axis in "xyz"]
+        by = [math.prod(self._whole(text, scope, "grid_divisors") for text in texts) for texts in divisors]
+        if min(by) < 1 or min(sizes) < 1 or min(block) < 1:
+            raise KernelRefused(State.CONSTRAINTS, f"problem {sizes}, grid divisors {by}, block {list(block)}")
+        grid = _three([-(-size // divisor) for size, divisor in zip(sizes, by, strict=False)])
+        shared = self._whole(kernel.shared_memory, scope, "shared_memory")
+        self._check_launch(grid, block, shared)
+        return Prepared(
+            build=self._build(configuration),
+            launch=Launch(kernel.name, grid, block, shared),
+            reference=self._reference_launch(math.prod(sizes)),
+            calls=self._calls(scope),
+        )
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _check_launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int) -> None:
+        threads = math.prod(block)
+        if threads > self._limits.max_threads_per_block:
+            most = self._limits.max_threads_per_block
+            raise KernelRefused(State.CONSTRAINTS, f"{threads} threads, {most} are the most per block")
+        if not 0 <= shared <= self._shared_most:
+            message = f"{shared} bytes of dynamic shared memory, {self._shared_most} are the most per block"
+            raise KernelRefused(State.CONSTRAINTS, message)
+        if any(size > most for size, most in zip(grid, MAX_GRID, strict=True)):
+            raise KernelRefused(State.CONSTRAINTS, f"a grid of {grid} blocks, {MAX_GRID} are the most")
+
+    def _build(self, configuration: Configuration) -> Build:
+        kernel, references = self._kernel, self._reference_sources()
+        settings = self._spec.device_settings
+        defined = {**self._spec.constants, **{n: v for n, v in configuration.items() if n not in settings}}
+        lines = [f"#define {name} {_define(value)}" for name, value in defined.items()]
+        lines += [f'#include "{path.as_posix()}"' for path in (*kernel.sources, *references)]
+        if kernel.template:  # the address of an instance makes the compiler emit it
+            lines.append(f"auto wattridge_instance = &{kernel.name}<{kernel.template}>;")
+        folders = tuple(dict.fromkeys((*kernel.include, *(path.parent for path in kernel.sources))))
+        sources = (*kernel.sources, *references)
+        return Build("\n".join(lines) + "\n", sources, folders, kernel.compiler_options)
+
+    def _calls(self, scope: Mapping[str, Value]) -> CallPlan:
+        arguments = tuple(self._argument(argument, scope) for argument in self._kernel.arguments)
+        verify, references = self._kernel.verify, []
+        if verify is not None:
+            for output, text in (verify.references or {self._checked_output(): verify.reference}).items():
+                kind = self._kind(text)
+                told = str(self._spec.path.parent / text) if kind == "file" else text
+                references.append(Reference(output, told, kind, verify.rtol, verify.atol))
+        numbers = {n: float(v) for n, v in scope.items() if isinstance(v, (int, float))}
+        named = {name for r in references if r.kind == "expression" for name in _names(r.text)}
+        return CallPlan(arguments, tuple(references), {name: numbers[name] for name in numbers if name in named})
+
+    def _argument(self, argument: ArgumentSpec, scope: Mapping[str, Value]) -> Argument:
+        where = f"arguments.{argument.name}"
+        value: Value | None = argument.value
+        if isinstance(value, str):
+            value = self._parsed(value, where).number(scope)
+        shape = tuple(self._whole(text, scope, where) for text in argument.shape) if value is None else None
+        if shape is not None and min(shape, default=0) < 1:
+            raise InputError(f"{argument.name} has shape {shape}", self._where, "every extent must be at least 1")
+        if argument.output and shape is None:
+            raise InputError(f"the output {argument.name} is a scalar", self._where, "give it a shape")
+        return Argument(
+            name=argument.name,
+            type=argument.type,
+            shape=shape,
+            fill=argument.fill,
+            value=value,
+            output=argument.output,
+            constant=argument.memory == "constant",
+            seed=self._spec.seed if argument.seed is None else argument.seed,
+        )
+
+    # --- references -------------------------------------------------------------------------------------------------
+
+    def _check_references(self) -> None:
+        """What can be known of them before anything runs."""
+        verify = self._kernel.verify
+        if verify is None:
+            return
+        known = {argument.name for argument in self._kernel.arguments} | set(self._spec.constants)
+        known |= set(self._spec.parameters) | set(self._limits.as_names())
+        for text in verify.references.values() or (verify.reference,):
+            kind = self._kind(text)
+            if kind == "file" and not text.endswith(".npy"):
+                raise InputError(f"'{text}' is no .npy file", self._where, "write the reference with numpy.save")
+            if kind == "expression":
+                for name in _names(text):
+                    if name not in known:
+                        raise InputError(f"unknown name '{name}' in '{text}'", self._where, "name an argument")
+        if not verify.references:
+            self._checked_output()
+
+    def _kind(self, text: str) -> str:
+        if text.endswith(".cu"):
+            return "kernel"
+        if re.search(r"\.(npy|npz|csv)$", text):
+            return "file"
+        named = {argument.name for argument in self._kernel.arguments} | set(self._spec.constants)
+        return "kernel" if text.isidentifier() and text not in named else "expression"
+
+    def _checked_output(self) -> str:
+        """What a single reference is for: the one output; all of them (empty) where it is a kernel."""
+        verify = self._kernel.verify
+        outputs = [argument.name for argument in self._kernel.arguments if argument.output]
+        if verify is not None and outputs and self._kind(verify.reference) == "kernel":
+            return ""
+        if len(outputs) == 1:
+            return outputs[0]
+        raise InputError(
+            f"there are {len(outputs)} outputs, and one reference",
+            self._where,
+            'mark arguments with output = true, and write verify = { reference = { name = "expression" } }',
+        )
+
+    def _reference_sources(self) -> tuple[Path, ...]:
+        verify = self._kernel.verify
+        if verify is None or not verify.reference.endswith(".cu"):
+            return ()
+        return ((self._spec.path.parent / verify.reference).resolve(),)
+
+    def _reference_launch(self, size: int) -> Launch | None:
+        verify = self._kernel.verify
+        if verify is None or verify.references or self._kind(verify.reference) != "kernel":
+            return None
+        blocks = min(-(-size // REFERENCE_BLOCK), MAX_GRID[1])
+        return Launch(Path(verify.reference).stem, (blocks, 1, 1), (REFERENCE_BLOCK, 1, 1))
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def _parsed(self, text: str, key: str) -> Expression:
+        return _parse(text, f"{self._where}: kernel.{key}")
+
+    def _whole(self, text: str, scope: Mapping[str, Value], key: str) -> int:
+        value = self._parsed(text, key).number(scope)
+        if not math.isfinite(value) or value != int(value):
+            raise InputError(f"'{text}' is {value:g}", f"{self._where}: kernel.{key}", "a whole number is needed")
+        return int(value)
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str, where: str) -> Expression:
+    return parse(text, where)
+
+
+@lru_cache(maxsize=64)
+def _names(text: str) -> tuple[str, ...]:
+    return parse_array_expression(text, "verify.reference")
+
+
+def _three(values: list[int]) -> tuple[int, int, int]:
+    x, y, z = (*values, 1, 1)[:3]
+    return x, y, z
+
+
+def _define(value: Value) -> str:
+    """A value as C++ has it; text stands as it is."""
+    return str(int(value)) if isinstance(value, bool) else str(value)

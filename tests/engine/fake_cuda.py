@@ -1,0 +1,143 @@
+"""A device that is not there, and a compiler for it: what the runner process and its parent do is real, CUDA is not.
+
+An 'image' is JSON of the source's #defines. `fault` says how a configuration misbehaves, `launch_ms` how long a launch
+takes. As a program, this file stands for nvcc.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, Launch, difference
+from app.sensors.device_limits import limits_of
+
+
+def open_backend(device: str) -> FakeBackend:
+    return FakeBackend()
+
+
+class FakeBackend:
+    """Launches run one after the other on the host's clock; `busy_until` is when the queue is empty."""
+
+    def __init__(self) -> None:
+        self.busy_until = time.monotonic()
+        self.lost = ""
+
+    def describe(self) -> dict[str, Any]:
+        limits = limits_of((9, 0), 132).as_names()
+        return {"name": "fake", "compute_capability": [9, 0], "limits": limits, "shared_memory_opt_in": 232448}
+
+    def upload(self, array: Array) -> Array:
+        return array.copy()
+
+    def write(self, buffer: Array, array: Array) -> None:
+        buffer[...] = array
+
+    def copy(self, source: Array, target: Array, nbyte: int) -> None:
+        target[...] = source
+
+    def free(self, buffer: Array) -> None:
+        pass
+
+    def load(
+        self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
+    ) -> FakeKernel:
+        return FakeKernel(self, json.loads(image.split(b"\n")[1]), launch, arguments, constants)
+
+    def mark(self) -> FakeMark:
+        return FakeMark(self, max(self.busy_until, time.monotonic()))
+
+    def use_comparer(self, image: bytes) -> None:
+        pass
+
+    def difference(self, output: Array, reference: Array, like: Array, rtol: float, atol: float) -> Difference:
+        return difference(output, reference, rtol, atol)
+
+    def close(self) -> None:
+        pass
+
+
+class FakeMark:
+    def __init__(self, backend: FakeBackend, at: float) -> None:
+        self._backend = backend
+        self.at = at
+
+    @property
+    def passed(self) -> bool:
+        if self._backend.lost:
+            raise DeviceFault(self._backend.lost, fatal=True)
+        return time.monotonic() >= self.at
+
+    def wait(self) -> None:
+        while not self.passed:
+            time.sleep(min(1.0, max(0.0, self.at - time.monotonic())))
+
+    def seconds_since(self, earlier: FakeMark) -> float:
+        return self.at - earlier.at
+
+
+class FakeKernel:
+    """y = factor * x + bias, over its first two arguments and the constant `bias` if there is one."""
+
+    def __init__(
+        self,
+        backend: FakeBackend,
+        defines: dict[str, str],
+        launch: Launch,
+        arguments: Sequence[Any],
+        constants: Mapping[str, Array],
+    ) -> None:
+        self._backend, self._defines, self._arguments, self._constants = backend, defines, arguments, constants
+        self._fault = defines.get("fault", "none") if not launch.name.endswith("_reference") else "none"
+        if self._fault == "out_of_memory":
+            raise DeviceFault("cuMemAlloc failed: out of memory")
+        self.facts = KernelFacts(32, 1024 + launch.shared_byte, 16 if self._fault == "spills" else 0, 8, 0.5)
+
+    def launch(self, times: int) -> None:
+        backend = self._backend
+        launch_s = float(self._defines.get("launch_ms", "1")) * 1e-3
+        if self._fault == "segfault":
+            ctypes.string_at(0)
+        if self._fault == "illegal_address":
+            backend.lost = "cuEventSynchronize failed: an illegal memory access was encountered"
+        if self._fault == "endless":
+            launch_s = 1e6
+        if self._fault == "prints":
+            os.write(1, b"a kernel prints this\n" * 2000)
+        backend.busy_until = max(backend.busy_until, time.monotonic()) + times * launch_s
+        y, x = self._arguments[:2]
+        if self._fault == "overwrites":
+            x[...] = -1
+        y[...] = float(self._defines.get("factor", "2")) * x + self._constants.get("bias", np.zeros(1))
+        if self._fault == "wrong":
+            y[3] += 1
+
+    def unload(self) -> None:
+        pass
+
+
+def compile_source(words: Sequence[str]) -> int:
+    """nvcc's part: exit status 1 and a message for a source that says so."""
+    image, source = Path(words[words.index("-o") + 1]), Path(words[-1])
+    text = source.read_text()
+    defines = dict(re.findall(r"^#define (\w+) (.*)$", text, re.MULTILINE))
+    if defines.get("fault") == "broken":
+        print(f'{source}(3): error: expected a ";"', file=sys.stderr)
+        return 1
+    time.sleep(float(defines.get("compile_s", "0")))
+    image.write_bytes(b".text.scale\0\n" + json.dumps(defines).encode() + b"\n.text.scale_reference\0")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(compile_source(sys.argv[1:]))

@@ -1,0 +1,225 @@
+"""The pipeline of a real board with a device that is not there: compiling, measuring, and every way to fail."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.measurement import Measurement, State
+from app.engine.planning import plan_specification
+from app.engine.runner import meter as metering
+from app.engine.runner.cuda.open import open_cuda_runner
+from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.space.build import build_space
+from app.engine.specification import load_specification
+from app.errors import InputError, WattridgeError
+from app.sensors.channel import PowerSample, Reading, channel
+from app.sensors.clock import HostClock
+from app.sensors.device_limits import limits_of
+from app.sensors.errors import NotSupported
+from app.sensors.gpu import GpuInfo, PowerLimit
+
+HERE = Path(__file__).parent
+POWER_W = 300.0
+
+
+class SteadySensors:
+    """A board at 300 W, 1500 MHz and 50 degrees, whose driver keeps samples of 20 ms."""
+
+    channels = tuple(channel(name) for name in ("graphics_clock_mhz", "temperature_c", "event_reasons"))
+
+    def __init__(self) -> None:
+        self.clock = HostClock()
+        self.info = GpuInfo(0, "fake", "Fake board", "nvml", "0", PowerLimit(100.0, 700.0, 700.0, 700.0), (9, 0), 132)
+
+    def read(self) -> Reading:
+        return Reading(self.clock.now_ns(), (1500.0, 50.0, 0.0))
+
+    def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
+        step, now = 20_000_000, self.clock.now_ns()
+        first = max(since_ns + 1, now - 119 * step)
+        stamps = range(first + (-first) % step, now + 1, step)
+        return [PowerSample(t, POWER_W + (t // step % 3 - 1)) for t in stamps]
+
+    def energy_j(self) -> float:
+        raise NotSupported("no counter")
+
+    def graphics_clocks_mhz(self) -> Sequence[int]:
+        return ()
+
+    def memory_clocks_mhz(self) -> Sequence[int]:
+        return ()
+
+    def close(self) -> None:
+        pass
+
+
+SPECIFICATION = """
+[kernel]
+name = "scale"
+source = "scale.cu"
+problem_size = ["n"]
+grid_divisors = {{ x = ["block_size_x"] }}
+arguments = [
+    {{ name = "y", type = "float32", shape = ["n"], output = true }},
+    {{ name = "x", type = "float32", shape = ["n"], fill = "random" }},
+]
+verify = {{ reference = "{reference}", rtol = 1e-6 }}
+timeout_s = 0.3
+[constants]
+n = 1000
+factor = 2
+[parameters]
+block_size_x = [64]
+{parameters}
+[metrics]
+"J/Mvalue" = "energy_j / n * 1e6"
+[objective]
+minimise = "energy_j"
+"""
+
+
+@pytest.fixture(autouse=True)
+def short_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metering, "WARM_STEP_S", 0.02)
+
+
+class Bench:
+    """A runner over a specification, and everything it opened."""
+
+    def __init__(self, folder: Path, parameters: str, reference: str = "factor * x") -> None:
+        (folder / "scale.cu").write_text("// what the fake compiler reads are the defines\n")
+        path = folder / "scale.toml"
+        path.write_text(SPECIFICATION.format(parameters=parameters, reference=reference))
+        spec = load_specification(path)
+        sensors = SteadySensors()
+        limits = limits_of((9, 0), 132)
+        self.space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
+        toolchain = Toolchain((sys.executable, str(HERE / "fake_cuda.py")), "fake 1")
+        self.runner = open_cuda_runner(
+            spec, sensors, self.space, DeviceGuard(sensors), backend="fake_cuda", toolchain=toolchain, jobs=2
+        )
+
+    def measure(self) -> dict[object, Measurement]:
+        """Every row, by the value of its last parameter."""
+        name = self.space.parameters[-1].name
+        found = self.runner.measure(range(self.space.size), threading.Event())
+        return {m.configuration[name]: m for m in found}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[type[Bench]]:
+    made: list[Bench] = []
+
+    class Here(Bench):
+        def __init__(self, parameters: str, reference: str = "factor * x") -> None:
+            super().__init__(tmp_path, parameters, reference)
+            made.append(self)
+
+    yield Here
+    for one in made:
+        one.runner.close()
+
+
+def test_time_and_power_come_from_the_launches_of_each_configuration(bench: type[Bench]) -> None:
+    measured = bench("launch_ms = [1, 2, 5]").measure()
+    for launch_ms, measurement in measured.items():
+        assert measurement.state is State.OK, measurement.error
+        assert measurement.values["time_s"] == pytest.approx(float(str(launch_ms)) / 1e3, rel=1e-3)
+        assert measurement.values["power_w"] == pytest.approx(POWER_W, rel=0.003)
+        assert measurement.values["energy_j"] == pytest.approx(POWER_W * float(str(launch_ms)) / 1e3, rel=0.004)
+        assert measurement.values["J/Mvalue"] == pytest.approx(measurement.values["energy_j"] * 1e3)
+        assert measurement.values["registers_per_thread"] == 32
+        assert measurement.values["occupancy"] == 0.5
+        low, high = measurement.intervals["power_w"]
+        assert low < POWER_W < high
+        assert measurement.window_ns is not None
+        assert 0.1 < (measurement.window_ns[1] - measurement.window_ns[0]) / 1e9 < 0.6
+
+
+def test_every_fault_has_its_state_and_costs_no_other_configuration(bench: type[Bench]) -> None:
+    faults = ["none", "broken", "wrong", "out_of_memory", "illegal_address", "segfault", "endless", "prints"]
+    one = bench(f"fault = {faults}")
+    began = time.monotonic()
+    measured = one.measure()
+    assert {fault: m.state for fault, m in measured.items()} == {
+        "none": State.OK,
+        "broken": State.COMPILE,
+        "wrong": State.CORRECTNESS,
+        "out_of_memory": State.RUNTIME,
+        "illegal_address": State.RUNTIME,
+        "segfault": State.RUNTIME,
+        "endless": State.TIMEOUT,
+        "prints": State.OK,
+    }
+    assert "expected a" in measured["broken"].error
+    assert "y: 1 of 1000 values are wrong, the first at 3" in measured["wrong"].error
+    assert "out of memory" in measured["out_of_memory"].error
+    assert "illegal memory access" in measured["illegal_address"].error
+    assert "SIGSEGV" in measured["segfault"].error
+    assert one.runner.replaced == 3
+    for fault in ("illegal_address", "segfault"):
+        assert measured[fault].values["lost_s"] < 2.0
+    assert measured["endless"].values["lost_s"] < 2.3 + 2.0
+    assert time.monotonic() - began < 30.0
+
+
+def test_a_kernel_that_overwrites_its_inputs_does_not_make_the_others_wrong(bench: type[Bench]) -> None:
+    measured = bench('fault = ["overwrites", "none", "prints"]').measure()
+    assert measured["overwrites"].state is State.CORRECTNESS
+    assert measured["none"].state is State.OK
+    assert measured["prints"].state is State.OK
+
+
+def test_a_reference_kernel_of_the_same_source_checks_the_outputs(bench: type[Bench]) -> None:
+    measured = bench('fault = ["none", "wrong"]', reference="scale_reference").measure()
+    assert measured["none"].state is State.OK
+    assert measured["wrong"].state is State.CORRECTNESS
+
+
+def test_a_reference_from_a_file(bench: type[Bench], tmp_path: Path) -> None:
+    np.save(tmp_path / "expected.npy", np.zeros(1000, np.float32))
+    measured = bench('fault = ["none"]', reference="expected.npy").measure()
+    assert measured["none"].state is State.CORRECTNESS
+    assert "of 1000 values are wrong" in measured["none"].error
+
+
+def test_images_are_kept_for_the_next_session(bench: type[Bench]) -> None:
+    first = bench("launch_ms = [1, 2]")
+    first.measure()
+    assert first.runner.compiled == 3  # and the comparer
+    again = bench("launch_ms = [1, 2]")
+    again.measure()
+    assert again.runner.compiled == 0
+
+
+def test_stopping_ends_at_once(bench: type[Bench]) -> None:
+    one = bench("launch_ms = [1, 2, 3, 4]")
+    stop = threading.Event()
+    found = []
+    for measurement in one.runner.measure(range(4), stop):
+        found.append(measurement)
+        stop.set()
+    assert 1 <= len(found) <= 2
+
+
+def test_a_reference_that_names_nothing_is_one_clear_line(bench: type[Bench]) -> None:
+    with pytest.raises(InputError, match="unknown name 'z'"):
+        bench("launch_ms = [1]", reference="z + 1")
+
+
+def test_a_real_board_without_pycuda_is_told_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scale.cu").write_text("")
+    path = tmp_path / "scale.toml"
+    path.write_text(SPECIFICATION.format(parameters="", reference="factor * x"))
+    monkeypatch.setitem(sys.modules, "pycuda", None)
+    with pytest.raises(WattridgeError) as refused:
+        plan_specification(load_specification(path), SteadySensors())
+    assert "wattridge[cuda]" in refused.value.remedy
