@@ -216,6 +216,11 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for label, under in zip(self._labels, below, strict=True):
             at = (label.pos().x() - x0) / (x1 - x0) * width
             wide = max(1.0, label.boundingRect().width())
+            headroom = (y1 - label.pos().y()) / (y1 - y0) * height
+            if not under and headroom < 1.5 * label.boundingRect().height():  # beside its point: above it is no room
+                aside = 12.0 if at < width / 2 and at + wide + 12.0 < width else -12.0 - wide
+                label.setAnchor((-aside / wide, 0.5))
+                continue
             left = min(max(at - wide / 2, 3.0), width - wide - 3.0)
             label.setAnchor(((at - left) / wide, -0.5 if under else 1.5))
 
