@@ -69,24 +69,21 @@ def _run(gpu: Gpu, arguments: Namespace) -> Characterisation:
 
 
 def _print(found: Characterisation, gpu: Gpu) -> None:
-    from app.engine.characterisation.figures import WORDS
+    from app.engine.characterisation.figures import WORDS, in_ms
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
     print(f"{gpu.info.label}, driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}")
     rows = []
     for name, figures in found.sources.items():
         if figures is not None:
-            rows.append(
-                (
-                    WORDS[name],
-                    figures.refresh_ms,
-                    "cumulative" if figures.window_ms is None else _within(figures.window_ms, figures.window_margin_ms),
-                    _within(figures.lag_ms, figures.lag_margin_ms),
-                    figures.settle_ms,
-                    figures.noise_percent,
-                    figures.read_us,
-                )
+            cumulative = figures.window_ms is None
+            cells = (
+                in_ms(figures.refresh_ms),
+                "cumulative" if cumulative else in_ms(figures.window_ms or 0.0, figures.window_margin_ms),
+                in_ms(figures.lag_ms, figures.lag_margin_ms),
+                in_ms(figures.settle_ms),
             )
+            rows.append((WORDS[name], *cells, figures.noise_percent, figures.read_us))
     print_table(rows, ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "read costs µs"))
     buffer = found.sources["buffer"]
     if buffer is not None and buffer.published_ms is not None:
@@ -101,7 +98,3 @@ def _print(found: Characterisation, gpu: Gpu) -> None:
     print(GAIN)
     for note in found.notes:
         say(f"note: {note}")
-
-
-def _within(value_ms: float, margin_ms: float | None) -> str:
-    return f"{value_ms:.4g}" if margin_ms is None else f"{value_ms:.4g} ± {margin_ms:.1g}"

@@ -42,6 +42,7 @@ from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
 if TYPE_CHECKING:
     from app.engine.events import Event
     from app.engine.store import Store
+    from app.views.sensor_panel import SensorWindow
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
 _PANELS = {"tune": ("Tune", "TunePanel"), "front": ("Front", "FrontPanel"), "model": ("Model", "ModelPanel")}
@@ -61,6 +62,7 @@ class MainWindow(QMainWindow):
         self.selection = Selection(self.bridge)
         self._store: Store | None = None
         self._help: HelpWindow | None = None
+        self._sensors: SensorWindow | None = None
         self._specification: tuple[Path, bool] | None = None
         self._write_chosen: Callable[[Path], None] | None = None
         self._closed = False
@@ -170,6 +172,7 @@ class MainWindow(QMainWindow):
             "clear_span": lambda _: view.set_span(None),
             "wide_traces": lambda _: self._share(0.30),
             "wide_panels": lambda _: self._share(0.66),
+            "sensors": lambda _: self._show_sensors(),
             "shortcuts": lambda _: self._show_help(),
         }
         for name, length_s in LENGTH_ACTIONS.items():
@@ -320,6 +323,15 @@ class MainWindow(QMainWindow):
             self._help = HelpWindow(self)
         self._help.show()
         self._help.raise_()
+
+    def _show_sensors(self) -> None:
+        from app.views.sensor_panel import SensorWindow  # imported late: the window's first frame does not need it
+
+        if self._sensors is None:
+            self._sensors = SensorWindow(self.station.gpu.info, self)
+        self._sensors.look_again()
+        self._sensors.show()
+        self._sensors.raise_()
 
     def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
         dialog = QFileDialog(self, title, str(Path.home() / name), kinds)

@@ -39,6 +39,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("toggle_tune", "&Tune", "&View", "F6", "The tuning session", checkable=True),
     ActionSpec("toggle_front", "&Front", "&View", "F7", "Speed against energy efficiency", checkable=True),
     ActionSpec("toggle_model", "&Model", "&View", "F8", "The frequency model", checkable=True),
+    ActionSpec("sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is"),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
     ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
     ActionSpec("theme_system", "Colours of the &system", "&View", group="theme", checked=True, separator=True),

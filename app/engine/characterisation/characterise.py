@@ -27,6 +27,7 @@ PATIENCE_S: Final = 60.0  # of wave, in all
 VIRTUAL_PATIENCE_S: Final = 240.0  # on a clock that only advances while somebody waits, where time costs nothing
 STEPS: Final = 3
 REST_S: Final = 1.6  # before a step
+SHIFT_S: Final = 0.037  # of the later steps, so that they meet the sensors at other phases
 STEP_S: Final = 2.4  # longer than the slowest average
 BEFORE_S: Final = 0.2  # the step, as the picture shows it
 TAIL_S: Final = 0.5  # at the end of a step, in which the final power is told
@@ -79,8 +80,8 @@ def characterise(
     try:
         load, notes = _choose_load(watch, loads, stop)
         steps = watch.start()
-        for _ in range(STEPS):
-            watch.rest(REST_S, stop)
+        for number in range(STEPS):
+            watch.rest(REST_S + number * SHIFT_S, stop)
             watch.run(load, STEP_S, stop)
         wave = watch.start()
         watch.wave(load, WARM_S, stop)
@@ -156,6 +157,7 @@ class _Series:
     power_w: Floats
     refresh_s: float
     windows_s: Floats | None = None
+    margin_s: float = 0.0  # of the times
 
 
 class _Observed:
@@ -203,8 +205,8 @@ class _Observed:
             window_ms=None if cumulative else fit.window_s * 1e3,
             lag_ms=fit.lag_s * 1e3,
             read_us=read_s * 1e6,
-            window_margin_ms=None if cumulative else fit.window_margin_s * 1e3,
-            lag_margin_ms=fit.lag_margin_s * 1e3,
+            window_margin_ms=None if cumulative else math.hypot(fit.window_margin_s, series.margin_s) * 1e3,
+            lag_margin_ms=math.hypot(fit.lag_margin_s, series.margin_s) * 1e3,
             noise_percent=fit.noise * 100,
             settle_ms=max(told_s, settled_s + series.refresh_s) * 1e3,
             published_ms=self._published_s() * 1e3 if name == "buffer" else None,
@@ -229,10 +231,10 @@ class _Observed:
             return _Series(stamps, np.asarray([s.power_w for s in seen.samples]), float(np.median(np.diff(stamps))))
         ticks = ticks_of(seen.changes[name], self._origin_ns, self._where)
         if name != "counter":
-            return _Series(ticks.time_s, ticks.value, ticks.refresh_s)
+            return _Series(ticks.time_s, ticks.value, ticks.refresh_s, margin_s=ticks.margin_s)
         windows_s = np.diff(ticks.time_s)
         rises = increments(ticks)
-        return _Series(rises.time_s, rises.value, ticks.refresh_s, windows_s)
+        return _Series(rises.time_s, rises.value, ticks.refresh_s, windows_s, ticks.margin_s)
 
     def _published_s(self) -> float:
         """How often new samples appear in the buffer."""

@@ -21,6 +21,13 @@ WORDS: Final[Mapping[str, str]] = {
 }
 
 
+def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
+    """Milliseconds as people read them, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
+    digits = 0 if abs(value_ms) >= 99.95 else 1 if abs(value_ms) >= 0.995 else 2
+    value = f"{round(value_ms, digits) + 0.0:.{digits}f}"  # + 0.0: no minus before a zero
+    return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """How a source answered steps from rest to load: what the sensor's picture shows. Arrays of shape (n,)."""
@@ -43,6 +50,14 @@ class SourceFigures:
     settle_ms: float  # after a step from rest to load, until what is read stays within 3 % of the final value
     published_ms: float | None  # buffer only: its samples appear together, this often
     answer: Answer
+
+    def expected_share(self, time_s: Floats) -> Floats:
+        """What these figures say of the answer to a step: its share told so long after the step, 0..1; shape (n,).
+
+        A counter's rise from one value to the next is a mean over its refresh.
+        """
+        window_ms = self.refresh_ms if self.window_ms is None else self.window_ms
+        return np.clip((time_s * 1e3 - self.lag_ms) / max(window_ms, 1e-3), 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +97,5 @@ class Characterisation:
         best = self.best
         if self.chosen == "buffer":
             return f"driver buffer ({best.refresh_ms:.0f} ms samples), characterised"
-        window = "" if best.window_ms is None else f", mean of {best.window_ms:.3g} ms"
-        return f"{WORDS[self.chosen]}, polled (new every {best.refresh_ms:.3g} ms{window}), characterised"
+        window = "" if best.window_ms is None else f", mean of {in_ms(best.window_ms)} ms"
+        return f"{WORDS[self.chosen]}, polled (new every {in_ms(best.refresh_ms)} ms{window}), characterised"

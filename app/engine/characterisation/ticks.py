@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,11 +30,12 @@ class Ticks:
     time_s: Floats  # since the origin given
     value: Floats
     refresh_s: float
+    margin_s: float  # 95 % half-width of where the ticks lie, all of them together
 
     def since(self, time_s: float) -> Ticks:
         """Those from that time on."""
         keep = self.time_s >= time_s
-        return Ticks(self.time_s[keep], self.value[keep], self.refresh_s)
+        return Ticks(self.time_s[keep], self.value[keep], self.refresh_s, self.margin_s)
 
 
 def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Ticks:
@@ -53,9 +55,13 @@ def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Tick
     number = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.round(intervals / refresh_s)))])
     weight = 1.0 / np.maximum(high - low, 1e-4)
     refresh_s, first_s = np.polyfit(number, middle, 1, w=weight)
-    return Ticks(np.clip(first_s + refresh_s * number, low, high), table[:, 2], float(refresh_s))
+    on_line = first_s + refresh_s * number
+    margin_s = 1.96 * float(np.std(middle - on_line)) / math.sqrt(len(changes))
+    return Ticks(np.clip(on_line, low, high), table[:, 2], float(refresh_s), margin_s)
 
 
 def increments(counter: Ticks) -> Ticks:
     """A counter's rises as mean power, W: each value is the mean over the interval that ends with its tick."""
-    return Ticks(counter.time_s[1:], np.diff(counter.value) / np.diff(counter.time_s), counter.refresh_s)
+    return Ticks(
+        counter.time_s[1:], np.diff(counter.value) / np.diff(counter.time_s), counter.refresh_s, counter.margin_s
+    )

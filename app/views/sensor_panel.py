@@ -1,0 +1,145 @@
+"""`SensorWindow`: a board's power sources as they were characterised: figures, and their answers to a step of load."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+
+from app.engine.characterisation.figures import WORDS, Characterisation, SourceFigures, in_ms
+from app.engine.characterisation.store import stored_characterisation
+from app.sensors.gpu import GpuInfo
+from app.views import theme
+
+_COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
+_SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}
+_TAIL_S = 0.5  # at the end of the answer, where the final power is told
+_CURVE_POINTS = 600
+
+
+class SensorWindow(QDialog):
+    """Stays beside the main window; nothing waits for it."""
+
+    def __init__(self, info: GpuInfo, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._info = info
+        self.found: Characterisation | None = None
+        self.setWindowTitle(f"Power sensors of {info.label}")
+        self.setModal(False)
+        self.resize(760, 620)
+        self.text = QLabel()
+        self.text.setTextFormat(Qt.TextFormat.RichText)
+        self.text.setWordWrap(True)
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot.hideButtons()
+        self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")
+        self.plot.setLabel("left", "Share of the step that is told (%)")
+        for axis in ("bottom", "left"):
+            self.plot.getAxis(axis).enableAutoSIPrefix(False)
+        self._legend = self.plot.addLegend(offset=(-12, -12))
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.text)
+        layout.addWidget(self.plot, 1)
+        theme.notifier().changed.connect(self.look_again)
+        self.look_again()
+
+    @Slot()
+    def look_again(self) -> None:
+        """Show what is kept of this board now."""
+        self.found = stored_characterisation(self._info)
+        self.plot.setVisible(self.found is not None)
+        self.text.setText(self._missing() if self.found is None else _figures(self.found))
+        self._draw()
+
+    def _missing(self) -> str:
+        board = escape(self._info.uuid if self._info.source == "simulated" else str(self._info.index))
+        return (
+            f"<p>The power sensors of {escape(self._info.label)} are not characterised yet.</p>"
+            f"<p>In a terminal: <b>wattridge characterise --gpu {board}</b></p>"
+            f"<p>Until then measurements use: {escape(self._info.power_source)}.</p>"
+        )
+
+    def _draw(self) -> None:
+        self.plot.clear()
+        colours = theme.colours()
+        self.plot.setBackground(QColor(colours.base))
+        for axis in ("bottom", "left"):
+            self.plot.getAxis(axis).setPen(QColor(colours.border))
+            self.plot.getAxis(axis).setTextPen(QColor(colours.text))
+        self._legend.setLabelTextColor(QColor(colours.text))
+        for name, figures in (self.found.sources if self.found else {}).items():
+            if figures is None or len(figures.answer.time_s) < 2:
+                continue
+            colour = QColor(getattr(colours, _COLOURS[name]))
+            time_s, share = step_shares(figures)
+            self.plot.addItem(
+                pg.ScatterPlotItem(
+                    time_s * 1e3, 100 * share, symbol=_SYMBOLS[name], size=6, pen=colour, brush=None, name=WORDS[name]
+                )
+            )
+            curve_s = np.linspace(float(time_s[0]), float(time_s[-1]), _CURVE_POINTS)
+            self.plot.addItem(
+                pg.PlotCurveItem(curve_s * 1e3, 100 * figures.expected_share(curve_s), pen=pg.mkPen(colour, width=1))
+            )
+        if self.found is not None:
+            self.plot.setXRange(-100, 1400)
+
+
+def step_shares(figures: SourceFigures) -> tuple[np.ndarray, np.ndarray]:
+    """A source's answer as times since the step, s, and the share of the step told; both of shape (n,)."""
+    time_s, power_w = figures.answer.time_s, figures.answer.power_w
+    before = power_w[time_s <= figures.lag_ms / 1e3]
+    rest_w = float(np.median(before)) if len(before) else float(np.min(power_w))
+    final_w = float(np.median(power_w[time_s >= time_s[-1] - _TAIL_S]))
+    return time_s, (power_w - rest_w) / ((final_w - rest_w) or 1.0)
+
+
+def _figures(found: Characterisation) -> str:
+    """The figures as a table, the choice and its reason."""
+    rows = []
+    for name, figures in found.sources.items():
+        if figures is None:
+            rows.append((WORDS[name], f"not available: {found.missing.get(name, '')}", "", "", "", ""))
+            continue
+        cumulative = figures.window_ms is None
+        cells = (
+            f"{in_ms(figures.refresh_ms)} ms",
+            "cumulative" if cumulative else f"{in_ms(figures.window_ms or 0.0, figures.window_margin_ms)} ms",
+            f"{in_ms(figures.lag_ms, figures.lag_margin_ms)} ms",
+            f"{in_ms(figures.settle_ms)} ms",
+            f"{figures.read_us:.3g} µs",
+        )
+        rows.append((WORDS[name], *cells))
+    header = ("Source", "New every", "Averages", "Lags", "Settles in", "A read costs")
+    table = "".join(_row(cells, "td") for cells in rows)
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
+    lines = [
+        f"<table cellspacing='0'>{_row(header, 'th')}{table}</table>",
+        f"<p>Measures through <b>{escape(found.words)}</b>, in windows of {found.measure_ms / 1e3:.2g} s: "
+        f"{escape(found.why)}.</p>",
+    ]
+    if found.counter_ratio is not None:
+        lines.append(
+            f"<p>The energy counter rises by {100 * found.counter_ratio:.2f} % of the integral of "
+            f"{escape(WORDS[found.chosen])}.</p>"
+        )
+    simulated = ", simulated" if found.source == "simulated" else ""
+    lines.append(f"<p>{escape(when)}, driver {escape(found.driver)}, under {escape(found.load)}{simulated}. ")
+    lines.append("The gain of a board's sensor may be off by up to 5 %; only an external meter tells it.</p>")
+    lines.append(
+        "<p>Points: what was told after steps from rest. Lines: the same by these figures, for a board whose power steps "
+        "at once; what lies between is the board's own rise.</p>"
+    )
+    lines.extend(f"<p>{escape(note)}</p>" for note in found.notes)
+    return "".join(lines)
+
+
+def _row(cells: tuple[str, ...], tag: str) -> str:
+    inner = "".join(f"<{tag} align='left' style='padding:1px 14px 1px 0'>{escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{inner}</tr>"

@@ -1,0 +1,48 @@
+"""The window of a board's power sensors: what is known of them, or what to run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.engine.characterisation.characterise import characterise, wave_loads
+from app.engine.characterisation.store import save_characterisation
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+from app.views.sensor_panel import SensorWindow, step_shares
+
+
+@pytest.fixture
+def gpu() -> SimulatedGpu:
+    return SimulatedGpu(load_twin("h200"), clock=VirtualClock())
+
+
+def test_without_a_characterisation_it_says_what_to_run(qtbot: QtBot, gpu: SimulatedGpu) -> None:
+    window = SensorWindow(gpu.info)
+    qtbot.addWidget(window)
+    assert "wattridge characterise --gpu simulated:h200" in window.text.text()
+    assert not window.plot.isVisibleTo(window)
+
+
+def test_it_shows_the_figures_and_each_sources_answer(qtbot: QtBot, gpu: SimulatedGpu) -> None:
+    window = SensorWindow(gpu.info)
+    qtbot.addWidget(window)
+    found = characterise(gpu, wave_loads(gpu), patience_s=20.0)
+    assert found is not None
+    save_characterisation(found)
+    window.look_again()
+    text = window.text.text()
+    assert "driver buffer" in text
+    assert "simulated" in text
+    assert window.plot.isVisibleTo(window)
+    assert len(window.plot.listDataItems()) == 8  # points and a curve of four sources
+    for name, figures in found.sources.items():
+        assert figures is not None
+        time_s, share = step_shares(figures)
+        late = time_s > figures.settle_ms / 1e3
+        assert share[late] == pytest.approx(1.0, abs=0.06), name
+        assert share[time_s < 0] == pytest.approx(0.0, abs=0.06), name
+        # the board's own rise (clocks from rest) stands between the step and the figures
+        assert np.median(np.abs(share - figures.expected_share(time_s))) < 0.03, name
