@@ -133,8 +133,8 @@ def _figures(found: Characterisation) -> str:
     lines.append(f"<p>{escape(when)}, driver {escape(found.driver)}, under {escape(found.load)}{simulated}. ")
     lines.append("The gain of a board's sensor may be off by up to 5 %; only an external meter tells it.</p>")
     lines.append(
-        "<p>Points: what was told after steps from rest. Lines: the same by these figures, for a board whose power steps "
-        "at once; what lies between is the board's own rise.</p>"
+        "<p>Points: what was told after steps from rest. Lines: the same by these figures, for a board whose power "
+        "steps at once; what lies between is the board's own rise.</p>"
     )
     lines.extend(f"<p>{escape(note)}</p>" for note in found.notes)
     return "".join(lines)
