@@ -178,6 +178,22 @@ def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureF
     assert replayed["best"]["configuration"] == tuned["best"]["configuration"]
 
 
+def test_a_session_on_a_twin_of_ones_own_is_resumed_from_any_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.paths import resources
+
+    (tmp_path / "mine.toml").write_text((resources() / "twins" / "a4000.toml").read_text())
+    example = str(resources() / "examples" / "gemm.toml")
+    monkeypatch.chdir(tmp_path)
+    _, begun = run(capsys, "tune", example, "--gpu", "simulated:mine.toml", "--sim-seed", "7", "--max-evaluations", "6")
+    monkeypatch.chdir("/")
+    status, gone_on = run(capsys, "tune", "--resume", str(begun["session"]), "--max-evaluations", "12")
+    assert status == 0
+    assert gone_on["session"] == begun["session"]
+    assert gone_on["evaluated"] == 12
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

@@ -7,6 +7,7 @@ import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +55,11 @@ def _resume(arguments: Namespace) -> int:
 
     budgets = {"max_evaluations": arguments.max_evaluations, "max_seconds": arguments.max_seconds}
     with Store() as store:
-        selector = arguments.gpu or store.session(arguments.resume).origin.get("gpu")
+        origin = store.session(arguments.resume).origin
+        selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
         if selector is None:
             return _run(plan_resume(store, arguments.resume, **budgets), store, arguments)
-        gpu = open_gpu(selector, seed=arguments.sim_seed, speed=arguments.speed)
+        gpu = open_gpu(selector, seed=seed, speed=arguments.speed)
         try:
             return _run(plan_resume(store, arguments.resume, gpu=gpu, **budgets), store, arguments)
         finally:
@@ -231,7 +233,7 @@ def sessions(arguments: Namespace) -> int:
             "strategy": r.strategy,
             "state": r.state,
             "evaluated": r.evaluated,
-            "created_s": r.created_s,
+            "created": datetime.fromtimestamp(r.created_s, UTC).isoformat(timespec="seconds"),
         }
         for r in records
     ]

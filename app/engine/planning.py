@@ -134,6 +134,7 @@ def plan_specification(
                 "file": str(spec.path.resolve()),
                 "sha256": _digest(spec.path),
                 "gpu": gpu.info.uuid,
+                "sim_seed": str(getattr(gpu, "seed", 0)),
             },
         )
     )
@@ -213,7 +214,9 @@ def plan_resume(
         cache = read_cache(path)
         space, make_runner = cache.space(), lambda: ReplayRunner(cache)
     else:
-        board = gpu if gpu is not None else open_gpu(record.origin.get("gpu"))
+        board = (
+            gpu if gpu is not None else open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
+        )
         if board.info.name != record.gpu:
             raise InputError(
                 f"session {session} was measured on another board, {record.gpu}", board.info.label, "open that one"

@@ -42,6 +42,7 @@ class SimulatedGpu:
         self._lock = threading.Lock()
         self._physics = Physics(twin, self.clock.now_ns())
         sensors = twin.sensors
+        self.seed = seed
         self._instant = PolledPower(sensors.instant, sensors, seed, 1) if sensors.instant else None
         self._average = PolledPower(sensors.average, sensors, seed, 2) if sensors.average else None
         self._memory = PolledPower(sensors.memory, sensors, seed, 3, memory=True) if sensors.memory else None

@@ -10,6 +10,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def load_twin(name_or_path: str) -> Twin:
     """
     text = name_or_path.strip()
     if text.lower().endswith(".toml"):
-        return _read(Path(text).expanduser())
+        path = Path(text).expanduser()
+        return replace(_read(path), key=str(path.resolve()))  # what opens it again, from any folder
     wanted = _folded(text)
     for name in twin_names():
         if _folded(name) == wanted:
