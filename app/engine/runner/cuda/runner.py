@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +47,7 @@ class _Candidate:
     """A row on its way through compiler, check and measurement."""
 
     row: int
+    name: str  # of its kernel in the runner process
     configuration: Configuration
     began: float  # monotonic s, when its turn on the GPU came
     prepared: Prepared | None = None
@@ -55,7 +56,7 @@ class _Candidate:
 
     @property
     def load(self) -> Load:
-        return Load(f"row {self.row}", "fp32", 0.0, 0.0)  # on a real board the work is not known, only its name
+        return Load(self.name, "fp32", 0.0, 0.0)  # on a real board the work is not known, only its name
 
 
 class CudaRunner:
@@ -71,6 +72,9 @@ class CudaRunner:
         self._space = space
         self._guard = guard
         self._compiler = compiler
+        self.settle_s = 0.0  # lower bounds, beyond what the meter takes by itself
+        self.window_s = 0.0
+        self._serial = count()
         self._kernel = CudaKernel.of(spec, gpu.limits, gpu.shared_memory_opt_in)
         self._timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         gpu.timeout_s = self._timeout_s
@@ -138,7 +142,9 @@ class CudaRunner:
         waiting: dict[Future[bytes], _Candidate] = {}
         try:
             for row in rows:
-                candidate = _Candidate(row, self._space.configuration(row), time.monotonic())
+                candidate = _Candidate(
+                    row, f"{row}.{next(self._serial)}", self._space.configuration(row), time.monotonic()
+                )
                 try:
                     candidate.prepared = self._kernel.prepare(candidate.configuration)
                     waiting[self._compiler.submit(candidate.prepared.build)] = candidate
@@ -187,7 +193,7 @@ class CudaRunner:
             wrong = self._check(candidate)
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
-            candidate.run = self._meter.run(candidate.load, stop=stop)
+            candidate.run = self._meter.run(candidate.load, stop=stop, settle_s=self.settle_s, window_s=self.window_s)
         except KernelFailed as failure:
             self._settle()
             return self._recovered(candidate, failure)
