@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from app.engine.runner.cuda.process import RunnerProcess, RunnerProcesses
+from app.engine.runner.cuda.process import KernelFailed, RunnerProcess, RunnerProcesses
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.device_limits import DeviceLimits
 from app.sensors.gpu import Gpu
@@ -29,7 +29,11 @@ class CudaGpu:
         self._backend = backend
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes = RunnerProcesses(self._start, self._prepare)
-        told = self.processes.current.request({"do": "describe"})
+        try:
+            told = self.processes.current.request({"do": "describe"})
+        except KernelFailed:
+            self.processes.close()
+            raise
         known = {field.name for field in fields(DeviceLimits)}
         self.limits = DeviceLimits(**{name: value for name, value in told["limits"].items() if name in known})
         self.compute_capability: tuple[int, int] = tuple(told["compute_capability"])
