@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from app.commands.terminal import ProgressBar, print_json, print_table, say
@@ -13,6 +15,7 @@ from app.errors import WattridgeError
 
 if TYPE_CHECKING:
     from app.engine.characterisation.figures import Characterisation
+    from app.engine.runner.launching import LaunchingGpu
     from app.sensors.gpu import Gpu
 
 GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter tells it."
@@ -47,25 +50,40 @@ def characterise(arguments: Namespace) -> int:
 def _run(gpu: Gpu, arguments: Namespace) -> Characterisation:
     from app.engine.characterisation.characterise import characterise as drive
     from app.engine.characterisation.characterise import wave_loads
-    from app.engine.runner.launching import require_launching
 
-    board = require_launching(gpu)
     bar = ProgressBar(quiet=arguments.json)
     stopped = threading.Event()
     previous = signal.signal(signal.SIGINT, lambda *_: stopped.set())
     try:
-        found = drive(
-            board,
-            wave_loads(board),
-            on_progress=lambda done_s, total_s: bar.show(round(done_s), round(total_s), "s of a square wave of load"),
-            stop=stopped,
-        )
+        with _board(gpu) as board:
+            found = drive(
+                board,
+                wave_loads(board),
+                on_progress=lambda done_s, all_s: bar.show(round(done_s), round(all_s), "s of a square wave of load"),
+                stop=stopped,
+            )
     finally:
         signal.signal(signal.SIGINT, previous)
     if found is None:
         raise WattridgeError("stopped before anything was known", gpu.info.label, "let it run to its end")
     bar.show(1, 1, "done", final=True)
     return found
+
+
+@contextmanager
+def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
+    """The board, able to run loads. Raises WattridgeError where it cannot."""
+    from app.engine.runner.launching import require_launching
+
+    if gpu.info.source != "nvml":
+        yield require_launching(gpu)
+        return
+    from app.engine.runner.cuda.open import require_cuda
+    from app.engine.runner.cuda.square_wave import WaveGpu
+
+    require_cuda(gpu)
+    with closing(WaveGpu(gpu)) as board:
+        yield board
 
 
 def _print(found: Characterisation, gpu: Gpu) -> None:

@@ -1,0 +1,71 @@
+"""`WaveGpu`: a real board with loads of its own, for the characterisation of its power sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.engine.characterisation.square_wave import AsksOneSource
+from app.engine.runner.cuda.arguments import Argument, CallPlan
+from app.engine.runner.cuda.compiler import Compiler
+from app.engine.runner.cuda.gpu import BACKEND, CudaGpu
+from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.workloads.cuda_kernel import Build
+from app.errors import WattridgeError
+from app.paths import resources
+from app.sensors.gpu import Gpu
+from app.sensors.load import Load
+
+NAME: Final = "square_wave"
+THREADS: Final = 1024  # of a block: a multiprocessor full
+SHARES: Final = (1.0, 0.7, 0.5, 0.3, 0.15)  # of the multiprocessors that work
+
+
+class WaveGpu(CudaGpu):
+    """Implements `BringsLoads` over the sensors of a board. `close` ends its process; the sensors stay open."""
+
+    def __init__(self, sensors: Gpu, *, backend: str = BACKEND, toolchain: Toolchain | None = None) -> None:
+        """Compiles and loads. Raises WattridgeError where the board cannot run it."""
+        try:
+            super().__init__(sensors, backend=backend)
+        except KernelFailed as failure:
+            remedy = "is the board free, its driver whole?"
+            raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
+        try:
+            self._load(toolchain)
+        except WattridgeError as failure:
+            self.close()
+            raise WattridgeError(f"its load does not run: {failure.what}", sensors.info.label, failure.remedy) from None
+
+    def wave_loads(self) -> Sequence[Load]:
+        """The same kernel on fewer and fewer multiprocessors."""
+        return [Load(self._name(share), "fp32", 0.0, 0.0) for share in SHARES]
+
+    def ask_power_w(self, channel: str) -> float:
+        """One power channel, asked alone where the board can."""
+        if isinstance(self._sensors, AsksOneSource):
+            return self._sensors.ask_power_w(channel)
+        return self.read().values[[described.name for described in self.channels].index(channel)]
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _name(self, share: float) -> str:
+        return f"multiply-adds on {share:.0%} of the multiprocessors"
+
+    def _load(self, toolchain: Toolchain | None) -> None:
+        source = resources() / "kernels" / f"{NAME}.cu"
+        compiler = Compiler(self.compute_capability, toolchain=toolchain, jobs=1)
+        try:
+            image = compiler.image(Build(f'#include "{source.as_posix()}"\n', (source,), (source.parent,), ()))
+        finally:
+            compiler.close()
+        arrays = [Argument(name, "float32", (1,), "zeros", None, False, False, 0) for name in ("out", "start")]
+        calls = CallPlan(tuple(arrays), (), {})
+        self.prepare([({"do": "arguments", "plan": calls.as_message(), "scratch": None}, ())])
+        self.processes.current.ready()
+        for share in SHARES:
+            blocks = max(1, round(share * self.limits.multiprocessors))
+            launch = {"name": NAME, "grid": (blocks, 1, 1), "block": (THREADS, 1, 1), "shared_byte": 0}
+            self.ask({"do": "load", "id": self._name(share), "launch": launch}, [image])
+            self.ask({"do": "check", "id": self._name(share)})
