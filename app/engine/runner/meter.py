@@ -30,8 +30,8 @@ from app.sensors.load import Execution, Load
 
 __all__ = ["Meter", "Run", "Window", "confidence_interval"]
 
-RISE_S: Final = 0.08  # clock and power after a launch or a new clock, before a window opens
-BUFFER_WINDOW_S: Final = 0.18  # at least: eight samples of 20 ms
+RISE_S: Final = 0.06  # clock and power after a launch or a new clock, before a window opens
+BUFFER_WINDOW_S: Final = 0.15  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
 POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
 POLLED_MOST_S: Final = 3.0
@@ -39,7 +39,7 @@ TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
 LEAST_TOLD: Final = 4  # samples before their spread says anything
 LOOK_S: Final = 0.02  # between looks where the buffer tells power
 LEFT_OVER_S: Final = 1.5  # how long a limit that the load before ran into may last
-LIMITED_WINDOW_S: Final = 1.0  # one period of the controller
+LIMITED_WINDOW_S: Final = 0.95  # one period of the controller
 LIMITED_MOST_S: Final = 6.0  # windows under a limit, in all
 BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back by it
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
@@ -47,7 +47,8 @@ BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 
 SAMPLE_NS: Final = 20_000_000  # what one sample of the buffer averages over
 MOVED: Final = 0.01  # change of clock within a window that opens it anew
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
-WARM_STEP_S: Final = 2.0
+WARM_STEP_S: Final = 1.0
+WARM_STEADY_C: Final = 0.25  # change over a step
 WARM_MOST_S: Final = 30.0
 COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
 
@@ -100,7 +101,7 @@ class Meter:
             finally:
                 self._end()
             temperature = self._value(self._gpu.read(), "temperature_c")
-            if math.isnan(temperature) or abs(temperature - before) < 0.5:
+            if math.isnan(temperature) or abs(temperature - before) < WARM_STEADY_C:
                 break
             before = temperature
         self._last_end_ns = self._gpu.clock.now_ns()

@@ -36,7 +36,7 @@ from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused, P
 from app.errors import InputError, WattridgeError
 from app.sensors.load import Load
 
-SPARE_LAUNCHES_S: Final = 2.0  # a first launch may take this much longer than its limit: lazy loading, restored inputs
+SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
 WAIT_S: Final = 0.005  # for the compiler, before the GPU is kept busy
@@ -252,7 +252,7 @@ class CudaRunner:
         """One launch on fresh outputs; what is wrong with them, or nothing."""
         told = self._gpu.ask(
             {"do": "check", "id": candidate.load.name},
-            timeout_s=self._timeout_s + SPARE_LAUNCHES_S,
+            timeout_s=self._timeout_s + SPARE_S,
             meanwhile=self._settle,
         )
         if told["launch_s"] > self._timeout_s:

@@ -22,7 +22,7 @@ from app.engine.runner.cuda.backend import Array, Backend, DeviceFault, Kernel, 
 from app.engine.runner.cuda.wire import Message, WireError, receive, send
 from app.errors import InputError
 
-BATCH_S: Final = 0.03  # launches between two marks
+BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
 LOOK_S: Final = 0.001
 MOST_LAUNCHES: Final = 20_000  # in one batch
