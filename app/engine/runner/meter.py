@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from app.engine.runner.launching import LaunchingGpu, lap
 from app.engine.runner.polled import PolledPower
 from app.engine.runner.power_source import PowerSource, find_power_source
-from app.engine.runner.window import Run, Window, confidence_interval, limited_interval, steady, student_t
+from app.engine.runner.window import Run, Spread, Window, confidence_interval, limited_interval, steady, student_t
 from app.errors import WattridgeError
 from app.sensors.channel import Reading
 from app.sensors.event_reasons import LIMITING
@@ -30,8 +30,8 @@ from app.sensors.load import Execution, Load
 
 __all__ = ["Meter", "Run", "Window", "confidence_interval"]
 
-RISE_S: Final = 0.06  # clock and power after a launch or a new clock, before a window opens
-BUFFER_WINDOW_S: Final = 0.15  # at least: what is queued still runs after it, and makes seven to nine samples
+RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
+BUFFER_WINDOW_S: Final = 0.12  # at least: what is queued still runs after it, and makes six to eight samples
 BUFFER_MOST_S: Final = 1.0
 POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
 POLLED_MOST_S: Final = 3.0
@@ -65,6 +65,7 @@ class Meter:
         self._channel = {channel.name: i for i, channel in enumerate(gpu.channels) if channel.available}
         self._wants_memory_power = memory_power and "memory_power_w" in self._channel
         self._last_end_ns: int | None = None
+        self._spread = Spread()
         self._polled: PolledPower | None = None  # of a polled source that is characterised
 
     def measure(
@@ -143,6 +144,8 @@ class Meter:
         assert execution is not None, "a run that `run` returned has ended"
         if run.source.buffered:
             powers = self._buffered_powers(run.opened_ns, execution.end_ns)
+            if not self._limited(run.readings, powers):
+                self._spread.note(powers)
         else:
             powers = self._polled_powers(run, execution.end_ns)
         if not powers:
@@ -246,7 +249,10 @@ class Meter:
         due = max(told, int(seconds * 1e9) // SAMPLE_NS - 1) if run.source.buffered else told
         if told < 2 or (run.source.buffered and told < LEAST_TOLD):
             return not run.source.buffered
-        half_w = student_t(told - 1) * stdev(powers) / math.sqrt(due)
+        if run.source.buffered:
+            half_w = self._spread.half_w(powers, due)
+        else:
+            half_w = student_t(told - 1) * stdev(powers) / math.sqrt(due)
         return half_w <= self._target * abs(fmean(powers))
 
     # --- power ------------------------------------------------------------------------------------------------------
@@ -289,6 +295,9 @@ class Meter:
             interval = limited_interval(
                 powers, self._independent(run, powers), self._limit_w(run.readings[-1]), run.settled
             )
+        elif run.source.buffered and len(powers) > 1:
+            half_w = self._spread.half_w(powers, len(powers))
+            interval = (fmean(powers) - half_w, fmean(powers) + half_w)
         else:
             interval = confidence_interval(powers, self._independent(run, powers))
         return Window(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
+from functools import lru_cache
+from statistics import fmean, median, stdev
+from statistics import variance as variance_of
 from typing import Final
 
 from app.engine.runner.power_source import PowerSource
@@ -14,6 +17,8 @@ from app.sensors.load import Execution, Load
 
 STEADY: Final = 0.005  # change of clock and time between two windows that counts as standing still
 STEADY_POWER: Final = 0.01
+PRIOR_DEGREES: Final = 8
+LEAST_SPREAD: Final = 4  # samples of a window, and windows, before a spread is usual
 LIMITED_BLOCK: Final = 10  # samples of the driver's buffer that a swing under a limit is looked at by
 
 
@@ -69,11 +74,36 @@ def confidence_interval(values: Sequence[float], independent: int) -> tuple[floa
     return mean - half, mean + half
 
 
+class Spread:
+    """How much samples of power vary on this board, so that a few samples of one load need not tell it alone.
+
+    The variance of a load is estimated by Smyth's moderated t (Statistical Applications in Genetics and Molecular
+    Biology 3:1, 2004): its own, with its degrees of freedom, and the board's usual one, with `PRIOR_DEGREES`.
+    """
+
+    def __init__(self) -> None:
+        self._seen: deque[float] = deque(maxlen=64)  # relative variances
+
+    def note(self, powers: Sequence[float]) -> None:
+        """A window that was measured."""
+        if len(powers) >= LEAST_SPREAD:
+            self._seen.append((stdev(powers) / fmean(powers)) ** 2)
+
+    def half_w(self, powers: Sequence[float], due: int) -> float:
+        """Half of the 95 % interval of a mean of `due` samples such as these; NaN below two."""
+        if len(powers) < 2:
+            return math.nan
+        degrees, variance = len(powers) - 1, variance_of(powers)
+        if len(self._seen) >= LEAST_SPREAD:
+            usual = median(self._seen) * fmean(powers) ** 2
+            variance = (degrees * variance + PRIOR_DEGREES * usual) / (degrees + PRIOR_DEGREES)
+            degrees += PRIOR_DEGREES
+        return student_t(degrees) * math.sqrt(variance / due)
+
+
 def student_t(degrees: int) -> float:
     """The 97.5 % quantile of Student's t."""
-    from scipy.special import stdtrit  # imported late: the window opens without it
-
-    return float(stdtrit(degrees, 0.975))
+    return _quantile(degrees)
 
 
 def limited_interval(
@@ -90,3 +120,10 @@ def limited_interval(
     if not settled:
         parts.extend(fmean(powers[at : at + LIMITED_BLOCK]) for at in range(0, len(powers), LIMITED_BLOCK))
     return min(parts), max(parts)
+
+
+@lru_cache(maxsize=256)
+def _quantile(degrees: int) -> float:
+    from scipy.special import stdtrit  # imported late: the window opens without it
+
+    return float(stdtrit(degrees, 0.975))
