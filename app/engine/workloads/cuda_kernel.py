@@ -16,6 +16,7 @@ from app.engine.measurement import Configuration, State, Value
 from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference
 from app.engine.runner.cuda.backend import Launch
 from app.engine.specification import ArgumentSpec, KernelSpec, Specification
+from app.engine.workloads.defines import define_lines
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 
@@ -115,9 +116,7 @@ class CudaKernel:
 
     def _build(self, configuration: Configuration) -> Build:
         kernel, references = self._kernel, self._reference_sources()
-        settings = self._spec.device_settings
-        defined = {**self._spec.constants, **{n: v for n, v in configuration.items() if n not in settings}}
-        lines = [f"#define {name} {_define(value)}" for name, value in defined.items()]
+        lines = define_lines(self._spec, configuration)
         lines += [f'#include "{path.as_posix()}"' for path in (*kernel.sources, *references)]
         if kernel.template:  # the address of an instance makes the compiler emit it
             lines.append(f"auto wattridge_instance = &{kernel.name}<{kernel.template}>;")
@@ -238,8 +237,3 @@ def _names(text: str) -> tuple[str, ...]:
 def _three(values: list[int]) -> tuple[int, int, int]:
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
-
-
-def _define(value: Value) -> str:
-    """A value as C++ has it; text stands as it is."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
