@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from app.commands.terminal import ProgressBar, print_json, print_table, say
+from app.commands.terminal import ProgressBar, print_json, print_table, say, stop_on_interrupt
 from app.errors import WattridgeError
 
 if TYPE_CHECKING:
@@ -52,18 +50,13 @@ def _run(gpu: Gpu, arguments: Namespace) -> Characterisation:
     from app.engine.characterisation.characterise import wave_loads
 
     bar = ProgressBar(quiet=arguments.json)
-    stopped = threading.Event()
-    previous = signal.signal(signal.SIGINT, lambda *_: stopped.set())
-    try:
-        with _board(gpu) as board:
-            found = drive(
-                board,
-                wave_loads(board),
-                on_progress=lambda done_s, all_s: bar.show(round(done_s), round(all_s), "s of a square wave of load"),
-                stop=stopped,
-            )
-    finally:
-        signal.signal(signal.SIGINT, previous)
+    with stop_on_interrupt() as stopped, _board(gpu) as board:
+        found = drive(
+            board,
+            wave_loads(board),
+            on_progress=lambda done_s, all_s: bar.show(round(done_s), round(all_s), "s of a square wave of load"),
+            stop=stopped,
+        )
     if found is None:
         raise WattridgeError("stopped before anything was known", gpu.info.label, "let it run to its end")
     bar.show(1, 1, "done", final=True)

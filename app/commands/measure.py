@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
-import signal
 import threading
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from app.commands.terminal import number, print_json, print_table, say
+from app.commands.terminal import number, print_json, print_table, say, stop_on_interrupt
 from app.errors import InputError, WattridgeError
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def measure(arguments: Namespace) -> int:
         idle_w = _idle_w(watches) if arguments.subtract_idle else None
         runs: list[list[Span]] = []
         failure: Ended | None = None
-        with _stop_on_interrupt() as stop:
+        with stop_on_interrupt() as stop:
             while len(runs) < arguments.repeats and failure is None:
                 ended = _run(arguments.program, watches, stop, quiet=arguments.json)
                 runs.append(_spans(watches, ended))
@@ -108,16 +107,6 @@ def _idle_w(watches: Sequence[Watch]) -> float:
         if span.unknown:
             raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle away")
     return sum(span.mean_power_w for span in spans)
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    stop = threading.Event()
-    previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def _failed(ended: Ended, words: Sequence[str]) -> WattridgeError:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say
+from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, stop_on_interrupt
 from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionState
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
@@ -139,21 +135,11 @@ def _watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRe
         elif isinstance(event, EngineFault):
             say(f"{event.what} {event.remedy}".strip())
 
-    with _stop_on_interrupt() as stop:
+    with stop_on_interrupt() as stop:
         result = run_session(plan, store, on_event, stop)
     done, seconds = len(result.table), duration(result.progress.elapsed_s)
     bar.show(done, done, f"{result.state} after {seconds}", final=True)
     return result
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    stop = threading.Event()
-    previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:

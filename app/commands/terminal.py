@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -95,6 +98,17 @@ class ProgressBar:
         else:
             sys.stderr.write(line + "\n")
         sys.stderr.flush()
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[threading.Event]:
+    """While inside, Ctrl+C sets the event instead of breaking off: what was measured is kept and told."""
+    stop = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def say(text: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 from argparse import Namespace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, duration, print_json, print_table, say
+from app.commands.terminal import ProgressBar, duration, print_json, print_table, say, stop_on_interrupt
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import POWER_SAMPLES
 from app.sensors.event_reasons import names as reason_names
@@ -115,20 +113,15 @@ def monitor(arguments: Namespace) -> int:
         on_event=lambda event: faults.append(str(event)),
         recorder=recorder,
     )
-    stopped = threading.Event()
-    previous = signal.signal(signal.SIGINT, lambda *_: stopped.set())
     begun_ns = gpu.clock.now_ns()
     bar = ProgressBar(quiet=arguments.json)
     sampler.start()
     try:
-        while not stopped.is_set():
-            passed = (gpu.clock.now_ns() - begun_ns) / 1e9
-            if passed >= arguments.duration:
-                break
-            bar.show(round(passed), round(arguments.duration), _now_line(trace))
-            gpu.clock.wait(min(0.5, arguments.duration - passed), stopped)
+        with stop_on_interrupt() as stopped:
+            while (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < arguments.duration and not stopped.is_set():
+                bar.show(round(passed), round(arguments.duration), _now_line(trace))
+                gpu.clock.wait(min(0.5, arguments.duration - passed), stopped)
     finally:
-        signal.signal(signal.SIGINT, previous)
         sampler.stop()
         sampler.join()
         if recorder is not None:
