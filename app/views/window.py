@@ -45,8 +45,13 @@ if TYPE_CHECKING:
     from app.views.sensor_panel import SensorWindow
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
-_PANELS = {"tune": ("Tune", "TunePanel"), "front": ("Front", "FrontPanel"), "model": ("Model", "ModelPanel")}
-_LAYOUT_VERSION = 1  # raised when docks are added or renamed: an older saved layout is then left alone
+_PANELS = {
+    "tune": ("Tune", "TunePanel"),
+    "front": ("Front", "FrontPanel"),
+    "configuration": ("Configuration", "ConfigurationPanel"),
+    "model": ("Model", "ModelPanel"),
+}
+_LAYOUT_VERSION = 2  # raised when docks are added or renamed: an older saved layout is then left alone
 
 
 class MainWindow(QMainWindow):
@@ -149,7 +154,7 @@ class MainWindow(QMainWindow):
             dock.setObjectName(name)
             dock.setWidget(self.readout if name == "channels" else _empty("Loading…"))
             self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-            below = tall and name in ("front", "model")
+            below = tall and name in ("front", "configuration", "model")
             stack = "front" if below else "channels"
             if stack in self.docks:
                 self.tabifyDockWidget(self.docks[stack], dock)

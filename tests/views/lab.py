@@ -39,12 +39,12 @@ class ScriptedEngine:
 class Lab:
     """A context whose engine is scripted. `session(table, plan)` is what the engine says when one starts."""
 
-    def __init__(self, gpu: Any = None, store: Any = None) -> None:
+    def __init__(self, gpu: Any = None, store: Any = None, trace: Any = None) -> None:
         self.engine = ScriptedEngine(lambda event: self.bridge._deliver(event))
         self.bridge = EngineBridge(lambda _on_event: self.engine)
         self.selection = Selection(self.bridge)
         none: Any = None
-        self.context = Context(self.bridge, gpu, none, none, store, self.selection)
+        self.context = Context(self.bridge, gpu, trace, none, store, self.selection)
 
     def session(self, table: ResultTable, plan: SessionPlan) -> None:
         self.engine.tell(events.SessionStarted(1, plan, table))
