@@ -20,6 +20,7 @@ from app.views.own_trace_plot import OwnTracePlot
 from app.views.text_view import SourceView, TextView
 
 _WIDE = 760  # pixels from which the facts stand beside the rest
+_SHORT, _WIDE_FOR_SHORT = 400, 520  # ... and from which they do where there is little height
 _TWO_COLUMNS = 400  # pixels of the facts from which they stand in two columns
 _LOOK_AGAIN_MS = 250  # while readings of after the window are still to come
 _NO_SESSION = (
@@ -124,7 +125,7 @@ class ConfigurationPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The facts beside the rest where there is room, else above it."""
         super().resizeEvent(event)
-        wide = self.width() >= _WIDE
+        wide = self.width() >= (_WIDE if self.height() >= _SHORT else _WIDE_FOR_SHORT)
         self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
         self._show_facts()
 

@@ -112,7 +112,7 @@ class OwnTracePlot(QWidget):
             entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
         entries.append((colours.grey, "▒", f"measured window, {duration_text(trace.window_s)}"))
         self.legend.setText(
-            " &nbsp; ".join(f"<span style='color:{colour}'>{mark}</span> {text}" for colour, mark, text in entries)
+            " &nbsp; ".join(f"<span style='color:{colour}'>{mark}</span>&nbsp;{text}" for colour, mark, text in entries)
         )
 
     @Slot()

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
 _PANELS = {
     "tune": ("Tune", "TunePanel"),
-    "front": ("Front", "FrontPanel"),
     "configuration": ("Configuration", "ConfigurationPanel"),
+    "front": ("Front", "FrontPanel"),
     "model": ("Model", "ModelPanel"),
 }
 _LAYOUT_VERSION = 2  # raised when docks are added or renamed: an older saved layout is then left alone
@@ -154,7 +154,7 @@ class MainWindow(QMainWindow):
             dock.setObjectName(name)
             dock.setWidget(self.readout if name == "channels" else _empty("Loading…"))
             self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-            below = tall and name in ("front", "configuration", "model")
+            below = tall and name in ("front", "model")
             stack = "front" if below else "channels"
             if stack in self.docks:
                 self.tabifyDockWidget(self.docks[stack], dock)

@@ -37,7 +37,6 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("clear_span", "&Clear span", "&Traces", "Esc", "Forget the marked span"),
     ActionSpec("toggle_channels", "&Channels", "&View", "F5", "Every channel's value", checkable=True, checked=True),
     ActionSpec("toggle_tune", "&Tune", "&View", "F6", "The tuning session", checkable=True),
-    ActionSpec("toggle_front", "&Front", "&View", "F7", "Speed against energy efficiency", checkable=True),
     ActionSpec(
         "toggle_configuration",
         "C&onfiguration",
@@ -46,6 +45,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "The selected configuration and its source",
         checkable=True,
     ),
+    ActionSpec("toggle_front", "&Front", "&View", "F7", "Speed against energy efficiency", checkable=True),
     ActionSpec("toggle_model", "&Model", "&View", "F8", "The frequency model", checkable=True),
     ActionSpec("sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is"),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),

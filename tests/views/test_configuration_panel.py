@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from fakes import FakeGpu, filled_trace, working
 from lab import OBJECTIVE, Lab, cache_session, grid_space, measured, plan_for
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -156,6 +157,15 @@ def test_what_the_compiler_made_of_it_is_told_at_any_width(panel: ConfigurationP
         assert expected in words
     assert "registers_per_thread" not in words, "each figure once"
     assert "not known" not in words
+
+
+@pytest.mark.parametrize(("size", "beside"), [((480, 640), False), ((900, 640), True), ((560, 300), True)])
+def test_the_facts_stand_beside_the_rest_where_there_is_width_but_no_height(
+    panel: ConfigurationPanel, shows: Shows, size: tuple[int, int], beside: bool
+) -> None:
+    panel.resize(*size)
+    shows(live())
+    assert (panel._splitter.orientation() is Qt.Orientation.Horizontal) == beside
 
 
 def test_no_spills_are_none(shows: Shows) -> None:
