@@ -179,6 +179,14 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     efficiency = table.values("GFLOPS/W")
     best = int(efficiency.argmax())
     window.selection.select(best)
+    window.actions_by_name["toggle_configuration"].trigger()
+    shown = window.panels["configuration"]
+    qtbot.waitUntil(lambda: shown.trace.power.getData()[0] is not None, timeout=5000)
+    qtbot.waitUntil(
+        lambda: f"#define block_size_x {table.measurement(best).configuration['block_size_x']}" in shown.source.whole
+    )
+    assert not shown.trace.note.isVisible(), "the power while it was measured is in the trace"
+
     with qtbot.waitSignal(window.bridge.fit_finished, timeout=60_000) as fitted:
         window.panels["model"].fit_sweep()
     fit = fitted.args[0].fit
