@@ -124,7 +124,8 @@ def difference(output: Array, reference: Array, rtol: float, atol: float) -> Dif
     told, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
     with np.errstate(all="ignore"):
         apart = np.abs(told - expected)
-        off = ~(apart <= atol + rtol * np.abs(expected)) & ~(np.isnan(told) & np.isnan(expected)) & (told != expected)
+        close = np.isfinite(apart) & (apart <= atol + rtol * np.abs(expected))
+        off = ~close & ~(np.isnan(told) & np.isnan(expected)) & (told != expected)
     where = np.flatnonzero(off)
     finite = apart[np.isfinite(apart)]
     worst = float("inf") if where.size and not np.isfinite(apart[where]).all() else float(finite.max(initial=0.0))

@@ -34,7 +34,7 @@ __device__ void compare(const T *told, const T *expected, unsigned long long siz
         const double a = (double)told[at], b = (double)expected[at];
         const double apart = fabs(a - b);
         if (isfinite(apart)) worst = fmax(worst, apart);
-        if (apart <= atol + rtol * fabs(b) || a == b || (isnan(a) && isnan(b))) continue;
+        if ((isfinite(apart) && apart <= atol + rtol * fabs(b)) || a == b || (isnan(a) && isnan(b))) continue;
         atomicAdd(result, 1ull);
         atomicMin(result + 1, at);
         if (!isfinite(apart)) worst = INFINITY;

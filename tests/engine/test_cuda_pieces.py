@@ -1,0 +1,345 @@
+"""The pieces of the pipeline of real boards, one by one: kernels as specified, images, arguments, frames."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.array_expressions import evaluate_array
+from app.engine.measurement import State
+from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference, make_array, make_references
+from app.engine.runner.cuda.backend import difference
+from app.engine.runner.cuda.comparer import TYPES, compared_type
+from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
+from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.cuda.wire import WireError, receive, send
+from app.engine.specification import load_specification
+from app.engine.specification_loader import TYPES as ALL_TYPES
+from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused
+from app.errors import InputError
+from app.sensors.device_limits import limits_of
+
+FAKE = Toolchain((sys.executable, str(Path(__file__).parent / "fake_cuda.py")), "fake 1")
+LIMITS = limits_of((9, 0), 132)
+
+
+# --- array expressions
+
+
+def test_array_expressions_are_numpys() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.random((5, 7)), rng.random((7, 3))
+    given = {"a": a, "b": b, "n": 4.0}
+    cases = {
+        "a @ b": a @ b,
+        "transpose(a) * 2 - 1": a.T * 2 - 1,
+        "sum(a * a)": np.sum(a * a),
+        "sqrt(abs(-a)) / n": np.sqrt(a) / 4,
+        "exp(minimum(a, 0.5))": np.exp(np.minimum(a, 0.5)),
+        "a ** 2 // 0.1 % 3": a**2 // 0.1 % 3,
+    }
+    for text, expected in cases.items():
+        np.testing.assert_allclose(evaluate_array(text, "here", given), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32", "complex64"])
+def test_convolution_is_the_textbooks(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    image, taps = (rng.integers(0, 9, shape).astype(kind) for shape in ((9, 8), (3, 2)))
+    expected = np.zeros((7, 7), kind)
+    for y in range(7):
+        for x in range(7):
+            expected[y, x] = sum(image[y + i, x + j] * taps[2 - i, 1 - j] for i in range(3) for j in range(2))
+    told = evaluate_array("convolve(image, taps)", "here", {"image": image, "taps": taps})
+    np.testing.assert_allclose(told, expected, rtol=1e-5)
+
+
+def test_half_precision_is_calculated_in_single() -> None:
+    a = np.full((4, 4), 300.0, np.float16)
+    assert evaluate_array("a @ a", "here", {"a": a})[0, 0] == 360_000.0  # beyond half's range
+
+
+@pytest.mark.parametrize("text", ["a @ c", "a @ a", "dot(a)", "a.sum()", "__import__('os')", "a[0]"])
+def test_what_cannot_be_calculated_is_one_clear_line(text: str) -> None:
+    with pytest.raises(InputError):
+        evaluate_array(text, "here", {"a": np.ones((2, 3))})
+
+
+# --- arguments and references
+
+
+def argument(**given: Any) -> Argument:
+    plain = {"name": "a", "type": "float32", "shape": (8,), "fill": "zeros", "value": None, "output": False}
+    return Argument(**{**plain, "constant": False, "seed": 1, **given})
+
+
+@pytest.mark.parametrize("kind", ALL_TYPES)
+def test_arguments_of_every_type_and_fill(kind: str) -> None:
+    dtype = np.dtype(kind)
+    for fill in ("zeros", "ones", "random", "range"):
+        made = make_array(argument(type=kind, fill=fill), 0)
+        assert (made.dtype, made.shape) == (dtype, (8,))
+    random = make_array(argument(type=kind, fill="random", shape=(1000,)), 0)
+    assert len(np.unique(random)) >= 2
+    assert np.array_equal(random, make_array(argument(type=kind, fill="random", shape=(1000,)), 0))
+    assert not np.array_equal(random, make_array(argument(type=kind, fill="random", shape=(1000,)), 1))
+    scalar = make_array(argument(type=kind, shape=None, value=1), 0)
+    assert (scalar.dtype, scalar.shape, scalar[()]) == (dtype, (), dtype.type(1))
+
+
+def test_a_file_of_numbers_fills_an_argument(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(8))
+    filled = make_array(argument(fill=str(tmp_path / "a.npy")), 0)
+    assert filled.tolist() == list(range(8))
+    with pytest.raises(InputError, match="shape"):
+        make_array(argument(fill=str(tmp_path / "a.npy"), shape=(9,)), 0)
+    (tmp_path / "b.npy").write_bytes(b"no numbers")
+    with pytest.raises(InputError, match=r"b\.npy"):
+        make_array(argument(fill=str(tmp_path / "b.npy")), 0)
+    np.save(tmp_path / "c.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(InputError):
+        make_array(argument(fill=str(tmp_path / "c.npy")), 0)
+
+
+def test_a_plan_survives_the_pipe_and_references_are_kept_for_the_spare_process(tmp_path: Path) -> None:
+    plan = CallPlan(
+        (argument(name="y", output=True), argument(name="x", fill="range")),
+        (Reference("y", "k * x", "expression", 1e-5, 0.0),),
+        {"k": 3.0},
+    )
+    buffer = io.BytesIO()
+    send(buffer, {"plan": plan.as_message()}, [b"image"])
+    buffer.seek(0)
+    message, blocks = receive(buffer) or ({}, [])
+    assert CallPlan.of_message(message["plan"]) == plan
+    assert blocks == [b"image"]
+    arrays = {a.name: make_array(a, i) for i, a in enumerate(plan.arguments)}
+    made = make_references(plan, arrays, tmp_path)
+    assert made["y"].tolist() == [3.0 * i for i in range(8)]
+    arrays["x"] = arrays["x"] + 1  # would give others
+    assert make_references(plan, arrays, tmp_path)["y"].tolist() == made["y"].tolist()
+
+
+def test_a_reference_of_another_shape_is_one_clear_line() -> None:
+    plan = CallPlan((argument(name="y", output=True),), (Reference("y", "y @ y + a", "expression", 0, 0),), {})
+    with pytest.raises(InputError, match="shape"):
+        make_references(plan, {"y": np.ones(8, np.float32), "a": np.ones(3)}, None)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.integers(0, 39))
+def test_a_single_wrong_value_is_found(values: list[float], at: int) -> None:
+    expected = np.asarray(values)
+    told = expected.copy()
+    assert difference(told, expected, 1e-6, 1e-9) == (0, -1, 0.0)
+    at %= len(values)
+    told[at] += 1.0 + abs(told[at])
+    found = difference(told, expected, 1e-6, 1e-9)
+    assert (found.wrong, found.first) == (1, at)
+
+
+def test_what_is_no_number_is_wrong_unless_expected() -> None:
+    nan, inf = np.nan, np.inf
+    told = np.array([nan, 1, nan, inf, inf, 1])
+    expected = np.array([nan, nan, 1, inf, -inf, inf])
+    assert difference(told, expected, 0.1, 0.1).wrong == 4
+    assert difference(told, expected, 0.1, 0.1).first == 1
+
+
+def test_every_type_can_be_compared_on_the_device() -> None:
+    assert all(compared_type(kind)[0] in TYPES for kind in ALL_TYPES)
+
+
+# --- frames
+
+
+def test_a_stream_that_is_no_frame_ends_the_talk_and_nothing_more() -> None:
+    assert receive(io.BytesIO(b"")) is None
+    assert receive(io.BytesIO(b"\0\0")) is None
+    with pytest.raises(WireError):
+        receive(io.BytesIO(b"Traceback (most recent call last):"))
+    with pytest.raises(WireError):
+        receive(io.BytesIO(b"\0\0\0\x02{}"))
+    with pytest.raises(WireError):
+        receive(io.BytesIO(b'\0\0\0\x10{"blocks": [-1]}'))
+
+
+# --- kernels as specified
+
+
+def kernel(folder: Path, **changes: str) -> CudaKernel:
+    """A kernel from a specification whose lines may be changed."""
+    lines = {
+        "name": '"scale"',
+        "source": '"scale.cu"',
+        "problem_size": '["n * channels", "n"]',
+        "grid_divisors": '{ x = ["block_size_x", "tile"] }',
+        "shared_memory": '"4 * block_size_x * tile"',
+        "arguments": '[{ name = "y", type = "float64", shape = ["n", 2], output = true },'
+        ' { name = "x", type = "float64", shape = ["n", 2], fill = "ones" },'
+        ' { name = "k", type = "float32", value = "tile / 2" },'
+        ' { name = "weights", type = "float32", shape = [16], memory = "constant", seed = 7, fill = "random" }]',
+        "verify": '{ reference = "x * k" }',
+        **changes,
+    }
+    (folder / "scale.cu").write_text("")
+    path = folder / "scale.toml"
+    text = "\n".join(f"{key} = {value}" for key, value in lines.items() if value)
+    path.write_text(
+        f"[kernel]\n{text}\n[constants]\nn = 1000\nchannels = 3\nreal = 'double'\nfast = true\n"
+        "[parameters]\nblock_size_x = [32, 64]\nblock_size_y = [1, 2, 64]\ntile = [1, 3]\n"
+    )
+    return CudaKernel.of(load_specification(path), LIMITS, 232448)
+
+
+CONFIGURATION = {"block_size_x": 32, "block_size_y": 2, "tile": 3}
+
+
+def test_a_configuration_becomes_defines_a_launch_and_arguments(tmp_path: Path) -> None:
+    prepared = kernel(tmp_path).prepare(CONFIGURATION)
+    assert prepared.launch.grid == (32, 1000, 1)  # ceil(3000 / (32 * 3)) and 1000 / 1
+    assert prepared.launch.block == (32, 2, 1)
+    assert prepared.launch.shared_byte == 4 * 32 * 3
+    for line in ("n 1000", "real double", "fast 1", "block_size_x 32", "block_size_y 2", "tile 3"):
+        assert f"#define {line}\n" in prepared.build.text
+    assert prepared.build.text.rstrip().endswith('scale.cu"')
+    y, x, k, weights = prepared.calls.arguments
+    assert (y.shape, y.output, x.fill, k.value, k.shape) == ((1000, 2), True, "ones", 1.5, None)
+    assert (weights.constant, weights.seed) == (True, 7)
+    (reference,) = prepared.calls.references
+    assert (reference.output, reference.kind) == ("y", "expression")
+
+
+def test_a_template_is_instantiated(tmp_path: Path) -> None:
+    text = kernel(tmp_path, template='"block_size_x, float"').prepare(CONFIGURATION).build.text
+    assert "= &scale<block_size_x, float>;" in text
+
+
+def test_what_the_board_cannot_launch_is_known_at_once(tmp_path: Path) -> None:
+    for changes in ({"block_size_y": 64}, {"tile": 0}):
+        with pytest.raises(KernelRefused) as refused:
+            kernel(tmp_path).prepare({**CONFIGURATION, **changes})
+        assert refused.value.state is State.CONSTRAINTS
+    with pytest.raises(KernelRefused, match="shared memory"):
+        kernel(tmp_path, shared_memory='"300000"').prepare(CONFIGURATION)
+
+
+def test_several_outputs_have_a_reference_each(tmp_path: Path) -> None:
+    arguments = (
+        '[{ name = "y", type = "float32", shape = ["n"], output = true },'
+        ' { name = "z", type = "float32", shape = [1], output = true },'
+        ' { name = "x", type = "float32", shape = ["n"] }]'
+    )
+    verify = '{ reference = { y = "2 * x", z = "sum(x)" } }'
+    calls = kernel(tmp_path, arguments=arguments, verify=verify).prepare(CONFIGURATION).calls
+    assert [(r.output, r.text) for r in calls.references] == [("y", "2 * x"), ("z", "sum(x)")]
+    with pytest.raises(InputError, match="2 outputs, and one reference"):
+        kernel(tmp_path, arguments=arguments, verify='{ reference = "2 * x" }')
+    by_kernel = kernel(tmp_path, arguments=arguments, verify='{ reference = "scale_slowly" }').prepare(CONFIGURATION)
+    assert by_kernel.reference is not None
+    assert by_kernel.reference.name == "scale_slowly"
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"source": '"gone.cu"'}, "no such source"),
+        ({"problem_size": ""}, "problem_size"),
+        ({"verify": '{ reference = "q + 1" }'}, "unknown name 'q'"),
+        ({"verify": '{ reference = "a.csv" }'}, r"no \.npy file"),
+    ],
+)
+def test_what_cannot_run_is_told_before_anything_starts(tmp_path: Path, changes: dict[str, str], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        kernel(tmp_path, **changes)
+
+
+# --- images
+
+
+@pytest.fixture
+def compiler(tmp_path: Path) -> Iterator[Compiler]:
+    made = Compiler((9, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=2, most_bytes=400)
+    yield made
+    made.close()
+
+
+def test_an_image_depends_on_all_that_makes_it(compiler: Compiler, tmp_path: Path) -> None:
+    source, header = tmp_path / "scale.cu", tmp_path / "inner.h"
+    source.write_text('#include "inner.h"\n')
+    header.write_text("// one\n")
+    build = Build("text", (source,), (tmp_path,), ("-O3",))
+    keys = {compiler.key(build)}
+    keys.add(compiler.key(Build("other", (source,), (tmp_path,), ("-O3",))))
+    keys.add(compiler.key(Build("text", (source,), (tmp_path,), ())))
+    header.write_text("// two\n")
+    keys.add(compiler.key(build))
+    other = Compiler((8, 0), toolchain=FAKE, folder=tmp_path / "cubins", jobs=1)
+    newer = Compiler((9, 0), toolchain=Toolchain(FAKE.command, "fake 2"), folder=tmp_path / "cubins", jobs=1)
+    keys |= {other.key(build), newer.key(build)}
+    for made in (other, newer):
+        made.close()
+    assert len(keys) == 6
+
+
+def test_the_cache_is_bounded_and_what_was_used_last_stays(compiler: Compiler, tmp_path: Path) -> None:
+    builds = [Build(f"#define number {at}\n#define text {'x' * 40}\n", (), (), ()) for at in range(6)]
+    for at, build in enumerate(builds):
+        compiler.image(build)
+        for age, path in enumerate(sorted((tmp_path / "cubins").glob("*.cubin"), key=os.path.getmtime)):
+            os.utime(path, (at * 100 + age, at * 100 + age))
+    kept = list((tmp_path / "cubins").glob("*.cubin"))
+    assert 1 < len(kept) < 6
+    assert sum(path.stat().st_size for path in kept) <= 400
+    compiled = compiler.compiled
+    compiler.image(builds[-1])
+    assert compiler.compiled == compiled
+    compiler.image(builds[0])
+    assert compiler.compiled == compiled + 1
+
+
+def test_the_compilers_message_is_kept_without_its_folder(compiler: Compiler) -> None:
+    with pytest.raises(KernelFailed) as failed:
+        compiler.image(Build("#define fault broken\n", (), (), ()))
+    assert failed.value.state is State.COMPILE
+    assert failed.value.what == 'kernel.cu(3): error: expected a ";"'
+
+
+def test_kernels_are_found_by_their_plain_and_their_mangled_names() -> None:
+    image = b"\x7fELF.text._Z5scaleILi32EfEvPT0_\0.text.other\0.text._Z10scale_moreiPf\0.text._ZN4mine4axpyEPf\0"
+    assert symbol(image, "other") == "other"
+    assert symbol(image, "scale") == "_Z5scaleILi32EfEvPT0_"
+    assert symbol(image, "axpy") == "_ZN4mine4axpyEPf"
+    with pytest.raises(KernelFailed, match="no kernel 'scal'"):
+        symbol(image, "scal")
+
+
+# --- occupancy
+
+
+@pytest.mark.parametrize(
+    ("threads", "registers", "shared", "blocks"),
+    [
+        (1024, 32, 0, 2),
+        (1024, 65, 0, 0),  # 65 registers round up to 72 a thread: more than a block may have
+        (256, 32, 0, 8),
+        (256, 128, 0, 2),
+        (256, 32, 48 * 1024, 4),  # 48 kB and the reserved 1 kB of 228 kB
+        (32, 16, 0, 32),
+        (33, 16, 0, 32),  # two warps
+    ],
+)
+def test_occupancy_on_hopper(threads: int, registers: int, shared: int, blocks: int) -> None:
+    asked = {"threads": threads, "registers": registers, "shared_byte": shared}
+    assert resident_blocks(LIMITS, **asked) == blocks
+    assert occupancy(LIMITS, **asked) == pytest.approx(blocks * -(-threads // 32) * 32 / 2048)
