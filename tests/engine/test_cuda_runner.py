@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -223,3 +225,39 @@ def test_a_real_board_without_pycuda_is_told_with_the_remedy(tmp_path: Path, mon
     with pytest.raises(WattridgeError) as refused:
         plan_specification(load_specification(path), SteadySensors())
     assert "wattridge[cuda]" in refused.value.remedy
+
+
+def test_a_kernel_without_end_does_not_outlive_a_killed_session(tmp_path: Path) -> None:
+    script = tmp_path / "session.py"
+    script.write_text(
+        "import os, signal\n"
+        "from app.engine.runner.cuda.process import RunnerProcess\n"
+        "process = RunnerProcess('fake_cuda', '0', {})\n"
+        "process.request({'do': 'arguments', 'plan': {'arguments': [], 'references': [], 'constants': {}}})\n"
+        "launch = {'name': 'scale', 'grid': [1, 1, 1], 'block': [1, 1, 1], 'shared_byte': 0}\n"
+        "plan = {'arguments': [{'name': n, 'type': 'float32', 'shape': [4], 'fill': 'ones', 'value': None,\n"
+        "        'output': n == 'y', 'constant': False, 'seed': 1} for n in 'yx'], 'references': [], 'constants': {}}\n"
+        "process.request({'do': 'arguments', 'plan': plan})\n"
+        'image = b\'\\n{"fault": "endless"}\\n\'\n'
+        "process.request({'do': 'load', 'id': 'k', 'launch': launch}, [image])\n"
+        "process.post({'do': 'check', 'id': 'k'})\n"
+        "print(process._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    paths = os.pathsep.join([str(HERE), str(HERE.parents[1])])
+    told = subprocess.run(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    runner = int(told.stdout)
+    deadline = time.monotonic() + 15.0
+    while alive(runner):
+        assert time.monotonic() < deadline, "the runner process outlived the session"
+        time.sleep(0.1)
+
+
+def alive(process: int) -> bool:
+    """A zombie is not: nobody may be left to reap it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -42,9 +42,9 @@ def require_launching(gpu: Gpu) -> LaunchingGpu:
     if gpu.info.source == "recorded":
         raise WattridgeError("a recording cannot run kernels", gpu.info.label, "choose --gpu simulated:NAME")
     raise WattridgeError(
-        "this version does not run kernels on real GPUs yet",
+        "this version sweeps no clocks of real GPUs: it does not set them",
         gpu.info.label,
-        "choose --gpu simulated:NAME, or replay a cache",
+        "choose --gpu simulated:NAME, or fit a file of measurements",
     )
 
 

@@ -118,7 +118,12 @@ class Compiler:
                 if self._closed:
                     raise KernelFailed(State.COMPILE, "the session ended")
                 process = subprocess.Popen(
-                    words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    start_new_session=True,  # Ctrl+C is for the session: a compiler that it ends is no bad kernel
                 )
                 self._running.add(process)
         except OSError as error:

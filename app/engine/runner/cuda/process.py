@@ -48,6 +48,7 @@ class RunnerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **environment, "PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl+C is for the session, which stops when it is ready to
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

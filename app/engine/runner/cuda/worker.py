@@ -25,6 +25,7 @@ from app.errors import InputError
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue
 LOOK_S: Final = 0.001
+ORPHAN_S: Final = 5.0  # from the end of the other side to ours
 MOST_LAUNCHES: Final = 20_000  # in one batch
 
 
@@ -302,7 +303,8 @@ def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
                 frame = None
             inbox.put(frame)
             if frame is None:
-                return
+                time.sleep(ORPHAN_S)
+                os._exit(1)  # a kernel without end holds the other thread, and nobody is left to kill this process
 
     threading.Thread(target=read, name="reader", daemon=True).start()
     while True:
