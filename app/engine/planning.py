@@ -99,9 +99,12 @@ def plan_specification(
 
     `device_settings` replaces values of device settings, as 'steer' does. Where a setting says 'ridge', the board's
     clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
-    Raises InputError for a bad specification, and WattridgeError where the board cannot run it.
+    On a real board, which this version does not set, the specification's own settings are left out, and the space's
+    notes say so. Raises InputError for a bad specification, and WattridgeError where the board cannot run it.
     """
+    spec, left = _without_settings(spec, gpu)
     limits, notes = _ready_to_run(spec, gpu)
+    notes = (*left, *notes)
     goal = objective or (spec.objective.goal if spec.objective else None) or (front[0] if front else None)
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
@@ -222,7 +225,8 @@ def plan_resume(
                 f"session {session} was measured on another board, {record.gpu}", board.info.label, "open that one"
             )
         space = loaded.space
-        make_runner = _measuring(load_specification(path), board, space, guard)
+        spec, _ = _without_settings(load_specification(path), board)
+        make_runner = _measuring(spec, board, space, guard)
     plan = replace(plan_of(loaded), space=space, make_runner=make_runner)
     if max_evaluations is not None:
         plan = replace(plan, max_evaluations=max_evaluations)
@@ -232,6 +236,14 @@ def plan_resume(
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _without_settings(spec: Specification, gpu: Gpu) -> tuple[Specification, tuple[str, ...]]:
+    """The specification as a board can run it that must not be set, and what to say of it."""
+    if gpu.info.source != "nvml" or not spec.device_settings:
+        return spec, ()
+    said = f"{', '.join(spec.device_settings)} stay as they are: real boards are only looked at, never set"
+    return replace(spec, device_settings={}), (said,)
 
 
 def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[str, ...]]:

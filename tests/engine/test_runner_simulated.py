@@ -25,6 +25,7 @@ from app.engine.events import (
 from app.engine.fitting import fit_of_session, fit_of_sweep
 from app.engine.measurement import Measurement, State
 from app.engine.planning import plan_resume, plan_specification, space_of
+from app.engine.runner.cuda.open import require_kernel
 from app.engine.runner.meter import Meter
 from app.engine.running import run_session
 from app.engine.specification import Specification, load_specification
@@ -33,6 +34,7 @@ from app.engine.summary import session_summary
 from app.engine.tuner import Tuner
 from app.errors import InputError, WattridgeError
 from app.sensors.clock import VirtualClock
+from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import LIMITING, EventReason
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -332,5 +334,17 @@ def test_boards_that_cannot_run_kernels_are_told_apart(specification: Specificat
     with pytest.raises(WattridgeError, match="a recording cannot run kernels"):
         plan_specification(specification, OnlyLooking("recorded"))  # type: ignore[arg-type]
     with pytest.raises(WattridgeError, match="does not set real boards") as refused:
-        plan_specification(specification, OnlyLooking("nvml"))  # type: ignore[arg-type]
+        require_kernel(specification, OnlyLooking("nvml"), limits_of((9, 0)))  # type: ignore[arg-type]
     assert "simulated" in refused.value.remedy
+
+
+def test_on_a_real_board_the_clocks_stay_as_they_are_and_the_session_says_so(
+    specification: Specification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class RealBoard:
+        info = GpuInfo(0, "GPU-0", "Some board", "nvml", "580", PowerLimit(None, None, None, None), (9, 0))
+
+    monkeypatch.setattr("app.engine.runner.cuda.open.require_cuda", lambda gpu: None)
+    plan = plan_specification(specification, RealBoard())  # type: ignore[arg-type]
+    assert not any(parameter.device_setting for parameter in plan.space.parameters)
+    assert any("stay as they are" in note for note in plan.space.notes)
