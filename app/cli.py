@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(tune)
 
     replay = add("replay", "search a recorded Kernel Tuner cache instead of a board", _call("search", "replay"))
-    replay.add_argument("cache", metavar="CACHE", help="a cache file, plain or .gz")
+    replay.add_argument("cache", metavar="CACHE", help="a cache file, plain or .gz, or h200-sgemm-session")
     _add_search(replay)
 
     characterise = add(

@@ -161,6 +161,15 @@ def test_demo_without_a_window_prints_front_ridge_and_exports(
     assert "simulated" in json.dumps(exported)
 
 
+def test_the_session_of_a_real_h200_that_comes_along_is_replayed_by_its_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, document = run(capsys, "replay", "h200-sgemm-session", "--strategy", "random_sample")
+    assert status == 0
+    assert (document["gpu"], document["source"], document["evaluated"]) == ("NVIDIA H200", "recorded", 204)
+    assert document["best"]["values"]["GFLOPS/W"] > 60
+
+
 def test_tune_keeps_the_session_and_export_takes_it_away(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     from app.paths import resources
 

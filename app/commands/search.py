@@ -67,9 +67,18 @@ def replay(arguments: Namespace) -> int:
     from app.engine.planning import plan_replay
     from app.engine.store import Store
 
-    plan = plan_replay(Path(arguments.cache), **_overrides(arguments))
+    plan = plan_replay(_cache_file(arguments.cache), **_overrides(arguments))
     with Store() as store:
         return _run(plan, store, arguments)
+
+
+def _cache_file(text: str) -> Path:
+    """A file, or the name of a session that comes with the program."""
+    path = Path(text)
+    if path.exists() or path.name != text:
+        return path
+    shipped = resources() / "recordings" / f"{text}.json.gz"
+    return shipped if shipped.is_file() else path
 
 
 def _overrides(arguments: Namespace) -> dict[str, Any]:
