@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from app.paths import data_folder, resources
 from app.sensors.gpu import Gpu
 from app.views import theme
 from app.views.background import Background
+from app.views.collector import Collector
 from app.views.station import Station, watched_gpu
 from app.views.window import MainWindow
 
@@ -30,6 +30,7 @@ class Program(QObject):
         super().__init__()
         self._seed = seed
         self._speed = speed
+        self._collector = Collector(self)
         self._opener = Background(self)
         self._opener.done.connect(self._opened)
         self._opener.failed.connect(self._refused)
@@ -40,20 +41,14 @@ class Program(QObject):
         self._opener.shutdown()
         self.window.close()
         shiboken6.delete(self.window)
+        self._collector.stop()
 
     def _show(self, gpu: Gpu) -> MainWindow:
         window = MainWindow(Station(gpu))
         window.gpu_chosen.connect(self._choose)
-        window.panels_loaded.connect(self._calm_collector)
+        window.panels_loaded.connect(self._collector.settle)
         window.show()
         return window
-
-    @Slot()
-    def _calm_collector(self) -> None:
-        """What is loaded by now stays: a full collection that looks at it again halts every thread for 50 ms."""
-        gc.collect(1)
-        gc.freeze()
-        gc.set_threshold(10_000, 20, 20)
 
     @Slot(str)
     def _choose(self, selector: str) -> None:
