@@ -128,7 +128,7 @@ def test_a_run_that_fails_is_a_result(tmp_path: Path, mode: str, state: State, s
     found = measured(spec, size=10, mode=mode)
     assert (found.state, found.values) == (state, {})
     assert said in found.error
-    assert time.monotonic() - begun < 3.0
+    assert time.monotonic() - begun < 15.0
 
 
 def test_text_that_is_no_number_is_told(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_run_too_short_for_the_sensor_has_time_but_no_energy(tmp_path: Path) -
     gpu = SimulatedGpu(load_twin("a100"))
     found = measured(spec, gpu)
     assert found.state is State.OK
-    assert found.values["time_s"] < 0.2
+    assert found.values["time_s"] < 2.0
     assert not {"energy_j", "power_w"} & set(found.values)
     assert "too short" in found.error
 
@@ -208,7 +208,7 @@ def test_stopping_a_session_ends_the_program(tmp_path: Path) -> None:
     timer.start()
     begun = time.monotonic()
     assert list(runner.measure([0, 1], stop)) == []
-    assert time.monotonic() - begun < 3.0
+    assert time.monotonic() - begun < 15.0
     runner.close()
     timer.join()
 
@@ -240,8 +240,8 @@ def test_what_a_program_started_ends_with_it() -> None:
     assert timed_out.timed_out
     left_behind = run_process(["sh", "-c", "sleep 600 & echo done"], timeout_s=30.0)
     assert (left_behind.exit_status, left_behind.output) == (0, "done\n")
-    assert left_behind.time_s < 0.5
-    assert time.monotonic() - begun < 5.0
+    assert left_behind.time_s < 3.0
+    assert time.monotonic() - begun < 20.0
 
 
 def test_a_program_that_ignores_being_asked_is_ended() -> None:
@@ -249,4 +249,4 @@ def test_a_program_that_ignores_being_asked_is_ended() -> None:
     ended = run_process(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], timeout_s=0.3)
     assert ended.timed_out
     assert ended.how == "ended by SIGKILL"
-    assert time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun < 20.0

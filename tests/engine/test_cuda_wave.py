@@ -31,7 +31,7 @@ def test_the_wave_runs_on_the_boards_own_loads() -> None:
         watch.wave(loads[-1], 1.0, None)
         spans = watch.seen.spans
     assert len(spans) >= 2
-    assert all(0.04e9 < end - start < 0.6e9 for start, end in spans)
+    assert all(0.04e9 < end - start < 2e9 for start, end in spans)
     assert all(before[1] < after[0] for before, after in pairwise(spans))
     assert watch.seen.samples
     assert watch.read_s["instant"] > 0
