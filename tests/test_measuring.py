@@ -179,6 +179,7 @@ def test_a_block_too_short_for_the_sensor_has_no_energy_and_says_so() -> None:
         pass
     assert np.isnan([m.energy_j, m.mean_power_w, m.peak_power_w]).all()
     assert "too short" in m.unknown
+    assert 0 < m.time_s < 1.0
     assert "too short" in repr(m)
 
 

@@ -137,8 +137,7 @@ def test_time_and_power_come_from_the_launches_of_each_configuration(bench: type
         # the stand-in launches in real time: on a busy machine its queue may run dry for a moment
         assert measurement.values["time_s"] == pytest.approx(float(str(launch_ms)) / 1e3, rel=0.05)
         assert measurement.values["power_w"] == pytest.approx(POWER_W, rel=0.01)
-        energy_j = measurement.values["power_w"] * measurement.values["time_s"]
-        assert measurement.values["energy_j"] == pytest.approx(energy_j, rel=1e-6)
+        assert measurement.values["energy_j"] == pytest.approx(POWER_W * float(str(launch_ms)) / 1e3, rel=0.06)
         assert measurement.values["J/Mvalue"] == pytest.approx(measurement.values["energy_j"] * 1e3)
         assert measurement.values["registers_per_thread"] == 32
         assert measurement.values["occupancy"] == 0.5
