@@ -223,8 +223,11 @@ class SessionRun:
 
     def _learn(self, measurement: Measurement, index: int) -> None:
         ok = measurement.state is State.OK
-        cost = self.plan.objective.goal.cost(measurement.values) if ok else math.inf
-        self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state)
+        objective = self.plan.objective
+        cost = objective.goal.cost(measurement.values) if ok else math.inf
+        front = tuple(goal.cost(measurement.values) if ok else math.inf for goal in objective.front)
+        values = measurement.values if ok else {}
+        self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state, front, values)
         if cost < self._best_cost:
             self._best_cost, self._best_index = cost, index
 

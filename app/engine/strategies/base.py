@@ -8,8 +8,9 @@ easy. The budget is the tuner's business: it closes the generator.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -21,11 +22,17 @@ from app.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one row. `cost` is the objective with smaller better; inf where the configuration failed."""
+    """What came of one row. Costs are smaller-is-better; inf where the configuration failed.
+
+    `front` holds the cost of each goal of the front, in its order (empty where the session has none); `values` what
+    was measured, by name (a model-steered search reads power and clock from it), empty where it failed.
+    """
 
     row: int
     cost: float
     state: State = State.OK
+    front: tuple[float, ...] = ()
+    values: Mapping[str, float] = MappingProxyType({})
 
 
 Search = Generator[list[int], Sequence[Outcome], None]
