@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -32,7 +31,7 @@ class Outcome:
     cost: float
     state: State = State.OK
     front: tuple[float, ...] = ()
-    values: Mapping[str, float] = MappingProxyType({})
+    values: Mapping[str, float] = field(default_factory=dict)
 
 
 Search = Generator[list[int], Sequence[Outcome], None]
