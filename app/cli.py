@@ -180,6 +180,9 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--max-evaluations", type=_positive_int, metavar="N", help="measure at most so many")
     parser.add_argument("--max-seconds", type=_positive_float, metavar="S", help="search at most so long")
+    parser.add_argument(
+        "--patience", type=_positive_int, metavar="N", help="end after N evaluations without a better one"
+    )
     goal = parser.add_mutually_exclusive_group()
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
     goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")

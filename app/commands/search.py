@@ -49,7 +49,7 @@ def _resume(arguments: Namespace) -> int:
     from app.engine.store import Store
     from app.sensors.select import open_gpu
 
-    budgets = {"max_evaluations": arguments.max_evaluations, "max_seconds": arguments.max_seconds}
+    budgets = {name: getattr(arguments, name) for name in ("max_evaluations", "max_seconds", "patience")}
     with Store() as store:
         origin = store.session(arguments.resume).origin
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
@@ -95,6 +95,7 @@ def _overrides(arguments: Namespace) -> dict[str, Any]:
         "front": parse_front(arguments.front) if arguments.front else None,
         "max_evaluations": arguments.max_evaluations,
         "max_seconds": arguments.max_seconds,
+        "patience": arguments.patience,
         "seed": arguments.seed,
     }
 

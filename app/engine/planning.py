@@ -46,6 +46,7 @@ def plan_replay(
     front: Sequence[Goal] | None = None,
     max_evaluations: int | None = None,
     max_seconds: float | None = None,
+    patience: int | None = None,
     seed: int | None = None,
 ) -> SessionPlan:
     """A session that is answered from a Kernel Tuner cache. Brute force unless a strategy is named.
@@ -72,6 +73,7 @@ def plan_replay(
             strategy_options=dict(strategy_options or {}),
             max_evaluations=max_evaluations,
             max_seconds=max_seconds,
+            patience=patience,
             seed=seed or 0,
             units=dict(cache.units),
             origin={"kind": "replay", "file": str(path.resolve()), "sha256": _digest(path)},
@@ -89,6 +91,7 @@ def plan_specification(
     front: Sequence[Goal] | None = None,
     max_evaluations: int | None = None,
     max_seconds: float | None = None,
+    patience: int | None = None,
     seed: int | None = None,
     device_settings: Mapping[str, Sequence[Value]] | None = None,
     guard: DeviceGuard | None = None,
@@ -131,6 +134,7 @@ def plan_specification(
             strategy_options=dict(strategy_options if strategy_options is not None else spec.strategy_options),
             max_evaluations=max_evaluations if max_evaluations is not None else spec.max_evaluations,
             max_seconds=max_seconds if max_seconds is not None else spec.max_seconds,
+            patience=patience if patience is not None else spec.patience,
             seed=seed if seed is not None else spec.seed,
             origin={
                 "kind": "specification",
@@ -185,6 +189,7 @@ def plan_of(loaded: LoadedSession) -> SessionPlan:
         strategy_options=record.strategy_options,
         max_evaluations=record.max_evaluations,
         max_seconds=record.max_seconds,
+        patience=record.patience,
         seed=record.seed,
         units=record.units,
         resume=record.id,
@@ -199,6 +204,7 @@ def plan_resume(
     gpu: Gpu | None = None,
     max_evaluations: int | None = None,
     max_seconds: float | None = None,
+    patience: int | None = None,
     guard: DeviceGuard | None = None,
 ) -> SessionPlan:
     """A stored session, to be gone on with under the same id; budgets given here replace the stored ones.
@@ -232,6 +238,8 @@ def plan_resume(
         plan = replace(plan, max_evaluations=max_evaluations)
     if max_seconds is not None:
         plan = replace(plan, max_seconds=max_seconds)
+    if patience is not None:
+        plan = replace(plan, patience=patience)
     return _checked(plan)
 
 
@@ -333,7 +341,8 @@ def _model_range(
 def _checked(plan: SessionPlan) -> SessionPlan:
     """The plan, its strategy and options known and its budget sensible; nothing was written yet."""
     strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
-    for name, budget in (("max_evaluations", plan.max_evaluations), ("max_seconds", plan.max_seconds)):
+    budgets = {"max_evaluations": plan.max_evaluations, "max_seconds": plan.max_seconds, "patience": plan.patience}
+    for name, budget in budgets.items():
         if budget is not None and not budget > 0:
             raise InputError(f"{name} is {budget}", plan.title, "give a positive number")
     return plan

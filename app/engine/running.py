@@ -103,6 +103,7 @@ class SessionRun:
         self._pending: list[Measurement] = []
         self._known: dict[int, strategies.Outcome] = {}
         self._best_cost = math.inf
+        self._best_after = 0  # evaluations until the best was found
         self._best_index: int | None = None
         self._budget = plan.space.size if plan.max_evaluations is None else min(plan.max_evaluations, plan.space.size)
         self._state = SessionState.RUNNING
@@ -171,6 +172,8 @@ class SessionRun:
             if missing and room <= 0:
                 whole = len(self._known) >= self.plan.space.size
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
+            if missing:
+                self._check_patience()
             before = len(self._known)
             self._measure(missing[:room])
             if missing and len(self._known) == before and not self._stop.is_set():
@@ -186,10 +189,16 @@ class SessionRun:
                 limit = self.plan.max_seconds
                 if limit is not None and self._elapsed_s() >= limit:
                     raise _Ended(SessionState.DONE, "the time is used up")
+                self._check_patience()
         finally:
             close = getattr(measuring, "close", None)  # a generator lets go of the GPU at once
             if close is not None:
                 close()
+
+    def _check_patience(self) -> None:
+        patience = self.plan.patience
+        if patience is not None and len(self._known) - self._best_after >= patience:
+            raise _Ended(SessionState.DONE, f"no improvement in {patience} evaluations")
 
     def _heed_stop(self) -> None:
         if self._stop.is_set() and (self._attend is None or not self._attend(self)):
@@ -205,7 +214,7 @@ class SessionRun:
             raise InputError(
                 f"session {session} was measured on another search space", self.plan.title, "start a new session"
             )
-        self._store.reopen(session, self.plan.max_evaluations, self.plan.max_seconds)
+        self._store.reopen(session, self.plan.max_evaluations, self.plan.max_seconds, self.plan.patience)
         loaded = self._store.load(session)
         table = ResultTable(self.plan.space)
         for index in range(len(loaded.table)):
@@ -229,7 +238,7 @@ class SessionRun:
         values = measurement.values if ok else {}
         self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state, front, values)
         if cost < self._best_cost:
-            self._best_cost, self._best_index = cost, index
+            self._best_cost, self._best_index, self._best_after = cost, index, len(self._known)
 
     def _flush(self) -> None:
         """To disk, then into the table, then to whoever listens."""

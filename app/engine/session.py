@@ -26,6 +26,7 @@ class SessionPlan:
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     max_evaluations: int | None = None
     max_seconds: float | None = None
+    patience: int | None = None  # evaluations without a better one after which the session ends
     seed: int = 0
     units: Mapping[str, str] = field(default_factory=dict)  # unit of a value where its name does not tell
     resume: int | None = None  # id of a stored session whose measurements are taken over

@@ -39,6 +39,7 @@ class SessionRecord:
     seed: int
     max_evaluations: int | None
     max_seconds: float | None
+    patience: int | None
     units: Mapping[str, str]
     origin: Mapping[str, str]
     cartesian: int

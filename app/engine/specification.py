@@ -92,6 +92,7 @@ class Specification:
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     max_evaluations: int | None = None
     max_seconds: float | None = None
+    patience: int | None = None
     seed: int = 0
 
 

@@ -64,7 +64,7 @@ def load(path: Path) -> Specification:
     command = _command(root.table("command", _COMMAND_KEYS), (*tunable, *constants)) if "command" in root else None
     measured = (*MEASURED, *(command.values if command else ()))
     metrics = _metrics(root.table("metrics"), (*tunable, *constants), measured)
-    search = root.table("search", ("strategy", "options", "max_evaluations", "max_seconds", "seed"))
+    search = root.table("search", ("strategy", "options", "max_evaluations", "max_seconds", "patience", "seed"))
     return Specification(
         path=path,
         name=kernel.name if kernel else path.stem,
@@ -80,6 +80,7 @@ def load(path: Path) -> Specification:
         strategy_options=_options(search.table("options")),
         max_evaluations=search.integer("max_evaluations", None, least=1),
         max_seconds=search.number("max_seconds", None, least=0.001),
+        patience=search.integer("patience", None, least=1),
         seed=search.integer("seed", 0, least=0) or 0,
     )
 

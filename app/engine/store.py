@@ -35,14 +35,14 @@ from app.engine.space.search_space import SearchSpace
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     created_s REAL NOT NULL, finished_s REAL, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
     title TEXT NOT NULL, gpu TEXT NOT NULL, driver TEXT NOT NULL, source TEXT NOT NULL,
     strategy TEXT NOT NULL, strategy_options TEXT NOT NULL, objective TEXT NOT NULL, seed INTEGER NOT NULL,
-    max_evaluations INTEGER, max_seconds REAL, units TEXT NOT NULL, origin TEXT NOT NULL,
+    max_evaluations INTEGER, max_seconds REAL, patience INTEGER, units TEXT NOT NULL, origin TEXT NOT NULL,
     cartesian TEXT NOT NULL, valid INTEGER NOT NULL, evaluated INTEGER NOT NULL DEFAULT 0,
     elapsed_s REAL NOT NULL DEFAULT 0, version TEXT NOT NULL,
     space TEXT NOT NULL, codes BLOB NOT NULL
@@ -60,9 +60,11 @@ CREATE TABLE fits (
     fit TEXT NOT NULL
 );
 """
+# What makes a file of each older version one of the next.
+_UPGRADES = {1: "ALTER TABLE sessions ADD COLUMN patience INTEGER"}
 _RECORD_COLUMNS = (
     "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
-    " max_evaluations, max_seconds, units, origin, cartesian, valid, evaluated, elapsed_s, version"
+    " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version"
 )
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
@@ -105,6 +107,7 @@ class Store:
             "seed": plan.seed,
             "max_evaluations": plan.max_evaluations,
             "max_seconds": plan.max_seconds,
+            "patience": plan.patience,
             "units": json.dumps(dict(plan.units)),
             "origin": json.dumps(dict(plan.origin)),
             "cartesian": str(plan.space.cartesian),  # may exceed 64 bits
@@ -120,15 +123,21 @@ class Store:
             self._hold(session)  # before anyone can see it: an unheld running session counts as interrupted
         return session
 
-    def reopen(self, session: int, max_evaluations: int | None = None, max_seconds: float | None = None) -> None:
+    def reopen(
+        self,
+        session: int,
+        max_evaluations: int | None = None,
+        max_seconds: float | None = None,
+        patience: int | None = None,
+    ) -> None:
         """Take up a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
         self.session(session)
         with self._transaction():
             self._hold(session)
             self._db.execute(
-                "UPDATE sessions SET state = ?, reason = '', finished_s = NULL, max_evaluations = ?, max_seconds = ?"
-                " WHERE id = ?",
-                (SessionState.RUNNING.value, max_evaluations, max_seconds, session),
+                "UPDATE sessions SET state = ?, reason = '', finished_s = NULL, max_evaluations = ?, max_seconds = ?,"
+                " patience = ? WHERE id = ?",
+                (SessionState.RUNNING.value, max_evaluations, max_seconds, patience, session),
             )
 
     def append(self, session: int, measurements: Sequence[Measurement], elapsed_s: float | None = None) -> None:
@@ -241,7 +250,9 @@ class Store:
             if version == 0:
                 for statement in _SCHEMA.split(";"):
                     self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            for older in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
+                self._db.execute(_UPGRADES[older])
+            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             self._db.execute("COMMIT")
         except BaseException:
             self._db.execute("ROLLBACK")

@@ -39,6 +39,7 @@ class SessionForm(QWidget):
         self.evaluations = _count("whole space", "Measure at most so many configurations")
         self.seconds = _count("no limit", "End after so many seconds")
         self.seconds.setSuffix(" s")
+        self.patience = _count("no limit", "End after so many evaluations without a better one")
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST)
         self.seed.setToolTip("The same seed repeats the strategy's choices")
@@ -48,7 +49,7 @@ class SessionForm(QWidget):
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.options = StrategyOptions()
-        self.details = QWidget()  # what few people change: the seed and the strategy's options
+        self.details = QWidget()  # what few people change: patience, seed and the strategy's options
         self.details.hide()
         self._lay_out()
         self.strategy.currentIndexChanged.connect(self._strategy_chosen)
@@ -59,12 +60,13 @@ class SessionForm(QWidget):
     def _lay_out(self) -> None:
         details = QVBoxLayout(self.details)
         details.setContentsMargins(0, 0, 0, 0)
-        seed = QHBoxLayout()
-        label = QLabel("See&d")
-        label.setBuddy(self.seed)
-        seed.addWidget(label)
-        seed.addWidget(self.seed, 1)
-        details.addLayout(seed)
+        line = QHBoxLayout()
+        for text, box in (("&Patience", self.patience), ("See&d", self.seed)):
+            label = QLabel(text)
+            label.setBuddy(box)
+            line.addWidget(label)
+            line.addWidget(box, 1)
+        details.addLayout(line)
         details.addWidget(self.options)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -109,6 +111,7 @@ class SessionForm(QWidget):
         self.evaluations.setMaximum(plan.space.size)
         self.evaluations.setValue(min(plan.max_evaluations or 0, plan.space.size))
         self.seconds.setValue(round(plan.max_seconds or 0))
+        self.patience.setValue(plan.patience or 0)
         self.seed.setValue(plan.seed)
         self._strategy_chosen()
         self.setEnabled(True)
@@ -130,6 +133,7 @@ class SessionForm(QWidget):
             objective=Objective(goal, plan.objective.front),
             max_evaluations=self.evaluations.value() or None,
             max_seconds=float(self.seconds.value()) or None,
+            patience=self.patience.value() or None,
             seed=self.seed.value(),
         )
 

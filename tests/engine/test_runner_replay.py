@@ -109,6 +109,7 @@ def test_a_changed_or_missing_file_cannot_be_resumed_but_still_be_looked_at(shar
         {"strategy_options": {"nonsense": 1}},
         {"max_evaluations": 0},
         {"max_seconds": -1.0},
+        {"patience": 0},
     ],
 )
 def test_what_the_cache_or_the_strategy_does_not_know_is_bad_input(gemm_cache: Path, wrong: dict[str, object]) -> None:

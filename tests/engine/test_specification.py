@@ -57,6 +57,7 @@ strategy = "genetic_algorithm"
 options = { population_size = 10 }
 max_evaluations = 500
 max_seconds = 60
+patience = 40
 seed = 3
 """
 
@@ -104,7 +105,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         Goal("watts", True),
     )
     assert (spec.strategy, spec.strategy_options) == ("genetic_algorithm", {"population_size": 10})
-    assert (spec.max_evaluations, spec.max_seconds, spec.seed) == (500, 60.0, 3)
+    assert (spec.max_evaluations, spec.max_seconds, spec.patience, spec.seed) == (500, 60.0, 40, 3)
 
 
 def test_a_space_alone_is_a_specification_too(tmp_path: Path) -> None:
@@ -246,6 +247,7 @@ def _changed(old: str, new: str) -> str:
         (_changed("max_evaluations = 500", "max_evaluations = 0"), "search.max_evaluations", "from 1"),
         (_changed("max_evaluations = 500", "max_evaluations = 2.5"), "search.max_evaluations", "whole number"),
         (_changed("max_seconds = 60", "max_seconds = nan"), "search.max_seconds", "at least"),
+        (_changed("patience = 40", "patience = 0"), "search.patience", "from 1"),
         (_changed("seed = 3", "seed = true"), "search.seed", "whole number"),
         (_changed("[search]", "[serch]"), "", "did you mean 'search'"),
         ("[parameters]\na = " + "[" * 5000, "", "nested"),

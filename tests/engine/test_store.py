@@ -26,7 +26,7 @@ def new_session(store: Store, **changes: object) -> int:
 
 def test_a_session_comes_back_as_it_was_written(own_data_folder: Path) -> None:
     with Store() as store:
-        session = new_session(store, strategy_options={"chunk": 3}, max_evaluations=50, max_seconds=1.5)
+        session = new_session(store, strategy_options={"chunk": 3}, max_evaluations=50, max_seconds=1.5, patience=9)
         measurements = [measurement_of(SPACE, row) for row in (5, 3, 99)]
         store.append(session, measurements[:2])
         store.append(session, measurements[2:], elapsed_s=4.0)
@@ -42,6 +42,7 @@ def test_a_session_comes_back_as_it_was_written(own_data_folder: Path) -> None:
         4.5,
     )
     assert (record.strategy_options, record.max_evaluations, record.max_seconds) == ({"chunk": 3}, 50, 1.5)
+    assert record.patience == 9
     assert (record.gpu, record.units, record.origin) == ("Fake GPU", {"score": "points"}, {"kind": "fake"})
     assert record.objective == plan(SPACE, FakeRunner(SPACE)).objective
     assert loaded.space.parameters == SPACE.parameters
@@ -156,6 +157,20 @@ def test_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(WattridgeError, match="newer version"):
         Store(path)
+
+
+def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None:
+    with Store() as store:
+        session, path = new_session(store, max_evaluations=50), store.path
+        store.append(session, [measurement_of(SPACE, row) for row in range(5)])
+    with sqlite3.connect(path) as db:
+        db.execute("ALTER TABLE sessions DROP COLUMN patience")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    with Store() as store:
+        record = store.load(session).record
+        assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
+        assert store.session(new_session(store, patience=3)).patience == 3
 
 
 def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:

@@ -21,6 +21,7 @@ from app.engine.events import (
     Start,
     Stop,
 )
+from app.engine.objectives import Goal, Objective
 from app.engine.running import run_session
 from app.engine.store import Store
 from app.engine.summary import session_summary
@@ -117,6 +118,29 @@ def test_the_time_budget_ends_a_session(store: Store, heard: Listener) -> None:
     result = run_session(plan(SPACE, runner, max_seconds=0.1), store, heard, never())
     assert (result.state, result.reason) == (SessionState.DONE, "the time is used up")
     assert 1 <= len(result.table) < 20
+
+
+def test_patience_ends_a_session_that_finds_nothing_better_also_after_a_resume(store: Store, heard: Listener) -> None:
+    longest = Objective(Goal("time_s", True))  # the first row has it
+    first = run_session(plan(SPACE, FakeRunner(SPACE), objective=longest, patience=10), store, heard, never())
+    assert (len(first.table), first.state) == (11, SessionState.DONE)
+    assert first.reason == "no improvement in 10 evaluations"
+
+    more = FakeRunner(SPACE)
+    resumed = plan(SPACE, more, objective=longest, patience=25, resume=first.session)
+    assert len(run_session(resumed, store, heard, never()).table) == 26
+    again = FakeRunner(SPACE)
+    run_session(plan(SPACE, again, objective=longest, patience=25, resume=first.session), store, heard, never())
+    assert again.measured == []
+
+    improving = run_session(plan(SPACE, FakeRunner(SPACE), patience=10), store, heard, never())
+    assert len(improving.table) == SPACE.size
+
+
+def test_patience_counts_failures_while_nothing_has_worked(store: Store, heard: Listener) -> None:
+    nowhere = Objective(Goal("no_such_value", False))
+    result = run_session(plan(SPACE, FakeRunner(SPACE), objective=nowhere, patience=7), store, heard, never())
+    assert (len(result.table), result.reason) == (7, "no improvement in 7 evaluations")
 
 
 def test_a_wrong_option_is_bad_input_and_nothing_is_written(store: Store, heard: Listener) -> None:

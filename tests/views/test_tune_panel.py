@@ -151,10 +151,11 @@ def test_each_strategy_s_options_can_be_changed_and_reach_the_plan(window: Windo
     chance = form.options._editors["mutation_chance"]
     assert isinstance(chance, QDoubleSpinBox)
     form.evaluations.setValue(25)
+    form.patience.setValue(12)
     form.seed.setValue(7)
     plan = form.plan()
     assert (plan.strategy, plan.strategy_options["population_size"]) == ("genetic_algorithm", 8)
-    assert (plan.max_evaluations, plan.seed, plan.max_seconds) == (25, 7, None)
+    assert (plan.max_evaluations, plan.seed, plan.max_seconds, plan.patience) == (25, 7, None, 12)
 
 
 def test_an_option_out_of_its_range_is_a_fault_and_starts_nothing(window: Window, tmp_path: Path) -> None:
