@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.engine.space import nearest, neighbours
 from app.engine.space.build import build_space, space_of_table
-from app.engine.space.search_space import SearchSpace
+from app.engine.space.search_space import Neighbourhood, SearchSpace
 from app.sensors.device_limits import limits_of
 
 
@@ -49,6 +53,37 @@ def test_adjacent_neighbours_are_one_step_away_in_value_order(space: SearchSpace
     assert sorted(tuple(c.values()) for c in near) == sorted(expected)
 
 
+def test_strictly_adjacent_neighbours_are_at_most_one_step_away_everywhere(space: SearchSpace) -> None:
+    place = {"a": {1: 0, 2: 1, 4: 2}, "b": {1: 0, 2: 1, 3: 2, 4: 3}, "mode": {"slow": 0, "fast": 1}}
+    every = [space.configuration(row) for row in range(space.size)]
+    steps = np.array([[place[name][value] for name, value in one.items()] for one in every])
+    for row in range(space.size):
+        expected = np.flatnonzero((np.abs(steps - steps[row]) <= 1).all(axis=1))
+        near = space.neighbours(row, "strictly_adjacent")
+        assert sorted(near.tolist()) == [r for r in expected.tolist() if r != row]
+
+
+@pytest.mark.parametrize("kind", ["hamming", "adjacent", "strictly_adjacent"])
+@pytest.mark.parametrize("width", [6, 70])
+def test_neighbours_of_many_rows_are_those_of_each(
+    kind: Neighbourhood, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where one integer is too small for a key (70 parameters), and over several chunks of candidates."""
+    monkeypatch.setattr(neighbours, "_CANDIDATES", 2000)
+    rng = np.random.default_rng(3)
+    table = rng.integers(0, 4, size=(300, width))
+    table[:, 6:] = table[:1, 6:]
+    table[::7, -1] = (table[::7, -1] + 1) % 4
+    space = space_of_table({f"p{j}": [2, 0, 1, 3] for j in range(width)}, [tuple(row) for row in table.tolist()])
+    rows = rng.permutation(space.size)[:200]
+    at, near = space.neighbours_of(rows, kind)
+    assert (np.diff(at) >= 0).all()
+    for position, row in enumerate(rows.tolist()):
+        assert near[at == position].tolist() == space.neighbours(row, kind).tolist()
+    assert len(near) > 50
+    assert [side.tolist() for side in space.neighbours_of([], kind)] == [[], []]
+
+
 def test_samples_are_different_valid_rows(space: SearchSpace) -> None:
     rng = np.random.default_rng(1)
     assert sorted(space.sample(rng, 10**6).tolist()) == list(range(space.size))
@@ -67,6 +102,66 @@ def test_the_nearest_row_is_the_nearest(space: SearchSpace) -> None:
         distance = (((space.codes - point) / span) ** 2).sum(axis=1)
         assert distance[space.nearest(point)] == pytest.approx(distance.min(), rel=1e-5)
         assert distance[space.nearest(point, rng)] == pytest.approx(distance.min(), rel=1e-5)
+
+
+@pytest.mark.parametrize("cells", [2**25, 0])
+@pytest.mark.parametrize("frontier", [2**20, 30])
+def test_many_points_snap_to_their_nearest_rows(cells: int, frontier: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the tree; by the keys, as in spaces too large for a tree; and by a scan, where the keys do not narrow it."""
+    monkeypatch.setattr(nearest, "_TREE_CELLS", cells)
+    monkeypatch.setattr(nearest, "_FRONTIER", frontier)
+    parameters = {"a": list(range(9)), "b": list(range(7)), "c": list(range(5)), "one": [1], "d": list(range(6))}
+    space = build_space(parameters, ["a * b == c * d", "(a + d) % 3 == 1"], {}, limits_of((8, 0)))
+    rng = np.random.default_rng(4)
+    points = rng.uniform(-1, 9, size=(300, 5))
+    span = np.maximum(1, np.array(space.axis_sizes) - 1)
+    distance = (((points[:, None, :] - space.codes) / span) ** 2).sum(axis=2)
+    for rows in (space.nearest_rows(points), space.nearest_rows(points, rng)):
+        assert distance[np.arange(300), rows] == pytest.approx(distance.min(axis=1), abs=1e-6)
+    assert np.array_equal(space.nearest_rows(points), space.nearest_rows(points))
+    assert space.nearest_rows(points[:0]).tolist() == []
+
+
+def test_ties_fall_to_chance_only_when_asked() -> None:
+    space = space_of_table({"a": [0, 1, 2], "b": [0, 1, 2]}, [(0, 1), (1, 0), (1, 2), (2, 1)])
+    middle = np.ones((400, 2))
+    assert len(set(space.nearest_rows(middle).tolist())) == 1
+    drawn = np.bincount(space.nearest_rows(middle, np.random.default_rng(5)), minlength=4)
+    assert drawn.min() > 60
+
+
+@pytest.mark.parametrize("name", ["dedispersion", "hotspot", "gemm", "expdist"])
+def test_latin_hypercubes_cover_the_values_better_than_uniform_samples(name: str, shared_data: Path) -> None:
+    published = json.loads((shared_data / "kernel-tuner/searchspaces_kernel_tuner_paper.json").read_text())[name]
+    space = build_space(published["tune_params"], published["restrictions"], {}, limits_of((8, 0)))
+    uneven = {"uniform": 0.0, "hypercube": 0.0}
+    unmet = {"uniform": 0, "hypercube": 0}
+    for seed in range(5):
+        for kind, rows in (
+            ("uniform", space.sample(np.random.default_rng(seed), 40)),
+            ("hypercube", space.sample_latin_hypercube(np.random.default_rng(seed), 40)),
+        ):
+            assert len(set(rows.tolist())) == 40
+            for axis, size in enumerate(space.axis_sizes):
+                share = np.bincount(space.codes[rows, axis], minlength=size) / 40
+                uneven[kind] += float(np.abs(share - 1 / size).sum())
+                unmet[kind] += int((share == 0).sum())
+    assert uneven["hypercube"] < 0.85 * uneven["uniform"]
+    assert unmet["hypercube"] < unmet["uniform"]
+
+
+def test_a_latin_hypercube_of_a_free_space_has_every_stratum_once() -> None:
+    space = build_space({f"p{i}": list(range(40)) for i in range(4)}, [], {}, limits_of((8, 0)))
+    rows = space.sample_latin_hypercube(np.random.default_rng(1), 40)
+    assert all(sorted(space.codes[rows, axis].tolist()) == list(range(40)) for axis in range(4))
+    same = space.sample_latin_hypercube(np.random.default_rng(1), 40)
+    assert np.array_equal(rows, same)
+
+
+def test_a_latin_hypercube_may_ask_for_any_share_of_a_space(space: SearchSpace) -> None:
+    for count in (0, 1, 4, 5, space.size - 1, space.size, 10**6):
+        rows = space.sample_latin_hypercube(np.random.default_rng(count), count)
+        assert len(set(rows.tolist())) == len(rows) == min(count, space.size)
 
 
 def test_columns_hold_values_not_codes(space: SearchSpace) -> None:

@@ -1,6 +1,7 @@
 """Finding a row by its codes in O(log n): one integer key of mixed radix per row.
 
-Keys have several levels where 62 bits are too few for one.
+Keys have several levels where 62 bits are too few for one. As the table is sorted, the rows that begin with the same
+codes lie together, so the same keys serve as a tree over the axes: see `KeyIndex.extend`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Keys = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 MAX_SPAN = 2**62
 
 
@@ -65,3 +67,34 @@ class KeyIndex:
             rank[rank == len(keys)] = 0
             inside &= (keys[rank] if len(keys) else -1) == key
         return np.where(inside, rank, -1)
+
+    def find_changed(self, rows: Keys, own: Keys, axis: Keys, code: Keys) -> Keys:
+        """Rows that come of changing one axis of rows of the table; -1 where there is none.
+
+        `own` are the codes of `rows`, shape (m, axes); row i is given code[i, k] on axis[k], for each k. A negative
+        code stands for no change wanted. Shapes (m,), (m, axes), (k,), (m, k) -> (m, k).
+        """
+        if len(self._runs) == 1:
+            key = self._keys[0][rows][:, None] + (code - own[:, axis]) * self._radix[0][axis]
+            found = np.searchsorted(self._keys[0], key)
+            found[found == len(self._keys[0])] = 0
+            return np.where((self._keys[0][found] == key) & (code >= 0), found, -1)
+        changed = np.repeat(own[:, None, :], len(axis), axis=1)
+        changed[:, np.arange(len(axis)), axis] = code
+        return self.find(changed.reshape(-1, own.shape[1])).reshape(code.shape)
+
+    def extend(self, prefix: Keys, axis: int, code: Keys) -> tuple[Keys, Mask]:
+        """Prefixes of code vectors made longer by the code on the next axis, and whether any row begins so.
+
+        A prefix of no axes is 0; one of all axes is the row number. Shapes (m,), (m,) -> (m,), (m,).
+        """
+        level = next(at for at, run in enumerate(self._runs) if axis < run.stop)
+        run, keys = self._runs[level], self._keys[level]
+        weight = int(self._radix[level][axis - run.start])
+        key = prefix + code * weight
+        place = np.searchsorted(keys, key)
+        exists = (place < len(keys)) & (keys[np.minimum(place, len(keys) - 1)] - key < weight)
+        if axis < run.stop - 1:
+            return key, exists
+        last = level == len(self._runs) - 1
+        return place if last else place * self._span[level + 1], exists

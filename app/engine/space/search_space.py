@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,11 @@ import numpy.typing as npt
 from app.engine.arithmetic import column_of
 from app.engine.measurement import Configuration, Value
 from app.engine.space.keys import KeyIndex
+from app.engine.space.nearest import NearestRows
+from app.engine.space.neighbours import Neighbourhood, Neighbours, Rows
+from app.engine.space.samples import latin_hypercube
 
-Rows = npt.NDArray[np.int64]
-Neighbourhood = Literal["hamming", "adjacent"]
+__all__ = ["Neighbourhood", "Parameter", "Rows", "SearchSpace", "compacted", "smallest_dtype"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class SearchSpace:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.parameters)
+
+    @cached_property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """How many values each parameter takes."""
+        return tuple(len(p.values) for p in self.parameters)
 
     def __len__(self) -> int:
         return self.size
@@ -78,20 +84,16 @@ class SearchSpace:
         return self._index.find(np.asarray(codes, dtype=np.int64))
 
     def neighbours(self, row: int, kind: Neighbourhood = "hamming") -> Rows:
-        """Valid rows that differ in one parameter ('hamming'), or by one step in value order in one ('adjacent')."""
-        own = self.codes[row].astype(np.int64)
-        if kind == "hamming":
-            axis, code = self._every_code
-            other = code != own[axis]
-            axis, code = axis[other], code[other]
-        else:
-            steps = [(j, c) for j in range(len(own)) for c in self._steps[j][int(own[j])]]
-            axis = np.array([j for j, _ in steps], dtype=np.int64)
-            code = np.array([c for _, c in steps], dtype=np.int64)
-        candidates = np.repeat(own[None, :], len(axis), axis=0)
-        candidates[np.arange(len(axis)), axis] = code
-        rows = self._index.find(candidates)
-        return rows[rows >= 0]
+        """The neighbours of one row: see `neighbours_of`."""
+        return self._neighbours.of_rows(np.array([row], dtype=np.int64), kind)[1]
+
+    def neighbours_of(self, rows: Sequence[int] | Rows, kind: Neighbourhood = "hamming") -> tuple[Rows, Rows]:
+        """The neighbours of many rows: (at, near), where row near[k] is a neighbour of rows[at[k]]; `at` ascends.
+
+        Valid rows that differ in one parameter ('hamming'); by one step in value order, over the values that parameter
+        takes in the space, in one ('adjacent'); by at most one such step in any number of them ('strictly_adjacent').
+        """
+        return self._neighbours.of_rows(np.asarray(rows, dtype=np.int64), kind)
 
     def sample(self, rng: np.random.Generator, count: int) -> Rows:
         """`count` different rows drawn uniformly (all rows where the space is smaller)."""
@@ -100,21 +102,25 @@ class SearchSpace:
     def _sample_few(self, rng: np.random.Generator, count: int) -> Rows:
         return rng.choice(self.size, size=count, replace=False, shuffle=True)
 
+    def sample_latin_hypercube(self, rng: np.random.Generator, count: int) -> Rows:
+        """`count` different rows (all where the space is smaller) that spread over the values of every parameter.
+
+        Points of a Latin hypercube, snapped to the nearest valid rows: see `samples`.
+        """
+        if count * 4 > self.size:
+            return self.sample(rng, count)
+        return latin_hypercube(self, rng, count)
+
     def nearest(self, codes: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> int:
-        """The valid row nearest to a point in code space, each axis scaled to 0..1; ties by `rng`, else the first."""
-        point = np.asarray(codes, dtype=np.float64)
-        rounded = np.clip(np.rint(point), 0, [len(p.values) - 1 for p in self.parameters]).astype(np.int64)
-        direct = int(self._index.find(rounded[None, :])[0])
-        if direct >= 0:
-            return direct
-        distance = np.zeros(self.size, dtype=np.float32)
-        for j, parameter in enumerate(self.parameters):
-            span = max(1, len(parameter.values) - 1)
-            step = ((np.arange(len(parameter.values)) - point[j]) / span).astype(np.float32) ** 2
-            distance += step[self.codes[:, j]]
-        if rng is None:
-            return int(distance.argmin())
-        return int(rng.choice(np.flatnonzero(distance == distance.min())))
+        """The valid row nearest to one point: see `nearest_rows`."""
+        return int(self.nearest_rows(np.asarray(codes)[None, :], rng)[0])
+
+    def nearest_rows(self, points: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> Rows:
+        """The valid rows nearest to points in code space, shape (m, parameters) -> (m,).
+
+        Each axis is scaled to 0..1. Ties fall to chance by `rng`, without it always to the same row.
+        """
+        return self._nearest.find(points, rng)
 
     def subset(self, rows: Sequence[int] | Rows) -> SearchSpace:
         """The space reduced to those rows, in the same order of rows. Values that no row takes any more are dropped."""
@@ -126,7 +132,7 @@ class SearchSpace:
 
     @cached_property
     def _index(self) -> KeyIndex:
-        return KeyIndex(self.codes, [len(p.values) for p in self.parameters])
+        return KeyIndex(self.codes, self.axis_sizes)
 
     @cached_property
     def _columns_of_values(self) -> list[npt.NDArray[np.generic]]:
@@ -137,24 +143,12 @@ class SearchSpace:
         return [{value: code for code, value in enumerate(p.values)} for p in self.parameters]
 
     @cached_property
-    def _every_code(self) -> tuple[Rows, Rows]:
-        """Every (axis, code) pair, as two columns."""
-        sizes = [len(p.values) for p in self.parameters]
-        axis = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-        return axis, np.concatenate([np.arange(size, dtype=np.int64) for size in sizes])
+    def _nearest(self) -> NearestRows:
+        return NearestRows(self.codes, self._index, self.axis_sizes)
 
     @cached_property
-    def _steps(self) -> list[list[list[int]]]:
-        """For each axis and code, the codes one step below and above in value order (the user's order for words)."""
-        steps: list[list[list[int]]] = []
-        for values in self._columns_of_values:
-            order = np.argsort(values, kind="stable") if values.dtype.kind in "bif" else np.arange(len(values))
-            near: list[list[int]] = [[] for _ in order]
-            for below, above in zip(order[:-1].tolist(), order[1:].tolist(), strict=True):
-                near[below].append(above)
-                near[above].append(below)
-            steps.append(near)
-        return steps
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(self.codes, self._index, self._columns_of_values)
 
 
 def smallest_dtype(sizes: Sequence[int]) -> type[np.unsignedinteger]:
