@@ -20,9 +20,11 @@ from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference, make
 from app.engine.runner.cuda.backend import difference
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.nvrtc import device_options, header_options
 from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.cuda.toolkit import pip_folders, toolkits
 from app.engine.runner.cuda.wire import WireError, receive, send
 from app.engine.specification import load_specification
 from app.engine.specification_loader import TYPES as ALL_TYPES
@@ -222,7 +224,7 @@ def test_a_configuration_becomes_defines_a_launch_and_arguments(tmp_path: Path) 
 
 def test_a_template_is_instantiated(tmp_path: Path) -> None:
     text = kernel(tmp_path, template='"block_size_x, float"').prepare(CONFIGURATION).build.text
-    assert "= &scale<block_size_x, float>;" in text
+    assert "scale<block_size_x, float>;" in text.splitlines()[-1]
 
 
 def test_what_the_board_cannot_launch_is_known_at_once(tmp_path: Path) -> None:
@@ -343,3 +345,37 @@ def test_occupancy_on_hopper(threads: int, registers: int, shared: int, blocks: 
     asked = {"threads": threads, "registers": registers, "shared_byte": shared}
     assert resident_blocks(LIMITS, **asked) == blocks
     assert occupancy(LIMITS, **asked) == pytest.approx(blocks * -(-threads // 32) * 32 / 2048)
+
+
+# --- NVRTC without its library (with it: tests/kernels/test_real_compilers.py)
+
+
+def test_what_is_the_hosts_is_kept_from_nvrtc() -> None:
+    given = ["-arch=sm_90", "-O3", "-Xcompiler", "-Wall", "-Xcompiler=-g", "-ccbin", "g++", "-O", "2", "-Ofc=mid", "-G"]
+    assert device_options(given) == ["-arch=sm_90", "-Ofc=mid", "-G"]
+
+
+def test_a_toolkit_that_the_environment_names_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    before = toolkits()
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "one"))
+    assert toolkits() == [tmp_path / "one", *before]
+    for component in ("cu13", "cuda_nvrtc"):
+        (tmp_path / "packages" / "nvidia" / component).mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    assert [folder.name for folder in pip_folders()[:2]] == ["cu13", "cuda_nvrtc"]
+
+
+def test_headers_for_nvrtc_are_of_the_librarys_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of another release do not compile with it."""
+    for release, folder in ((12090, "old"), (13000, "new")):
+        (tmp_path / folder / "include").mkdir(parents=True)
+        (tmp_path / folder / "include" / "cuda_runtime_api.h").write_text(f"#define CUDART_VERSION  {release}\n")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "old"))
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "new"))
+    library = tmp_path / "here" / "lib" / "libnvrtc.so.13"
+    assert header_options(library, (13, 1)) == [f"-I{tmp_path / 'new' / 'include'}"]
+    assert header_options(library, (12, 4)) == [f"-I{tmp_path / 'old' / 'include'}"]
+    assert header_options(library, (99, 0))[0].startswith("--use-bundled-headers=")
+    assert header_options(library, (1, 0)) == []

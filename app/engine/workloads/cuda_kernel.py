@@ -118,8 +118,9 @@ class CudaKernel:
         kernel, references = self._kernel, self._reference_sources()
         lines = define_lines(self._spec, configuration)
         lines += [f'#include "{path.as_posix()}"' for path in (*kernel.sources, *references)]
-        if kernel.template:  # the address of an instance makes the compiler emit it
-            lines.append(f"auto wattridge_instance = &{kernel.name}<{kernel.template}>;")
+        if kernel.template:  # instantiated without saying its signature again
+            instance = f"{kernel.name}<{kernel.template}>"
+            lines.append(f"template __global__ decltype({instance}) {instance};")
         folders = tuple(dict.fromkeys((*kernel.include, *(path.parent for path in kernel.sources))))
         sources = (*kernel.sources, *references)
         return Build("\n".join(lines) + "\n", sources, folders, kernel.compiler_options)

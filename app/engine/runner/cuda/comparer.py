@@ -8,7 +8,7 @@ from typing import Final
 
 # NumPy type -> C++ type; complex arrays are compared as pairs of floats, flags as bytes.
 TYPES: Final = {
-    "float16": "__half",
+    "float16": "Half",
     "float32": "float",
     "float64": "double",
     "int8": "signed char",
@@ -21,8 +21,16 @@ TYPES: Final = {
     "uint64": "unsigned long long",
 }
 
+# No header is included: NVRTC may have none.
 _TEMPLATE: Final = """
-#include <cuda_fp16.h>
+struct Half {
+    unsigned short bits;
+    __device__ operator double() const {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+        return value;
+    }
+};
 
 // result: how many differ, the first of them, the largest difference (its bits: they order as non-negative doubles do)
 template <typename T>
@@ -37,7 +45,7 @@ __device__ void compare(const T *told, const T *expected, unsigned long long siz
         if ((isfinite(apart) && apart <= atol + rtol * fabs(b)) || a == b || (isnan(a) && isnan(b))) continue;
         atomicAdd(result, 1ull);
         atomicMin(result + 1, at);
-        if (!isfinite(apart)) worst = INFINITY;
+        if (!isfinite(apart)) worst = __longlong_as_double(0x7ff0000000000000ll);  // infinity
     }
     if (worst > 0.0) atomicMax(result + 2, (unsigned long long)__double_as_longlong(worst));
 }

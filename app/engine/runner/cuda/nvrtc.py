@@ -1,41 +1,40 @@
 """NVRTC in a process of its own, called as nvcc is: for machines that have the library and not the compiler.
 
 `python -m app.engine.runner.cuda.nvrtc -cubin -arch=sm_90 [options] -o IMAGE SOURCE`
+
+It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `nvidia-cuda-runtime-cu12` and
+`nvidia-cuda-cccl-cu12`, are taken.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-_NAMES: Final = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "nvrtc64_120_0.dll")
+from app.engine.runner.cuda.toolkit import pip_folders, toolkits
+from app.paths import data_folder
 
-
-@lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL | None:
-    places = [str(path) for folder in sys.path for path in Path(folder or ".").glob("nvidia/*/lib/libnvrtc.so.*")]
-    found = ctypes.util.find_library("nvrtc")
-    for name in (*([found] if found else []), *_NAMES, *places):
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    return None
+_FILES: Final = ("lib64/libnvrtc.so*", "lib/libnvrtc.so*", "bin/nvrtc64_*_0.dll", "bin/x64/nvrtc64_*_0.dll")
+_NAMES: Final = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2")  # the system's
+_RELEASE: Final = re.compile(r"^#define CUDART_VERSION +(\d+)\d{3}$", re.MULTILINE)
+_BRINGS_HEADERS: Final = (13, 3)
+# nvcc's options that are for the host's compiler; and those of them that may be followed by a word
+_HOST_ONLY: Final = re.compile(
+    r"-O[0-3]?|--optimize(=.*)?|(-Xcompiler|--compiler-options|-ccbin|--compiler-bindir)(=.*)?|--expt-relaxed-constexpr"
+)
+_WITH_A_WORD: Final = ("-O", "--optimize", "-Xcompiler", "--compiler-options", "-ccbin", "--compiler-bindir")
 
 
 def library_version() -> str | None:
     """The library's version, or None where there is none."""
     library = _library()
-    if library is None:
-        return None
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    return f"{major.value}.{minor.value}"
+    return None if library is None else ".".join(map(str, _version(library)))
 
 
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
@@ -43,20 +42,16 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     library = _library()
     assert library is not None, "library_version tells"
     program = ctypes.c_void_p()
-    library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
-    given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-    failed = library.nvrtcCompileProgram(program, len(options), given)
+    failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
+    if failed:
+        return b"", _error(library, failed)
+    words = [*device_options(options), *header_options(Path(library._name), _version(library))]
+    given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
+    failed = library.nvrtcCompileProgram(program, len(words), given)
     said = _told(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
     image = b"" if failed else _told(library.nvrtcGetCUBINSize, library.nvrtcGetCUBIN, program)
-    return image, said.rstrip(b"\0").decode("utf-8", "replace")
-
-
-def _told(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
-    size = ctypes.c_size_t()
-    size_of(program, ctypes.byref(size))
-    buffer = ctypes.create_string_buffer(size.value)
-    get(program, buffer)
-    return buffer.raw[: size.value]
+    message = said.rstrip(b"\0").decode("utf-8", "replace").strip()
+    return image, message or (_error(library, failed) if failed else "")
 
 
 def main(words: Sequence[str]) -> int:
@@ -69,6 +64,90 @@ def main(words: Sequence[str]) -> int:
     if image:
         target.write_bytes(image)
     return 0 if image else 1
+
+
+# --- the library ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL | None:
+    for name in _places():
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        if hasattr(library, "nvrtcGetCUBIN"):  # since CUDA 11.1
+            library.nvrtcGetErrorString.restype = ctypes.c_char_p
+            return library
+    return None
+
+
+def _places() -> Iterator[str]:
+    """Where the library may be: in a toolkit, among the system's, in a package of pip's."""
+    for folders in (toolkits(), None, pip_folders()):
+        if folders is None:
+            found = ctypes.util.find_library("nvrtc")
+            yield from (*([found] if found else []), *_NAMES)
+            continue
+        for folder in folders:
+            for pattern in _FILES:
+                yield from map(str, sorted(folder.glob(pattern), reverse=True))
+
+
+def _version(library: ctypes.CDLL) -> tuple[int, int]:
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return major.value, minor.value
+
+
+def _error(library: ctypes.CDLL, code: int) -> str:
+    return f"NVRTC: {library.nvrtcGetErrorString(code).decode()}"
+
+
+def _told(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
+    size = ctypes.c_size_t()
+    if size_of(program, ctypes.byref(size)) or not size.value:
+        return b""
+    buffer = ctypes.create_string_buffer(size.value)
+    get(program, buffer)
+    return buffer.raw
+
+
+# --- the options ------------------------------------------------------------------------------------------------------
+
+
+def device_options(options: Sequence[str]) -> list[str]:
+    """nvcc's options without those that NVRTC does not know because they are the host's."""
+    kept, words = [], iter(options)
+    for word in words:
+        if not _HOST_ONLY.fullmatch(word):
+            kept.append(word)
+        elif word in _WITH_A_WORD:
+            next(words, None)
+    return kept
+
+
+def header_options(library: Path, version: tuple[int, int]) -> list[str]:
+    """Where CUDA's own headers of the library's release are: beside it, in another place, or in the library itself."""
+    own = library.parent.parent
+    near = [own, own.parent / "cuda_runtime"] if library.is_absolute() else []
+    for folder in (*near, *toolkits(), *pip_folders()):
+        include = folder / "include"
+        if _release(include) == version[0]:
+            libraries = (include / "cccl", folder.parent / "cuda_cccl" / "include")
+            return [f"-I{each}" for each in (include, *libraries) if each.is_dir()]
+    if version >= _BRINGS_HEADERS:
+        return [f"--use-bundled-headers={data_folder() / 'cuda-headers' / '.'.join(map(str, version))}"]
+    return []
+
+
+def _release(include: Path) -> int | None:
+    """CUDA's major release of a folder of headers; None where it is none."""
+    try:
+        found = _RELEASE.search((include / "cuda_runtime_api.h").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    return int(found[1]) if found else None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,10 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from app.engine.runner.cuda.nvrtc import library_version
+from app.engine.runner.cuda.toolkit import toolkits
 from app.errors import WattridgeError
 
 COMPILE_S: Final = 300.0
-_PLACES: Final = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,19 @@ def find_toolchain() -> Toolchain:
     nvcc = _nvcc()
     if nvcc is not None:
         return Toolchain((nvcc,), _version(nvcc))
-    from app.engine.runner.cuda.nvrtc import library_version
-
     version = library_version()
     if version is not None:
         return Toolchain((sys.executable, "-m", "app.engine.runner.cuda.nvrtc"), f"NVRTC {version}")
     raise WattridgeError(
-        "no CUDA compiler was found", "compile", "install the CUDA toolkit, or set CUDA_HOME to where it is"
+        "no CUDA compiler was found",
+        "compile",
+        "install the CUDA toolkit, set CUDA_HOME to where it is, or: pip install nvidia-cuda-nvrtc",
     )
 
 
 def _nvcc() -> str | None:
-    folders = [Path(os.environ[name]) / "bin" for name in _PLACES if os.environ.get(name)]
-    if sys.platform != "win32":
-        folders.append(Path("/usr/local/cuda/bin"))
-    return shutil.which("nvcc") or next((n for f in folders if (n := shutil.which("nvcc", path=str(f)))), None)
+    folders = [str(folder / "bin") for folder in toolkits()]
+    return shutil.which("nvcc") or next((found for at in folders if (found := shutil.which("nvcc", path=at))), None)
 
 
 def _version(nvcc: str) -> str:

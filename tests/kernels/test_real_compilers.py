@@ -1,0 +1,137 @@
+"""The product's own way to nvcc and to NVRTC, with each that this machine has: neither needs a GPU to compile.
+
+NVRTC alone comes with `pip install nvidia-cuda-nvrtc`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.engine.measurement import State
+from app.engine.runner.cuda.comparer import SOURCE, TYPES
+from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.nvrtc import library_version
+from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.space.build import build_space
+from app.engine.specification import load_specification
+from app.engine.workloads.cuda_kernel import Build, CudaKernel
+from app.paths import resources
+from app.sensors.device_limits import limits_of
+
+EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
+NVRTC = pytest.param(
+    "nvrtc", marks=pytest.mark.skipif(library_version() is None, reason="no NVRTC library (nvidia-cuda-nvrtc)")
+)
+NVCC = pytest.param("nvcc", marks=pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc"))
+
+
+@pytest.fixture(params=[NVCC, NVRTC])
+def compiler(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Compiler]:
+    commands = {"nvcc": ("nvcc",), "nvrtc": (sys.executable, "-m", "app.engine.runner.cuda.nvrtc")}
+    made = Compiler((9, 0), toolchain=Toolchain(commands[request.param], "any"), folder=tmp_path / "cubins", jobs=1)
+    yield made
+    made.close()
+
+
+def build(text: str, *options: str, include: tuple[Path, ...] = ()) -> Build:
+    return Build(text, (), include, options)
+
+
+def facts(image: bytes, name: str) -> tuple[int, int]:
+    """Registers per thread and bytes of static shared memory of the image's one kernel, as its sections tell them."""
+    (at,), (size, count, names) = struct.unpack_from("<Q", image, 40), struct.unpack_from("<HHH", image, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", image, at + place * size) for place in range(count)]
+    sections: dict[str, tuple[int, int]] = {}
+    for header in headers:
+        start = headers[names][4] + header[0]
+        sections[image[start : image.index(b"\0", start)].decode()] = (header[4], header[5])
+    at, size = sections[".nv.info"]
+    told = image[at : at + size]
+    [(_, registers)] = [  # attribute 0x2f with a value of 8 bytes: symbol and registers
+        struct.unpack_from("<II", told, found.end()) for found in re.finditer(rb"\x04\x2f\x08\x00", told)
+    ]
+    return registers, sections.get(f".nv.shared.{name}", (0, 0))[1]
+
+
+@pytest.mark.parametrize("compiler", [NVRTC], indirect=True)  # nvcc's are among the examples' own tests
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_compiles(compiler: Compiler, path: Path) -> None:
+    spec, limits = load_specification(path), limits_of((9, 0), 132)
+    space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)
+    row = int(np.random.default_rng(0).integers(space.size))
+    prepared = CudaKernel.of(spec, limits).prepare(space.configuration(row))
+    image = compiler.image(prepared.build)
+    assert symbol(image, prepared.launch.name)
+    if prepared.reference is not None:
+        assert symbol(image, prepared.reference.name)
+
+
+def test_the_board_is_told_registers_and_shared_memory(compiler: Compiler) -> None:
+    text = """
+    extern "C" __global__ void __launch_bounds__(128) turn(float *y) {
+        __shared__ float all[size];
+        all[threadIdx.x] = y[threadIdx.x];
+        __syncthreads();
+        y[threadIdx.x] = all[size - 1 - threadIdx.x];
+    }
+    """
+    images = [compiler.image(build(f"#define size {size}\n{text}")) for size in (100, 300)]
+    (registers, less), (_, more) = [facts(image, "turn") for image in images]
+    assert 4 <= registers <= 32
+    assert more - less == 800  # beside what the system keeps for itself
+
+
+def test_the_comparer_needs_no_headers(compiler: Compiler) -> None:
+    assert "#include" not in SOURCE
+    image = compiler.image(build(SOURCE))
+    assert all(symbol(image, f"difference_{kind}") for kind in TYPES)
+
+
+def test_a_template_is_instantiated_and_found(compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "scale.cu").write_text(
+        "template <int N, typename T> __global__ void __launch_bounds__(32 * N) scale(T *y, const T *__restrict__ x)"
+        " { y[threadIdx.x] = N * x[threadIdx.x]; }\n"
+    )
+    path = tmp_path / "scale.toml"
+    path.write_text(
+        '[kernel]\nname = "scale"\nsource = "scale.cu"\nproblem_size = [32]\ntemplate = "n, double"\narguments = ['
+        '{ name = "y", type = "float64", shape = [32], output = true }, { name = "x", type = "float64", shape = [32] }]'
+        "\n[parameters]\nn = [1, 2]\n"
+    )
+    kernel = CudaKernel.of(load_specification(path), limits_of((9, 0), 132))
+    images = [compiler.image(kernel.prepare({"n": n}).build) for n in (1, 2)]
+    assert [symbol(image, "scale") for image in images] == ["_Z5scaleILi1EdEvPT0_PKS0_", "_Z5scaleILi2EdEvPT0_PKS0_"]
+
+
+def test_headers_of_ones_own_and_options_of_nvccs(compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "inner.h").write_text("#define factor 3\n")
+    text = '#include "inner.h"\nextern "C" __global__ void f(float *y) { y[0] = factor * half; }\n'
+    options = ("-O3", "-Xcompiler", "-Wall", "-use_fast_math", "-lineinfo", "-std=c++17", "-Dhalf=0.5f")
+    assert symbol(compiler.image(build(text, *options, include=(tmp_path,))), "f") == "f"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ('extern "C" __global__ void f() { y = 1; }', (), r'kernel\.cu\(1\): error: identifier "y" is undefined'),
+        ('extern "C" __global__ void f() {}', ("--no-such-option",), r"(?i)unknown option|unrecognized option"),
+        ('#include "no_such.h"', (), r"no_such\.h"),
+    ],
+)
+def test_what_does_not_compile_is_told_in_the_compilers_words(
+    compiler: Compiler, text: str, options: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(KernelFailed) as failed:
+        compiler.image(build(text, *options))
+    assert failed.value.state is State.COMPILE
+    assert re.search(said, failed.value.what)
+    assert "Traceback" not in failed.value.what
