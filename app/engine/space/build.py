@@ -11,12 +11,13 @@ import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from app.engine.arithmetic import Column, Operand, column_of, normalised
 from app.engine.expressions import Expression, parse_conjuncts, parse_values
 from app.engine.measurement import Value
 from app.engine.space.dependent import Dependent, count_completions, expand, in_order
-from app.engine.space.factors import Factor, check_size, join, product
+from app.engine.space.factors import Codes, Factor, check_size, join, product
 from app.engine.space.keys import MAX_SPAN, radix
 from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
 from app.errors import InputError
@@ -25,6 +26,7 @@ from app.sensors.device_limits import DeviceLimits
 MAX_ROWS = 2 * 10**7
 MAX_PARAMETERS = 64
 MAX_VALUES = 65536  # of one parameter
+_BLOCK = 2**15  # rows decoded at once
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 
 
@@ -73,11 +75,9 @@ def _built(
         builder.restrict(text, where)
     builder.run()
     settings = frozenset(device_parameters)
-    described = tuple(
-        Parameter(name, tuple(builder.values[name].tolist()), device_setting=name in settings) for name in given
-    )
-    reduced, codes = compacted(described, builder.sorted_codes(list(given)))
-    return SearchSpace(reduced, codes, builder.cartesian, builder.removed_by, time.perf_counter() - start, notes)
+    values, codes = builder.table(list(given))
+    described = tuple(Parameter(name, tuple(values[name].tolist()), device_setting=name in settings) for name in given)
+    return SearchSpace(described, codes, builder.cartesian, builder.removed_by, time.perf_counter() - start, notes)
 
 
 def space_of_table(parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]) -> SearchSpace:
@@ -233,31 +233,67 @@ class _Builder:
                 f"'{dependent.expression.text}' has no values", f"parameters.{dependent.name}", "widen the range"
             )
 
-    def sorted_codes(self, names: Sequence[str]) -> np.ndarray:
-        """The table of codes in the order of `names`, sorted lexicographically. Shape (rows, parameters)."""
-        sizes = [len(self.values[name]) for name in names]
-        rows = math.prod(factor.size for factor in self._factors)
-        check_size(rows, MAX_ROWS)
-        table = np.empty((rows, len(names)), dtype=smallest_dtype(sizes), order="F")
-        if math.prod(sizes) > MAX_SPAN:
-            codes = product(self._factors).codes
-            order = np.lexsort([codes[name] for name in reversed(names)])
-            for j, name in enumerate(names):
-                table[:, j] = codes[name][order]
-            return np.ascontiguousarray(table)
-        weight = dict(zip(names, radix(sizes).tolist(), strict=True))
-        key = np.zeros(1, dtype=np.int64)
+    def table(self, names: Sequence[str]) -> tuple[dict[str, Column], Codes]:
+        """The values that occur, by parameter, and the codes of all rows in the order of `names`, sorted.
+
+        Shape (rows, parameters). The factors are done with: they are given up while the table is made.
+        """
+        check_size(self._total(), MAX_ROWS)
+        factors: list[Factor] = []
         for factor in self._factors:
-            own = np.zeros(factor.size, dtype=np.int64)
+            columns: dict[str, Codes] = {}
             for name, column in factor.codes.items():
-                own += column * np.int64(weight[name])
-            key = (key[:, None] + own[None, :]).ravel()
+                self.values[name], columns[name] = _occurring(self.values[name], column)
+            factors.append(Factor(columns, factor.size))
+        self._factors = []
+        sizes = [len(self.values[name]) for name in names]
+        span = math.prod(sizes)
+        if span > MAX_SPAN:
+            codes = product(factors).codes
+            order = np.lexsort([codes[name] for name in reversed(names)])
+            return self.values, np.stack([codes[name][order] for name in names], axis=1)
+        key = _sorted_keys(factors, dict(zip(names, radix(sizes).tolist(), strict=True)), span)
+        return self.values, _decoded(key, sizes)
+
+
+def _occurring(values: Column, codes: Codes) -> tuple[Column, Codes]:
+    """The values that some row takes, and the codes among those."""
+    used = np.zeros(len(values), dtype=np.bool_)
+    used[codes] = True
+    if used.all():
+        return values, codes
+    return values[used], (np.cumsum(used) - 1).astype(smallest_dtype([len(values)]))[codes]
+
+
+def _sorted_keys(factors: Sequence[Factor], weight: Mapping[str, int], span: int) -> npt.NDArray[np.unsignedinteger]:
+    """One integer below `span` per row of the product of the factors, ascending."""
+    kind = np.uint32 if span <= 2**32 else np.uint64
+    key = np.zeros(1, dtype=kind)
+    for factor in sorted(factors, key=lambda factor: factor.size):
+        own = np.zeros(factor.size, dtype=kind)
+        for name, column in factor.codes.items():
+            own += column * kind(weight[name])
+        key = (own[:, None] + key[None, :]).ravel()
+    if span > 16 * len(key):
         key.sort()
-        for j, name in enumerate(names):
-            code = key // weight[name]
-            table[:, j] = code
-            key -= code * weight[name]
-        return np.ascontiguousarray(table)
+        return key
+    present = np.zeros(span, dtype=np.bool_)  # quicker than sorting where keys lie densely
+    present[key] = True
+    return np.flatnonzero(present).astype(kind)
+
+
+def _decoded(key: npt.NDArray[np.unsignedinteger], sizes: Sequence[int]) -> Codes:
+    """The codes behind keys, shape (rows, axes)."""
+    table = np.zeros((len(key), len(sizes)), dtype=smallest_dtype(sizes))
+    weights = radix(sizes).astype(key.dtype)
+    for start in range(0, len(key), _BLOCK):
+        left = key[start : start + _BLOCK].copy()
+        for axis, (size, weight) in enumerate(zip(sizes, weights, strict=True)):
+            if size > 1:
+                code = left // weight
+                left -= code * weight
+                table[start : start + _BLOCK, axis] = code
+    return table
 
 
 def _listed(listed: Sequence[Value] | Value, where: str) -> list[Value]:
