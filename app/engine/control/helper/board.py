@@ -1,0 +1,181 @@
+"""One board through NVML: what it supports, what is set there now, and the only calls that change it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
+_CLOCKS_S = 5.0  # the lists of supported clocks hang on some boards
+_TOLERANCE_MW = 1000
+
+# nvmlReturn -> (kind, words). Codes as in nvml.h, which never renumbers them.
+_ERRORS = {
+    2: ("refused", "the driver does not take this value"),
+    3: ("not_supported", "this board does not support it"),
+    4: ("no_permission", "the driver refuses it to this user"),
+    10: ("driver", "the driver did not answer in time"),
+    13: ("not_supported", "this driver lacks the function"),
+    15: ("lost", "the GPU is lost"),
+    16: ("lost", "the GPU needs a reset"),
+    28: ("lost", "the GPU is no longer there"),
+}
+
+
+class Failed(Exception):
+    """It was not done. `kind` is one of refused, not_supported, no_permission, lost, driver, busy, record."""
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(what)
+        self.kind = kind
+
+
+class Board:
+    """`nvml` is the module pynvml, or what stands in for it. Raises Failed wherever the driver does not do as asked."""
+
+    def __init__(self, nvml: Any, uuid: str) -> None:
+        self._nvml = nvml
+        self._call("nvmlInit")
+        self.uuid = uuid
+        self._handle = self._call("nvmlDeviceGetHandleByUUID", uuid)
+        self.name = _text(self._ask("nvmlDeviceGetName"))
+        self._clocks: dict[Any, tuple[int, ...]] = {}
+        self._without: dict[str, str] = {}  # knob -> what the driver said when it was tried
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def read(self, knob: str) -> Any:
+        """What a knob is set to now. A lock has no getter: None, which stands for 'not locked'."""
+        if knob == "power_limit_mw":
+            return int(self._ask("nvmlDeviceGetPowerManagementLimit"))
+        if knob == "persistence_mode":
+            return int(self._ask("nvmlDeviceGetPersistenceMode"))
+        if knob == "application_clocks_mhz":
+            return [int(self._ask("nvmlDeviceGetApplicationsClock", kind)) for kind in (MEMORY, GRAPHICS)]
+        return None
+
+    def told(self, knob: str) -> Any:
+        """As `read`, None where the board does not tell."""
+        try:
+            return self.read(knob)
+        except Failed:
+            return None
+
+    def memory_clocks_mhz(self) -> tuple[int, ...]:
+        """Supported memory clocks, ascending; empty where not told."""
+        return self._listed("nvmlDeviceGetSupportedMemoryClocks")
+
+    def graphics_clocks_mhz(self, memory_mhz: int | None = None) -> tuple[int, ...]:
+        """Supported graphics clocks at a memory clock (None: the present one), ascending; empty where not told."""
+        known = self.memory_clocks_mhz()
+        if not known:
+            return ()
+        if memory_mhz is None:
+            try:
+                present = int(self._ask("nvmlDeviceGetClockInfo", MEMORY))
+            except Failed:
+                present = known[-1]
+            memory_mhz = min(known, key=lambda clock: abs(clock - present))
+        return self._listed("nvmlDeviceGetSupportedGraphicsClocks", memory_mhz)
+
+    def limits_mw(self) -> tuple[int, int]:
+        """The least and the most that the power limit may be."""
+        low, high = self._ask("nvmlDeviceGetPowerManagementLimitConstraints")
+        return int(low), int(high)
+
+    # --- which knob makes a setting -----------------------------------------------------------------------------------
+
+    def knobs(self, name: str) -> tuple[str, ...]:
+        """The knobs that may make a setting, the first to be tried first. Raises Failed with the reason for none."""
+        if name == "power_limit_w":
+            return ("power_limit_mw",)
+        lock = "locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz"
+        found = (lock, "application_clocks_mhz") if self.told("application_clocks_mhz") else (lock,)
+        left = tuple(knob for knob in found if knob not in self._without)
+        if not left:
+            raise Failed("not_supported", self._without[found[0]])
+        return left
+
+    def lacks(self, knob: str, why: Failed) -> None:
+        """The driver said, when it was tried, that this board does not have it."""
+        self._without[knob] = str(why)
+
+    def check(self, settings: dict[str, Any], memory_mhz: int | None) -> None:
+        """Whether this board takes the values; `memory_mhz` is the memory clock that is set already."""
+        if "power_limit_w" in settings:
+            low, high = self.limits_mw()
+            if not low <= round(settings["power_limit_w"] * 1000) <= high:
+                raise Failed(
+                    "refused",
+                    "{:g} W is outside {:g} to {:g} W".format(settings["power_limit_w"], low / 1e3, high / 1e3),
+                )
+        if "memory_clock_mhz" in settings:
+            memory_mhz = settings["memory_clock_mhz"]
+            if memory_mhz not in self.memory_clocks_mhz():
+                raise Failed("refused", f"{memory_mhz} MHz is none of its memory clocks")
+        for end in settings.get("graphics_clock_mhz", ()):
+            if end not in self.graphics_clocks_mhz(memory_mhz):
+                raise Failed("refused", f"{end} MHz is none of its graphics clocks")
+
+    # --- setting: nothing else in this project calls these functions --------------------------------------------------
+
+    def put(self, knob: str, value: Any) -> None:
+        """Set a knob; None unlocks."""
+        if knob == "power_limit_mw":
+            low, high = self.limits_mw()
+            if not low <= value <= high:
+                raise Failed("refused", f"{value / 1e3:g} W is outside {low / 1e3:g} to {high / 1e3:g} W")
+            self._ask("nvmlDeviceSetPowerManagementLimit", value)
+        elif knob == "persistence_mode":
+            self._ask("nvmlDeviceSetPersistenceMode", value)
+        elif knob == "application_clocks_mhz":
+            self._ask("nvmlDeviceSetApplicationsClocks", value[0], value[1])
+        elif knob == "locked_graphics_mhz":
+            if value is None:
+                self._ask("nvmlDeviceResetGpuLockedClocks")
+            else:
+                self._ask("nvmlDeviceSetGpuLockedClocks", value[0], value[1])
+        elif value is None:
+            self._ask("nvmlDeviceResetMemoryLockedClocks")
+        else:
+            self._ask("nvmlDeviceSetMemoryLockedClocks", value[0], value[1])
+
+    def is_at(self, knob: str, value: Any) -> bool:
+        """Whether a knob reads back as it was set; one that cannot be read cannot be caught."""
+        if knob.startswith("locked_"):
+            return True
+        now = self.read(knob)
+        return abs(now - value) <= _TOLERANCE_MW if knob == "power_limit_mw" else bool(now == value)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, function: str, *arguments: Any) -> Any:
+        return self._call(function, self._handle, *arguments)
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._nvml, function)(*arguments)
+        except self._nvml.NVMLError as error:
+            kind, words = _ERRORS.get(error.value, ("driver", f"NVML error {error.value}"))
+            raise Failed(kind, f"{words} ({function})") from None
+
+    def _listed(self, function: str, *arguments: Any) -> tuple[int, ...]:
+        key = (function, *arguments)
+        if key not in self._clocks:
+            answers: list[tuple[int, ...]] = []
+
+            def ask() -> None:
+                try:
+                    answers.append(tuple(sorted({int(clock) for clock in self._ask(function, *arguments)})))
+                except Failed:
+                    answers.append(())
+
+            thread = threading.Thread(target=ask, daemon=True)
+            thread.start()
+            thread.join(_CLOCKS_S)
+            self._clocks[key] = answers[0] if answers else ()
+        return self._clocks[key]
+
+
+def _text(answer: Any) -> str:
+    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else str(answer)

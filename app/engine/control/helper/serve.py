@@ -1,0 +1,103 @@
+"""The conversation: requests in, replies out, and the dead man's switch."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from typing import Any
+
+from app.engine.control.helper.board import Failed
+from app.engine.control.helper.grammar import MOST_BYTES, Refused, Request, parse
+from app.engine.control.helper.keeper import Keeper
+
+BEAT_S = 5.0  # without a request for so long, whoever asked for the settings is taken for dead
+_CHUNK = 4096
+
+
+def serve(keeper: Keeper, inward: int, outward: int, *watched: int) -> None:
+    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors has something to say."""
+    conversation = _Conversation(keeper, inward, outward, watched)
+    os.set_blocking(outward, False)
+    conversation.say({"hello": 1, "state": keeper.state()})
+    while conversation.go_on():
+        pass
+
+
+class _Conversation:
+    def __init__(self, keeper: Keeper, inward: int, outward: int, watched: tuple[int, ...]) -> None:
+        self._keeper = keeper
+        self._in, self._out, self._watched = inward, outward, watched
+        self._beat = time.monotonic()
+        self._read = b""
+        self._skipping = False  # the rest of a line that is too long
+        self._over = False
+
+    def go_on(self) -> bool:
+        """Wait for more and answer it; False when it is over."""
+        ready, _, _ = select.select([self._in, *self._watched], [], [], self._left_s())
+        if not ready or any(descriptor in ready for descriptor in self._watched):
+            return False
+        try:
+            told = os.read(self._in, _CHUNK)
+        except OSError:
+            return False
+        if not told:
+            return False
+        *lines, self._read = (self._read + told).split(b"\n")
+        for line in lines:
+            if self._skipping:
+                self._skipping = False
+            elif line.strip():
+                self._answer(line)
+            if self._over:
+                return False
+        if len(self._read) > MOST_BYTES:
+            if not self._skipping:
+                self._answer(self._read)
+            self._read, self._skipping = b"", True
+        return not self._over and self._left_s() > 0
+
+    def say(self, reply: dict[str, Any]) -> None:
+        """Send a line. A reader that does not read counts as silence."""
+        line = json.dumps(reply).encode() + b"\n"
+        while line:
+            try:
+                line = line[os.write(self._out, line) :]
+            except BlockingIOError:
+                _, ready, _ = select.select([], [self._out], [], self._left_s())
+                if not ready:
+                    self._over = True
+                    return
+            except OSError:
+                self._over = True
+                return
+
+    def _left_s(self) -> float:
+        return max(0.0, self._beat + BEAT_S - time.monotonic())
+
+    def _answer(self, line: bytes) -> None:
+        try:
+            request = parse(line)
+        except Refused as refused:
+            self.say({"id": refused.number, "error": {"kind": "refused", "what": str(refused)}})
+            return
+        try:
+            self._do(request)
+            self.say({"id": request.number, "state": self._keeper.state()})
+        except Failed as failed:
+            error = {"kind": failed.kind, "what": str(failed)}
+            self.say({"id": request.number, "error": error, "state": self._keeper.state()})
+        self._beat = time.monotonic()  # a driver that takes its time is not silence
+
+    def _do(self, request: Request) -> None:
+        if request.verb == "set":
+            self._keeper.set(request.settings)
+        elif request.verb == "reset":
+            self._keeper.reset(request.to, request.names)
+        elif request.verb == "confirm":
+            self._keeper.confirm()
+        elif request.verb == "quit":
+            self._over = True
+            self._keeper.end()
