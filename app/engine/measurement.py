@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,7 +32,8 @@ class Measurement:
     state: State
     values: Mapping[str, float] = field(default_factory=dict)  # time_s, energy_j, power_w, ..., then the metrics
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 % confidence, where known
-    error: str = ""  # the compiler's or driver's message
+    error: str = ""  # why it failed: the compiler's or driver's message
+    message: str = ""  # what was said though it worked, or beside the failure: a compiler's warnings
     window_ns: tuple[int, int] | None = None  # on the GPU's clock
     observed_clock_mhz: float = math.nan
     event_reasons: int = 0
@@ -39,3 +41,29 @@ class Measurement:
     source: str = ""  # nvml, simulated or recorded
     timestamp_s: float = math.nan  # wall clock, seconds since the epoch
     cost_s: float = 0.0  # what this measurement cost, on the GPU's clock
+
+    @classmethod
+    def failed(
+        cls,
+        row: int,
+        configuration: Configuration,
+        state: State,
+        error: str,
+        *,
+        source: str,
+        values: Mapping[str, float] | None = None,
+        message: str = "",
+        cost_s: float = 0.0,
+    ) -> Measurement:
+        """A configuration that did not come to an end as it should, now."""
+        return cls(
+            row=row,
+            configuration=configuration,
+            state=state,
+            values=values or {},
+            error=error,
+            message=message,
+            source=source,
+            timestamp_s=time.time(),
+            cost_s=cost_s,
+        )

@@ -97,7 +97,7 @@ def space_from_row(text: str, packed: bytes) -> SearchSpace:
 
 # Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
 MEASUREMENT_COLUMNS = (
-    "row, state, measured, intervals, error, window_start_ns, window_end_ns, observed_clock_mhz, event_reasons,"
+    "row, state, measured, intervals, error, message, window_start_ns, window_end_ns, observed_clock_mhz, event_reasons,"
     " power_source, source, timestamp_s, cost_s"
 )
 
@@ -110,6 +110,7 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
         json.dumps(dict(measurement.values)),
         json.dumps(dict(measurement.intervals)) if measurement.intervals else None,
         measurement.error,
+        measurement.message,
         start_ns,
         end_ns,
         _number(measurement.observed_clock_mhz),
@@ -122,7 +123,8 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
 
 
 def measurement_from_row(space: SearchSpace, stored: Sequence[Any]) -> Measurement:
-    row, state, values, intervals, error, start_ns, end_ns, clock, reasons, power_source, source, when, cost = stored
+    row, state, values, intervals, error, message, start_ns, end_ns, clock, reasons, *rest = stored
+    power_source, source, when, cost = rest
     return Measurement(
         row=row,
         configuration=space.configuration(row),
@@ -130,6 +132,7 @@ def measurement_from_row(space: SearchSpace, stored: Sequence[Any]) -> Measureme
         values=json.loads(values),
         intervals={name: (low, high) for name, (low, high) in json.loads(intervals).items()} if intervals else {},
         error=error,
+        message=message,
         window_ns=None if start_ns is None else (start_ns, end_ns),
         observed_clock_mhz=math.nan if clock is None else clock,
         event_reasons=reasons,

@@ -35,7 +35,7 @@ from app.engine.space.search_space import SearchSpace
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -50,6 +50,7 @@ CREATE TABLE sessions (
 CREATE TABLE measurements (
     session INTEGER NOT NULL REFERENCES sessions(id), ordinal INTEGER NOT NULL,
     row INTEGER NOT NULL, state TEXT NOT NULL, measured TEXT NOT NULL, intervals TEXT, error TEXT NOT NULL,
+    message TEXT NOT NULL DEFAULT '',
     window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL, event_reasons INTEGER NOT NULL,
     power_source TEXT NOT NULL, source TEXT NOT NULL, timestamp_s REAL, cost_s REAL NOT NULL,
     PRIMARY KEY (session, row)
@@ -61,7 +62,10 @@ CREATE TABLE fits (
 );
 """
 # What makes a file of each older version one of the next.
-_UPGRADES = {1: "ALTER TABLE sessions ADD COLUMN patience INTEGER"}
+_UPGRADES = {
+    1: "ALTER TABLE sessions ADD COLUMN patience INTEGER",
+    2: "ALTER TABLE measurements ADD COLUMN message TEXT NOT NULL DEFAULT ''",
+}
 _RECORD_COLUMNS = (
     "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
     " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version"

@@ -6,7 +6,7 @@ import time
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLabel, QSplitter, QStackedWidget, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
 from app.engine.measurement import Measurement, State
 from app.engine.session import SessionPlan
@@ -39,6 +39,8 @@ _MESSAGES = {
     State.CONSTRAINTS: "Why it was not run",
 }
 _NO_MESSAGE = "(nothing was said)"
+_SAID = "What was said of it, though it works"
+_POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
 
 
 class ConfigurationPanel(QWidget):
@@ -57,7 +59,7 @@ class ConfigurationPanel(QWidget):
         self._again.timeout.connect(self._show_trace)
         self.empty, self.title, self.facts = QLabel(), QLabel(), QTextBrowser()
         self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
-        self.outcome, self.tabs = QStackedWidget(), QTabWidget()
+        self.tabs = QTabWidget()
         self._lay_out()
         context.selection.changed.connect(self._selected)
         theme.notifier().changed.connect(self._recolour)
@@ -72,10 +74,8 @@ class ConfigurationPanel(QWidget):
         self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.facts.setAccessibleName("The configuration and its figures")
-        self.outcome.addWidget(self.trace)
-        self.outcome.addWidget(self.message)
-        self.tabs.addTab(self.outcome, "Power")
-        self.tabs.addTab(self.source, "Source")
+        for page, name in ((self.trace, "Power"), (self.message, "Message"), (self.source, "Source")):
+            self.tabs.addTab(page, name)
         self.tabs.setDocumentMode(True)
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._splitter.addWidget(self.facts)
@@ -157,14 +157,22 @@ class ConfigurationPanel(QWidget):
     # --- what came of it ---------------------------------------------------------------------------------------------
 
     def _show_outcome(self, measurement: Measurement) -> None:
-        good = measurement.state is State.OK
-        self.tabs.setTabText(0, "Power" if good else "Message")
-        self.outcome.setCurrentWidget(self.trace if good else self.message)
+        """Its power where it works, else why it does not; and what was said besides. The tab that a person chose stays
+        as long as there is something on it."""
+        good, says = measurement.state is State.OK, bool(measurement.message)
+        chosen = self.tabs.currentIndex()
+        stays = chosen == _MESSAGE and says and self.tabs.isTabVisible(_POWER)
+        self.tabs.setTabVisible(_POWER, good)
+        self.tabs.setTabVisible(_MESSAGE, says or not good)
+        if chosen in (_POWER, _MESSAGE):
+            self.tabs.setCurrentIndex(_POWER if good and not stays else _MESSAGE)
         if good:
+            self.message.show_text(_SAID, measurement.message)
             self._show_trace()
         else:
             self._again.stop()
-            self.message.show_text(_MESSAGES[measurement.state], measurement.error or _NO_MESSAGE)
+            said = (measurement.error or _NO_MESSAGE, measurement.message)
+            self.message.show_text(_MESSAGES[measurement.state], "\n\n".join(filter(None, said)))
 
     @Slot()
     def _show_trace(self) -> None:

@@ -134,6 +134,8 @@ def compile_source(words: Sequence[str]) -> int:
     if defines.get("fault") == "broken":
         print(f'{source}(3): error: expected a ";"', file=sys.stderr)
         return 1
+    if defines.get("fault") in ("warns", "wrong"):
+        print(f"{source}(7): warning #177-D: variable was declared but never referenced", file=sys.stderr)
     time.sleep(float(defines.get("compile_s", "0")))
     image.write_bytes(b".text.scale\0\n" + json.dumps(defines).encode() + b"\n.text.scale_reference\0")
     return 0

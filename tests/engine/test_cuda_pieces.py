@@ -298,9 +298,9 @@ def test_the_cache_is_bounded_and_what_was_used_last_stays(compiler: Compiler, t
     builds = [Build(f"#define number {at}\n#define text {'x' * 40}\n", (), (), ()) for at in range(6)]
     for at, build in enumerate(builds):
         compiler.image(build)
-        for age, path in enumerate(sorted((tmp_path / "cubins").glob("*.cubin"), key=os.path.getmtime)):
+        for age, path in enumerate(sorted((tmp_path / "cubins").glob("*.image"), key=os.path.getmtime)):
             os.utime(path, (at * 100 + age, at * 100 + age))
-    kept = list((tmp_path / "cubins").glob("*.cubin"))
+    kept = list((tmp_path / "cubins").glob("*.image"))
     assert 1 < len(kept) < 6
     assert sum(path.stat().st_size for path in kept) <= 400
     compiled = compiler.compiled
@@ -315,6 +315,26 @@ def test_the_compilers_message_is_kept_without_its_folder(compiler: Compiler) ->
         compiler.image(Build("#define fault broken\n", (), (), ()))
     assert failed.value.state is State.COMPILE
     assert failed.value.what == 'kernel.cu(3): error: expected a ";"'
+
+
+def test_what_the_compiler_says_of_an_image_is_kept_with_it(compiler: Compiler, tmp_path: Path) -> None:
+    warns = Build("#define fault warns\n", (), (), ())
+    made = compiler.compile(warns)
+    assert made.said == "kernel.cu(7): warning #177-D: variable was declared but never referenced"
+    assert b".text.scale" in made.image
+    assert compiler.compile(warns) == made
+    assert compiler.compiled == 1
+    assert compiler.compile(Build("#define fault none\n", (), (), ())).said == ""
+
+
+def test_a_damaged_image_on_disk_is_made_anew(compiler: Compiler, tmp_path: Path) -> None:
+    build = Build("#define fault none\n", (), (), ())
+    made = compiler.compile(build)
+    [kept] = (tmp_path / "cubins").iterdir()
+    for damage in (b"", b"\x7fELF without what was said", b"{\n"):
+        kept.write_bytes(damage)
+        assert compiler.compile(build) == made
+    assert compiler.compiled == 4
 
 
 def test_kernels_are_found_by_their_plain_and_their_mangled_names() -> None:

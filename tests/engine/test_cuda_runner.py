@@ -203,6 +203,21 @@ def test_images_are_kept_for_the_next_session(bench: type[Bench]) -> None:
     assert again.runner.compiled == 0
 
 
+def test_a_compilers_warnings_stay_with_the_measurement_from_the_cache_too(bench: type[Bench]) -> None:
+    for compiled in (4, 0):  # three images and the comparer
+        one = bench('fault = ["warns", "none", "wrong"]')
+        measured = one.measure()
+        assert one.runner.compiled == compiled
+        assert {fault: (m.state, bool(m.message)) for fault, m in measured.items()} == {
+            "warns": (State.OK, True),
+            "none": (State.OK, False),
+            "wrong": (State.CORRECTNESS, True),
+        }
+        assert measured["warns"].message.startswith("kernel.cu(7): warning")
+        assert not measured["warns"].error
+        assert "warning" not in measured["wrong"].error
+
+
 def test_stopping_ends_at_once(bench: type[Bench]) -> None:
     one = bench("launch_ms = [1, 2, 3, 4]")
     stop = threading.Event()

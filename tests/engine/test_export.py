@@ -54,6 +54,7 @@ def session() -> ResultTable:
                 values={"time_s": 1 / 3 + number, "energy_j": 5.0, "GFLOPS/W": 10.0 + number} if ok else {},
                 intervals={"time_s": (0.3, 0.4)} if number == 1 else {},
                 error="" if ok else 'took too long, "really",\nvery long',
+                message="kernel.cu(3): warning: 'x' was set,\nbut never used" if number == 0 else "",
                 window_ns=(10**15, 10**15 + 3 * 10**8) if ok else None,
                 observed_clock_mhz=887.5 if ok else math.nan,
                 event_reasons=int(EventReason.POWER_CAP) if number == 2 else 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,7 @@ def test_intervals_windows_and_unknown_values_survive() -> None:
         {"power_w": 201.5, "GFLOPS/W": math.nan},
         {"power_w": (200.0, 203.0)},
         window_ns=(10, 2**60),
+        message="a\nwarning",
         event_reasons=4,
         power_source="driver buffer",
         source="simulated",
@@ -76,6 +78,7 @@ def test_intervals_windows_and_unknown_values_survive() -> None:
         found = store.load(session).table.measurement(0)
     assert math.isnan(found.values["GFLOPS/W"])
     assert (found.intervals, found.window_ns, found.event_reasons) == (measured.intervals, measured.window_ns, 4)
+    assert (found.error, found.message) == ("", "a\nwarning")
     assert (found.power_source, found.timestamp_s, found.cost_s) == ("driver buffer", 1.25, 0.4)
 
 
@@ -165,11 +168,17 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         store.append(session, [measurement_of(SPACE, row) for row in range(5)])
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
+        db.execute("ALTER TABLE measurements DROP COLUMN message")
         db.execute("PRAGMA user_version = 1")
     db.close()
     with Store() as store:
-        record = store.load(session).record
+        loaded = store.load(session)
+        record = loaded.record
         assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
+        assert loaded.table.measurement(4).message == ""
+        warned = replace(measurement_of(SPACE, 5), message="kernel.cu(3): warning: x")
+        store.append(session, [warned])
+        assert store.load(session).table.measurement(5).message == warned.message
         assert store.session(new_session(store, patience=3)).patience == 3
 
 

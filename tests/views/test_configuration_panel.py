@@ -203,13 +203,41 @@ def test_the_title_tells_number_state_and_source(shows: Shows, source: str, word
 def test_a_message_is_whole_in_a_fixed_font_and_can_be_copied(shows: Shows) -> None:
     said = "\n".join(f'scale.cu({line}): error: identifier "x{line}" is undefined <tag> & more' for line in range(300))
     panel = shows(live(state=State.COMPILE, values={}, error=said))
-    assert panel.tabs.tabText(0) == "Message"
+    assert shown_tabs(panel) == ["*Message", "Source"]
     assert panel.message.isVisible()
     assert panel.message.text.toPlainText() == said
     assert panel.message.text.font().family() == theme.fixed_font().family()
     panel.message.copy.click()
     assert QGuiApplication.clipboard().text() == said
     assert "failed: compile" in panel.title.text()
+
+
+def shown_tabs(panel: ConfigurationPanel) -> list[str]:
+    """With a star before the current one."""
+    tabs = panel.tabs
+    shown = [at for at in range(tabs.count()) if tabs.isTabVisible(at)]
+    return [("*" if at == tabs.currentIndex() else "") + tabs.tabText(at) for at in shown]
+
+
+def test_what_the_compiler_said_of_a_kernel_that_works_has_a_tab_of_its_own(shows: Shows) -> None:
+    said = "kernel.cu(3): warning #177-D: variable 'unused' was declared but never referenced"
+    panel = shows(live(message=said))
+    assert shown_tabs(panel) == ["*Power", "Message", "Source"]
+    assert panel.message.whole == said
+    assert "though it works" in panel.message.title.text()
+    panel.tabs.setCurrentWidget(panel.message)
+    assert shown_tabs(shows(live(message=said))) == ["Power", "*Message", "Source"]
+    assert shown_tabs(shows(live())) == ["*Power", "Source"]
+
+
+def test_the_outcome_is_shown_unless_the_source_is(shows: Shows) -> None:
+    panel = shows(live(state=State.CORRECTNESS, values={}, error="y: 3 values are wrong", message="warning: z"))
+    assert shown_tabs(panel) == ["*Message", "Source"]
+    assert panel.message.whole == "y: 3 values are wrong\n\nwarning: z"
+    assert shown_tabs(shows(live(message="warning: z"))) == ["*Power", "Message", "Source"]
+    panel.tabs.setCurrentWidget(panel.source)
+    for measurement in (live(), live(state=State.TIMEOUT, values={})):
+        assert shown_tabs(shows(measurement))[-1] == "*Source"
 
 
 def test_a_failure_without_words_says_that_there_are_none(shows: Shows) -> None:

@@ -22,7 +22,17 @@ from app.engine.results import ResultTable
 from app.engine.space.build import space_of_table
 from app.errors import InputError
 
-_FACTS = ("state", "error", "source", "power_source", "event_reasons", "timestamp_s", "cost_s", "window_start_ns")
+_FACTS = (
+    "state",
+    "error",
+    "source",
+    "power_source",
+    "event_reasons",
+    "timestamp_s",
+    "cost_s",
+    "message",
+    "window_start_ns",
+)
 _FACTS_END = "window_end_ns"
 _LOW, _HIGH = " (95 % low)", " (95 % high)"
 SIGNATURE = "state,error,source,power_source,event_reasons"  # in the header of every file written here
@@ -62,6 +72,7 @@ def write_csv(
                 m.event_reasons,
                 _figure(m.timestamp_s),
                 _figure(m.cost_s),
+                m.message,
                 start_ns,
                 end_ns,
                 _figure(m.observed_clock_mhz),
@@ -115,7 +126,7 @@ def _measurement(row: int, configuration: Mapping[str, Value], cells: dict[str, 
     state = State(cells.pop("state"))
     error, source, power_source = cells.pop("error"), cells.pop("source", ""), cells.pop("power_source", "")
     reasons = int(cells.pop("event_reasons", "") or 0)
-    timestamp_s, cost_s = take("timestamp_s"), take("cost_s")
+    timestamp_s, cost_s, message = take("timestamp_s"), take("cost_s"), cells.pop("message", "")
     start, end = cells.pop("window_start_ns", ""), cells.pop(_FACTS_END, "")
     observed = take("measured_clock_mhz")
     intervals = {
@@ -130,6 +141,7 @@ def _measurement(row: int, configuration: Mapping[str, Value], cells: dict[str, 
         values={name_of_heading(name): float(cell) for name, cell in cells.items() if cell},
         intervals={name: pair for name, pair in intervals.items() if not math.isnan(pair[0])},
         error=error,
+        message=message,
         window_ns=(int(start), int(end)) if start and end else None,
         observed_clock_mhz=observed,
         event_reasons=reasons,

@@ -169,6 +169,7 @@ def export_json(choice: Choice) -> str:
         "seed": choice.seed,
         "state": m.state.value,
         "error": m.error or None,
+        "message": m.message or None,
         "configuration": dict(m.configuration),
         "parameters": choice.parameters,
         "device_settings": {

@@ -289,6 +289,7 @@ def _measurement(
         values=values,
         intervals=_intervals(own.get("intervals")),
         error=_text(own.get("error")) or error,
+        message=_text(own.get("message")),
         window_ns=_window(own.get("window_ns")),
         observed_clock_mhz=_number((own or values).get("observed_clock_mhz")),
         event_reasons=_count(own.get("event_reasons")),

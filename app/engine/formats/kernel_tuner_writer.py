@@ -82,6 +82,7 @@ def _own(measurement: Measurement) -> Mapping[str, Any]:
     return {
         "state": measurement.state.value,
         "error": measurement.error or None,
+        "message": measurement.message or None,
         "intervals": {n: list(pair) for n, pair in measurement.intervals.items()} or None,
         "window_ns": list(measurement.window_ns) if measurement.window_ns else None,
         "observed_clock_mhz": known(measurement.observed_clock_mhz),

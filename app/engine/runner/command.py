@@ -85,7 +85,8 @@ class CommandRunner:
                 spans.append(read_span(watched, ended.start_ns, ended.end_ns))
                 runs.append({**_measured(spans[-1], ended.time_s), **values})
         except CommandFailed as failure:
-            return self._failed(row, configuration, failure, time.monotonic() - begun)
+            cost_s, source = time.monotonic() - begun, self.source
+            return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
         values, intervals = self._figures(configuration, runs)
         reasons = 0
         for span in spans:
@@ -96,7 +97,7 @@ class CommandRunner:
             state=State.OK,
             values=values,
             intervals=intervals,
-            error="; ".join(dict.fromkeys(f"energy is not known: {span.unknown}" for span in spans if span.unknown)),
+            message="; ".join(dict.fromkeys(f"energy is not known: {span.unknown}" for span in spans if span.unknown)),
             window_ns=(start_ns, end_ns),
             observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
             event_reasons=reasons,
@@ -106,17 +107,6 @@ class CommandRunner:
             source=self.source,
             timestamp_s=time.time(),
             cost_s=time.monotonic() - begun,
-        )
-
-    def _failed(self, row: int, configuration: Configuration, failure: CommandFailed, cost_s: float) -> Measurement:
-        return Measurement(
-            row=row,
-            configuration=configuration,
-            state=failure.state,
-            error=str(failure),
-            source=self.source,
-            timestamp_s=time.time(),
-            cost_s=cost_s,
         )
 
     def _figures(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Measurement, State, Value
+from app.engine.measurement import Measurement, State
 from app.engine.runner.figures import figures_of
 from app.engine.runner.launching import LaunchingGpu
 from app.engine.runner.meter import Meter
@@ -56,9 +56,9 @@ class SimulatedRunner:
         try:
             load = self._kernel.prepare(configuration)
         except LaunchRefused as refusal:
-            return self._failed(row, configuration, State(refusal.state), str(refusal))
+            return Measurement.failed(row, configuration, State(refusal.state), str(refusal), source=self.source)
         except InputError as senseless:  # a value of this configuration, not of the specification
-            return self._failed(row, configuration, State.CONSTRAINTS, str(senseless))
+            return Measurement.failed(row, configuration, State.CONSTRAINTS, str(senseless), source=self.source)
         self._guard.apply(**settings_of(self._space, configuration))
         window = self._meter.measure(load, stop=stop)
         if window is None:
@@ -77,14 +77,4 @@ class SimulatedRunner:
             source=self.source,
             timestamp_s=time.time(),
             cost_s=(self._gpu.clock.now_ns() - start_ns) / 1e9,
-        )
-
-    def _failed(self, row: int, configuration: dict[str, Value], state: State, error: str) -> Measurement:
-        return Measurement(
-            row=row,
-            configuration=configuration,
-            state=state,
-            error=error,
-            source=self.source,
-            timestamp_s=time.time(),
         )

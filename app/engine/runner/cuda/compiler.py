@@ -1,12 +1,14 @@
 """Compiling ahead: kernels become images on the other cores while the GPU measures, and stay on disk for next time.
 
 An image's key is the SHA-256 of its text, the files it includes, options, architecture and compiler. The cache in the
-data folder is bounded: what was not used for longest goes first.
+data folder is bounded: what was not used for longest goes first. A kept file is what the compiler said, as one line of
+JSON, and the image.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -16,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.engine.measurement import State
 from app.engine.runner.cuda.process import ROOT, KernelFailed
@@ -27,13 +29,20 @@ from app.paths import data_folder
 
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000
-MAX_MESSAGE: Final = 4000
+MAX_MESSAGE: Final = 4000  # characters of what a compiler says
 _INCLUDE: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Compiled(NamedTuple):
+    """An image, and what the compiler said of it although it made it: warnings, mostly."""
+
+    image: bytes
+    said: str
 
 
 class Compiler:
@@ -61,20 +70,25 @@ class Compiler:
         self._lock = threading.Lock()
         self._closed = False
 
-    def submit(self, build: Build) -> Future[bytes]:
-        """The image, some time; its exception is KernelFailed with the compiler's message."""
-        return self._pool.submit(self.image, build)
+    def submit(self, build: Build) -> Future[Compiled]:
+        """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
+        return self._pool.submit(self.compile, build)
 
     def image(self, build: Build) -> bytes:
-        """The image, from the cache or compiled now. Raises KernelFailed."""
-        path = self._folder / f"{self.key(build)}.cubin"
+        """The image alone. Raises KernelFailed."""
+        return self.compile(build).image
+
+    def compile(self, build: Build) -> Compiled:
+        """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
+        path = self._folder / f"{self.key(build)}.image"
         try:
-            image = path.read_bytes()
+            said, _, image = path.read_bytes().partition(b"\n")
+            found = Compiled(image, str(json.loads(said)))
             os.utime(path)  # used: it stays
-        except OSError:
-            image = self._compiled(build)
-            self._keep(path, image)
-        return image
+        except (OSError, ValueError):
+            found = self._compiled(build)
+            self._keep(path, json.dumps(found.said).encode() + b"\n" + found.image)
+        return found
 
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
@@ -99,19 +113,19 @@ class Compiler:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _compiled(self, build: Build) -> bytes:
+    def _compiled(self, build: Build) -> Compiled:
         with tempfile.TemporaryDirectory(prefix="wattridge-") as folder:
             source, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
             source.write_text(build.text, encoding="utf-8")
             options = [*build.options, *(f"-I{include}" for include in build.include)]
-            said = self._call(self._toolchain.call(source, image, self._capability, options), folder)
-            if not image.is_file():
+            failed, said = self._call(self._toolchain.call(source, image, self._capability, options), folder)
+            if failed or not image.is_file():
                 raise KernelFailed(State.COMPILE, said or "the compiler wrote nothing and said nothing")
             self.compiled += 1
-            return image.read_bytes()
+            return Compiled(image.read_bytes(), said)
 
-    def _call(self, words: Sequence[str], folder: str) -> str:
-        """What the compiler says; empty where it succeeded. Raises KernelFailed where it takes too long."""
+    def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
+        """Whether the compiler failed, and what it says. Raises KernelFailed where it takes too long."""
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         try:
             with self._lock:
@@ -138,13 +152,13 @@ class Compiler:
             with self._lock:
                 self._running.discard(process)
         said = output.decode("utf-8", "replace").replace(folder + os.sep, "").strip()
-        return said[:MAX_MESSAGE] if process.returncode else ""
+        return process.returncode != 0, said[:MAX_MESSAGE]
 
-    def _keep(self, path: Path, image: bytes) -> None:
+    def _keep(self, path: Path, content: bytes) -> None:
         """Write whole or not at all, and make room. A full disk costs the next session its time, not this one."""
         with suppress(OSError):
             unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-            unfinished.write_bytes(image)
+            unfinished.write_bytes(content)
             unfinished.replace(path)
             with self._lock:
                 self._make_room()

@@ -23,7 +23,7 @@ from app.engine.measurement import Configuration, Measurement, State
 from app.engine.runner.cuda.arguments import CallPlan
 from app.engine.runner.cuda.backend import Launch
 from app.engine.runner.cuda.comparer import SOURCE
-from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.compiler import Compiled, Compiler, symbol
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.figures import figures_of
@@ -51,6 +51,7 @@ class _Candidate:
     configuration: Configuration
     began: float  # monotonic s, when its turn on the GPU came
     prepared: Prepared | None = None
+    said: str = ""  # by the compiler, though it compiled
     facts: dict[str, float] = field(default_factory=dict)
     run: Run | None = None
 
@@ -139,7 +140,7 @@ class CudaRunner:
         self, rows: Sequence[int], setting: dict[str, float], stop: threading.Event
     ) -> Iterator[Measurement | None]:
         """Run the rows of one setting: a failure, or None for one that ran, as they come."""
-        waiting: dict[Future[bytes], _Candidate] = {}
+        waiting: dict[Future[Compiled], _Candidate] = {}
         try:
             for row in rows:
                 candidate = _Candidate(
@@ -167,7 +168,7 @@ class CudaRunner:
             for future in waiting:
                 future.cancel()
 
-    def _next(self, waiting: dict[Future[bytes], _Candidate], stop: threading.Event) -> Future[bytes] | None:
+    def _next(self, waiting: dict[Future[Compiled], _Candidate], stop: threading.Event) -> Future[Compiled] | None:
         """The first that is compiled; until then the board goes on with what it ran last. None when stopped."""
         done, _ = wait(waiting, WAIT_S, FIRST_COMPLETED)
         busy = False
@@ -185,11 +186,12 @@ class CudaRunner:
                 self._gpu.end()
         return min(done, key=list(waiting).index)
 
-    def _run(self, candidate: _Candidate, future: Future[bytes], stop: threading.Event) -> Measurement | None:
+    def _run(self, candidate: _Candidate, future: Future[Compiled], stop: threading.Event) -> Measurement | None:
         """Load, check and run one candidate: its failure, or None where it ran or was stopped."""
         try:
-            image = future.result()
-            self._load(candidate, image)
+            compiled = future.result()
+            candidate.said = compiled.said
+            self._load(candidate, compiled.image)
             wrong = self._check(candidate)
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
@@ -242,7 +244,7 @@ class CudaRunner:
             ({"do": "arguments", "plan": calls.as_message(), "scratch": str(self._scratch)}, ())
         ]
         with suppress(KernelFailed, WattridgeError):  # without it the host compares
-            messages.insert(0, ({"do": "comparer"}, [self._comparer.result()]))
+            messages.insert(0, ({"do": "comparer"}, [self._comparer.result().image]))
         self._calls, self._busy_with = calls, None
         self._loaded.clear()
         self._gpu.prepare(messages)
@@ -291,6 +293,7 @@ class CudaRunner:
             state=State.OK,
             values={**values, **candidate.facts},
             intervals=intervals,
+            message=candidate.said,
             window_ns=window.window_ns,
             observed_clock_mhz=window.observed_clock_mhz,
             event_reasons=window.event_reasons,
@@ -303,14 +306,14 @@ class CudaRunner:
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None
     ) -> Measurement:
-        return Measurement(
-            row=candidate.row,
-            configuration=candidate.configuration,
-            state=state,
-            values=values or {},
-            error=error,
+        return Measurement.failed(
+            candidate.row,
+            candidate.configuration,
+            state,
+            error,
             source=self.source,
-            timestamp_s=time.time(),
+            values=values,
+            message=candidate.said,
             cost_s=time.monotonic() - candidate.began,
         )
 
