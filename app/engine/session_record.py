@@ -97,8 +97,8 @@ def space_from_row(text: str, packed: bytes) -> SearchSpace:
 
 # Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
 MEASUREMENT_COLUMNS = (
-    "row, state, measured, intervals, error, message, window_start_ns, window_end_ns, observed_clock_mhz, event_reasons,"
-    " power_source, source, timestamp_s, cost_s"
+    "row, state, measured, intervals, error, message, window_start_ns, window_end_ns, observed_clock_mhz,"
+    " event_reasons, power_source, source, timestamp_s, cost_s"
 )
 
 
