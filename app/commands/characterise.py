@@ -104,6 +104,8 @@ def _print(found: Characterisation, gpu: Gpu) -> None:
     if found.counter_ratio is not None:
         against = f"the integral of {WORDS[found.chosen]}"
         print(f"the energy counter rises by {found.counter_ratio * 100:.2f} % of {against}")
+    if found.aftereffect is not None:
+        print(found.aftereffect.words)
     print(f"measures through: {found.words}, in windows of {found.measure_ms / 1e3:.2g} s")
     print(f"why: {found.why}")
     print(GAIN)

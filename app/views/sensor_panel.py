@@ -129,6 +129,8 @@ def _figures(found: Characterisation) -> str:
             f"<p>The energy counter rises by {100 * found.counter_ratio:.2f} % of the integral of "
             f"{escape(WORDS[found.chosen])}.</p>"
         )
+    if found.aftereffect is not None:
+        lines.append(f"<p>{escape(found.aftereffect.words.capitalize())}.</p>")
     simulated = ", simulated" if found.source == "simulated" else ""
     lines.append(f"<p>{escape(when)}, driver {escape(found.driver)}, under {escape(found.load)}{simulated}. ")
     lines.append("The gain of a board's sensor may be off by up to 5 %; only an external meter tells it.</p>")

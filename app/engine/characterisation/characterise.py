@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from app.engine.characterisation import aftereffect as aftereffects
 from app.engine.characterisation.figures import SOURCES, WORDS, Answer, Characterisation, Floats, SourceFigures
 from app.engine.characterisation.response import ResponseFit, Spans, fit_response, spans_of
 from app.engine.characterisation.square_wave import Seen, Stopped, Watch
@@ -61,11 +62,13 @@ def characterise(
     on_progress: Callable[[float, float], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Characterisation | None:
-    """Refresh, window, lag and cost of every power source of the board, in 40 s on its clock or more; None if stopped.
+    """Refresh, window, lag and cost of every power source of the board; None if stopped.
 
-    The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a figure is not known sharply: the
-    lag of a slow average takes longest. It is driven with the first of `loads` (heaviest first) under which no limit
-    acts: at a limit the clocks move, and the power with them. `on_progress` is told seconds done and seconds in all.
+    Takes 40 s on the board's clock or more, and 25 s more where the driver's buffer is chosen, for what its samples
+    tell of the load before. The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a figure
+    is not known sharply: the lag of a slow average takes longest. It is driven with the first of `loads` (heaviest
+    first) under which no limit acts: at a limit the clocks move, and the power with them. `on_progress` is told seconds
+    done and seconds in all.
     Raises WattridgeError where the board tells no power at all, GpuLost when it is gone.
     """
     begun_ns = gpu.clock.now_ns()
@@ -94,9 +97,13 @@ def characterise(
             if not loose or number == waves:
                 break
             total_s += WAVE_S
+        chosen, measure_s, why = _choose(known.sources, gpu.info.label)
+        aftereffect = None
+        if chosen == "buffer" and loads[-1] != load:
+            total_s = (gpu.clock.now_ns() - begun_ns) / 1e9 + aftereffects.SECONDS
+            aftereffect = aftereffects.look_at_aftereffect(watch, load, loads[-1], stop)
     except Stopped:
         return None
-    chosen, measure_s, why = _choose(known.sources, gpu.info.label)
     notes += tuple(f"{WORDS[name]}: window and lag are known only within their margins" for name in loose)
     return Characterisation(
         gpu=gpu.info.name,
@@ -113,6 +120,7 @@ def characterise(
         seconds=(gpu.clock.now_ns() - begun_ns) / 1e9,
         timestamp_s=time.time(),
         notes=notes,
+        aftereffect=aftereffect,
     )
 
 

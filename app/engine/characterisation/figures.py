@@ -61,6 +61,22 @@ class SourceFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class Aftereffect:
+    """How the second before a window colours its mean power (`aftereffect.py`)."""
+
+    share: float  # W of excess per W by which that second drew more
+    margin: float  # of the share, 95 %
+    wander: float  # of the mean power of short windows under constant load, beyond their noise; relative, one sigma
+
+    @property
+    def words(self) -> str:
+        return (
+            f"a window's power keeps {self.share:.2%} (± {self.margin:.2%}) of the difference to the second before it, "
+            f"which is taken out; under constant load windows wander by {self.wander:.2%}, which is in the intervals"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Characterisation:
     """The power sources of one board under one driver."""
 
@@ -78,6 +94,7 @@ class Characterisation:
     seconds: float  # on the board's clock
     timestamp_s: float  # Unix time
     notes: tuple[str, ...] = ()
+    aftereffect: Aftereffect | None = None  # where the driver's buffer is chosen
 
     @property
     def settle_ms(self) -> float:

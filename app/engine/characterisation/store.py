@@ -7,13 +7,13 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from app.engine.characterisation.figures import SOURCES, Answer, Characterisation, Floats, SourceFigures
+from app.engine.characterisation.figures import SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
 from app.engine.formats.files import read_text, write_text
 from app.errors import InputError
 from app.paths import data_folder
@@ -22,6 +22,7 @@ from app.sensors.gpu import GpuInfo
 VERSION: Final = 1
 _MAXIMUM_BYTES: Final = 4 << 20
 _MOST_POINTS: Final = 20_000
+MOST_SHARE: Final = 1.0
 
 
 def save_characterisation(found: Characterisation) -> Path:
@@ -70,6 +71,7 @@ def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
         "seconds": found.seconds,
         "timestamp_s": found.timestamp_s,
         "notes": list(found.notes),
+        "aftereffect": None if found.aftereffect is None else asdict(found.aftereffect),
     }
 
 
@@ -98,6 +100,7 @@ def from_json(document: Any, where: str) -> Characterisation:
             missing={str(name): str(why) for name, why in document["missing"].items()},
             counter_ratio=None if ratio is None else _number(ratio, least=0.0),
             notes=tuple(str(note) for note in document["notes"]),
+            aftereffect=_aftereffect_of_json(document.get("aftereffect")),
         )
         if sources[found.chosen] is None or found.chosen == "counter":
             raise ValueError("the chosen source is not there")
@@ -128,6 +131,16 @@ def _figures_of_json(given: Mapping[str, Any]) -> SourceFigures:
         settle_ms=_number(given["settle_ms"], least=0.0),
         published_ms=_optional(given["published_ms"]),
         answer=Answer(time_s, power_w),
+    )
+
+
+def _aftereffect_of_json(given: Any) -> Aftereffect | None:
+    if given is None:
+        return None
+    return Aftereffect(
+        share=_number(given["share"], least=-MOST_SHARE),
+        margin=_number(given["margin"], least=0.0),
+        wander=_number(given["wander"], least=0.0),
     )
 
 

@@ -25,6 +25,8 @@ def figures_of(
         "memory_power_w": window.memory_power_w,
     }
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
+    if window.aftereffect_w:
+        measured["aftereffect_w"] = window.aftereffect_w
     if window.event_reasons & LIMITING:
         measured["settled"] = float(window.settled)
     values = {**measured, **evaluate_metrics(spec, configuration, measured)}

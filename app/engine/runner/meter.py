@@ -19,6 +19,7 @@ from statistics import fmean, stdev
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from app.engine.characterisation.aftereffect import HISTORY_S
 from app.engine.runner.launching import LaunchingGpu, lap
 from app.engine.runner.polled import PolledPower
 from app.engine.runner.power_source import PowerSource, find_power_source
@@ -45,6 +46,8 @@ BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back b
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
 SAMPLE_NS: Final = 20_000_000  # what one sample of the buffer averages over
+LEAST_HISTORY: Final = 0.5  # of the second before a window, that the buffer must still hold
+NORMAL_95: Final = 1.96
 MOVED: Final = 0.01  # change of clock within a window that opens it anew
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 WARM_STEP_S: Final = 1.0
@@ -142,8 +145,9 @@ class Meter:
         """The figures of a run; waits until the buffer has told its samples. Raises WattridgeError without any."""
         execution = run.execution
         assert execution is not None, "a run that `run` returned has ended"
+        history: Sequence[float] = ()
         if run.source.buffered:
-            powers = self._buffered_powers(run.opened_ns, execution.end_ns)
+            history, powers = self._buffered_powers(run.opened_ns, execution.end_ns)
             if not self._limited(run.readings, powers):
                 self._spread.note(powers)
         else:
@@ -152,7 +156,7 @@ class Meter:
             raise WattridgeError(
                 "no power reading fell into the window", self._gpu.info.label, "look at it with: wattridge monitor"
             )
-        return self._describe(run, execution, powers)
+        return self._describe(run, execution, powers, history)
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
@@ -269,16 +273,24 @@ class Meter:
         powers = (self._value(reading, run.source.channel or "") for reading in run.readings)
         return [power for power in powers if not math.isnan(power)]
 
-    def _buffered_powers(self, start_ns: int, end_ns: int) -> list[float]:
-        """Samples that lie wholly in the window, once the buffer has told them all."""
+    def _buffered_powers(self, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
+        """Samples of the second before the window, and those wholly in it once the buffer has told them all."""
         deadline_ns = end_ns + round(BUFFER_PATIENCE_S * 1e9)
         first_ns = start_ns + SAMPLE_NS
+        history_ns = start_ns - round(HISTORY_S * 1e9)
         while True:
-            samples = self._gpu.power_samples(first_ns - 1)
+            samples = self._gpu.power_samples(history_ns)
             complete = bool(samples) and samples[-1].time_ns >= end_ns
             if complete or self._gpu.clock.now_ns() >= deadline_ns:
-                return [s.power_w for s in samples if s.time_ns <= end_ns]
+                before = [s.power_w for s in samples if s.time_ns <= start_ns]
+                return before, [s.power_w for s in samples if first_ns <= s.time_ns <= end_ns]
             self._gpu.clock.wait(LOOK_S)
+
+    def _aftereffect_w(self, run: Run, power_w: float, history: Sequence[float]) -> float:
+        """What the second before still adds to the power; nothing where the buffer does not reach back that far."""
+        if len(history) * SAMPLE_NS < LEAST_HISTORY * HISTORY_S * 1e9:
+            return 0.0
+        return run.source.aftereffect * (fmean(history) - power_w)
 
     def _independent(self, run: Run, powers: Sequence[float]) -> int:
         """How many of the values tell something new."""
@@ -289,20 +301,26 @@ class Meter:
 
     # --- figures ----------------------------------------------------------------------------------------------------
 
-    def _describe(self, run: Run, execution: Execution, powers: Sequence[float]) -> Window:
+    def _describe(
+        self, run: Run, execution: Execution, powers: Sequence[float], history: Sequence[float] = ()
+    ) -> Window:
         reasons = self._reasons(run.readings)
+        power_w = fmean(powers) if powers else math.nan
+        aftereffect_w = 0.0
         if self._limited(run.readings, powers):
             interval = limited_interval(
                 powers, self._independent(run, powers), self._limit_w(run.readings[-1]), run.settled
             )
         elif run.source.buffered and len(powers) > 1:
-            half_w = self._spread.half_w(powers, len(powers))
-            interval = (fmean(powers) - half_w, fmean(powers) + half_w)
+            aftereffect_w = self._aftereffect_w(run, power_w, history)
+            half_w = math.hypot(self._spread.half_w(powers, len(powers)), NORMAL_95 * run.source.wander * power_w)
+            power_w -= aftereffect_w
+            interval = (power_w - half_w, power_w + half_w)
         else:
             interval = confidence_interval(powers, self._independent(run, powers))
         return Window(
             time_s=execution.time_s,
-            power_w=fmean(powers) if powers else math.nan,
+            power_w=power_w,
             power_interval_w=interval,
             observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
             memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
@@ -311,6 +329,7 @@ class Meter:
             window_ns=(run.opened_ns, execution.end_ns),
             power_source=run.source.name,
             settled=run.settled,
+            aftereffect_w=aftereffect_w,
         )
 
     def _reasons(self, readings: Sequence[Reading]) -> int:

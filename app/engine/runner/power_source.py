@@ -36,6 +36,8 @@ class PowerSource:
     averaging_s: float | None = None  # each value is the mean of that long; None where not characterised
     lag_s: float = 0.0  # between the end of that time and the value's appearance
     measure_s: float | None = None  # window that a mean power needs; None where not characterised
+    aftereffect: float = 0.0  # W of excess per W by which the second before a window drew more
+    wander: float = 0.0  # of the mean of a short window beyond its noise; relative, one sigma
 
     @property
     def buffered(self) -> bool:
@@ -70,7 +72,7 @@ def find_power_source(gpu: LaunchingGpu, load: Load, stop: threading.Event | Non
 
 
 def _characterised(known: Characterisation) -> PowerSource:
-    best = known.best
+    best, after = known.best, known.aftereffect
     return PowerSource(
         name=known.words,
         channel=CHANNEL_OF.get(known.chosen),
@@ -79,6 +81,8 @@ def _characterised(known: Characterisation) -> PowerSource:
         averaging_s=None if best.window_ms is None else best.window_ms / 1e3,
         lag_s=best.lag_ms / 1e3,
         measure_s=known.measure_ms / 1e3,
+        aftereffect=0.0 if after is None or abs(after.share) < after.margin else after.share,
+        wander=0.0 if after is None else after.wander,
     )
 
 

@@ -36,6 +36,7 @@ class Window:
     window_ns: tuple[int, int]
     power_source: str
     settled: bool = True  # False: a limit acted and the board had not come to rest
+    aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
 
     @property
     def energy_j(self) -> float:
