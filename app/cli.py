@@ -135,6 +135,19 @@ def _parser() -> argparse.ArgumentParser:
     space.add_argument("specification", metavar="SPEC", help="the TOML specification")
     space.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")
 
+    score = add("score", "how good search strategies are on recorded caches", _call("score", "score"))
+    score.add_argument("caches", nargs="+", metavar="CACHE", help="a cache in which every configuration was measured")
+    score.add_argument("--strategy", metavar="NAME,...", help="the strategies (default: all)")
+    score.add_argument(
+        "--strategy-option", action="append", default=[], type=_key_value, metavar="K=V", help="an option of them all"
+    )
+    score.add_argument("--repeats", type=_positive_int, default=25, metavar="N", help="runs of each (default 25)")
+    score.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first run (default 1)")
+    _add_goal(score)
+    score.add_argument("--over-time", action="store_true", help="over the time that evaluating took, not evaluations")
+    score.add_argument("--batch", type=_positive_int, default=1, metavar="N", help="rows asked for at once (default 1)")
+    score.add_argument("--jobs", type=_positive_int, default=1, metavar="N", help="processes that share the work")
+
     fit = add("fit", "fit the frequency model and find the ridge", _call("take_away", "fit"))
     fit.add_argument("file", nargs="?", metavar="FILE", help="a CSV, a Kernel Tuner cache, or the number of a session")
     _add_board(fit, speed=float("inf"))
@@ -183,12 +196,16 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patience", type=_positive_int, metavar="N", help="end after N evaluations without a better one"
     )
+    _add_goal(parser)
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
+    parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
+
+
+def _add_goal(parser: argparse.ArgumentParser) -> None:
     goal = parser.add_mutually_exclusive_group()
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
     goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
-    parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
 
 
 def _speed(text: str) -> float:

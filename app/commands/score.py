@@ -1,0 +1,104 @@
+"""`wattridge score`: how good search strategies are on recorded search spaces."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.commands.terminal import ProgressBar, print_json, print_table, say, stop_on_interrupt
+from app.engine.objectives import Goal, parse_front
+from app.errors import InputError, WattridgeError
+
+if TYPE_CHECKING:
+    from app.engine.analysis.score_runs import Scores
+    from app.engine.analysis.scoring import Floats, Interval
+
+
+def score(arguments: Namespace) -> int:
+    """Score strategies on caches and print the figures."""
+    import app.engine.strategies  # noqa: F401  (registers them)
+    from app.engine.analysis import score_runs
+    from app.engine.strategies import base
+
+    named = [name.strip() for name in arguments.strategy.split(",")] if arguments.strategy else base.names()
+    plan = score_runs.ScorePlan(
+        caches=tuple(Path(path) for path in arguments.caches),
+        strategies=tuple(dict.fromkeys(named)),
+        repeats=arguments.repeats,
+        seed=arguments.seed,
+        goal=_goal(arguments),
+        front=parse_front(arguments.front) if arguments.front else (),
+        over_time=arguments.over_time,
+        batch=arguments.batch,
+        options=dict(arguments.strategy_option),
+        jobs=arguments.jobs,
+    )
+    if arguments.seed < 0:
+        raise InputError("the seed is negative", "--seed", "0 or more")
+    bar = ProgressBar(quiet=arguments.json)
+    with stop_on_interrupt() as stop:
+        scores = score_runs.score(plan, stop, lambda done, total: bar.show(done, total, "runs", final=done == total))
+    if scores is None:
+        raise WattridgeError("stopped before every run was done", "score", "fewer --repeats or strategies are faster")
+    if arguments.json:
+        print_json(document(scores, plan))
+    else:
+        _print(scores, plan)
+    return 0
+
+
+def document(scores: Scores, plan: Any) -> dict[str, Any]:
+    """The figures as `--json` prints them."""
+    strategies = scores.strategies
+    return {
+        "scores": {
+            space: {name: _interval(scores.score(space, name)) for name in strategies} for space in scores.advantages
+        },
+        "overall": {name: _interval(scores.overall(name)) for name in strategies},
+        "budget": dict(scores.evaluations),
+        "repeats": plan.repeats,
+        "seed": plan.seed,
+        "points": dict(scores.points),
+        "unit": scores.unit,
+        "curves": {
+            space: {name: _curve(scores.curve(space, name)) for name in strategies} for space in scores.advantages
+        },
+        "wins": scores.wins,
+    }
+
+
+def _interval(interval: Interval) -> dict[str, float]:
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
+
+
+def _curve(curve: tuple[Floats, Floats, Floats]) -> dict[str, Floats]:
+    return dict(zip(("mean", "low", "high"), curve, strict=True))
+
+
+def _goal(arguments: Namespace) -> Goal | None:
+    if arguments.maximise:
+        return Goal(arguments.maximise, True)
+    return Goal(arguments.minimise, False) if arguments.minimise else None
+
+
+def _print(scores: Scores, plan: Any) -> None:
+    ranked = sorted(scores.strategies, key=lambda name: -scores.overall(name).mean)
+    end = "has 95 % of the hypervolume" if plan.front else "is 95 % of the way from the median to the optimum"
+    for space, budget in scores.evaluations.items():
+        say(f"{space}: {budget} evaluations, where random search {end}")
+    header = ["strategy", *scores.advantages, "mean", "95 % interval"]
+    rows = []
+    for name in ranked:
+        overall = scores.overall(name)
+        own = [f"{scores.score(space, name).mean:.3f}" for space in scores.advantages]
+        rows.append([name, *own, f"{overall.mean:.3f}", f"{overall.low:.3f} to {overall.high:.3f}"])
+    what = "hypervolume" if plan.front else "best found"
+    print(f"score by {what} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
+    print_table(rows, header)
+    if len(ranked) > 1:
+        print("\non how many spaces the row beats the column significantly (Mann-Whitney, 5 %)")
+        numbered = [f"{place} {name}" for place, name in enumerate(ranked, 1)]
+        wins = [[scores.wins[a].get(b, "") for b in ranked] for a in ranked]
+        lines = [[label, *line] for label, line in zip(numbered, wins, strict=True)]
+        print_table(lines, ["", *(str(place) for place in range(1, len(ranked) + 1))])

@@ -1,0 +1,254 @@
+"""Running strategies on recorded spaces to score them: no board, no store, the generators driven directly."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.engine.analysis.front_baseline import FrontBaseline
+from app.engine.analysis.scoring import (
+    Baseline,
+    Floats,
+    Indices,
+    Interval,
+    Yardstick,
+    mean_curve,
+    mean_interval,
+    mean_over_spaces,
+    pairwise_wins,
+)
+from app.engine.formats.kernel_tuner import Cache, read_cache
+from app.engine.measurement import State
+from app.engine.objectives import Goal
+from app.engine.space.search_space import SearchSpace
+from app.engine.strategies import base
+from app.engine.strategies.base import Outcome
+from app.errors import InputError
+
+_LOOK_S = 0.1  # between looks at `stop` while other processes work
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded space: what each row's measurement would tell a strategy."""
+
+    name: str
+    space: SearchSpace
+    outcomes: tuple[Outcome, ...]  # one per row
+    seconds: Floats | None  # what evaluating each row cost, where that is known of all
+
+    def front_values(self, maximise: Sequence[bool]) -> Floats:
+        """The goals of the front as they were measured, shape (rows, goals); NaN where a row failed or lacks one."""
+        costs = np.array([outcome.front for outcome in self.outcomes])
+        return np.where(np.isfinite(costs), np.where(maximise, -costs, costs), np.nan)
+
+    @property
+    def costs(self) -> Floats:
+        """The cost of each row, inf where it failed."""
+        return np.array([outcome.cost for outcome in self.outcomes])
+
+
+def recorded(cache: Cache, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
+    """A cache as strategies see it. Raises InputError where it does not hold a goal's value."""
+    goal = goal or cache.goal
+    for wanted in (goal, *front):
+        if wanted.name not in cache.value_names:
+            known = ", ".join(cache.value_names)
+            raise InputError(f"there is no value '{wanted.name}'", str(cache.path), f"known: {known}")
+    outcomes = tuple(
+        Outcome(m.row, goal.cost(m.values), m.state, tuple(g.cost(m.values) for g in front), m.values)
+        if m.state is State.OK
+        else Outcome(m.row, np.inf, m.state, tuple(np.inf for _ in front))
+        for m in cache.measurements()
+    )
+    seconds = np.array([m.cost_s for m in cache.measurements()])
+    return Recorded(
+        name=cache.path.name.removesuffix(".gz").removesuffix(".json"),
+        space=cache.space(),
+        outcomes=outcomes,
+        seconds=seconds if (seconds > 0).all() else None,
+    )
+
+
+def run(
+    strategy: str, options: Mapping[str, Any], on: Recorded, yardstick: Yardstick, rng: np.random.Generator, batch: int
+) -> Indices:
+    """The rows a strategy evaluates, in order, until it ends or its budget is spent."""
+    chosen = base.get(strategy)
+    search = chosen.search(on.space, rng, batch, base.make_options(chosen, dict(options)))
+    rows: list[int] = []
+    left = yardstick.budget
+    try:
+        asked = next(search)
+        while True:
+            rows.extend(asked)
+            left -= yardstick.spent(asked)
+            if left <= 0:
+                break
+            asked = search.send([on.outcomes[row] for row in asked])
+    except StopIteration:
+        pass
+    finally:
+        search.close()
+    return np.asarray(rows, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ScorePlan:
+    """What to score: every strategy on every cache, so many times."""
+
+    caches: tuple[Path, ...]
+    strategies: tuple[str, ...]
+    repeats: int = 25
+    seed: int = 1
+    goal: Goal | None = None  # the cache's own objective where none is given
+    front: tuple[Goal, ...] = ()  # two goals: the hypervolume counts instead
+    over_time: bool = False  # seconds of evaluating, as the cache tells them, instead of evaluations
+    batch: int = 1  # rows a strategy may ask for at once
+    options: Mapping[str, Any] = field(default_factory=dict)  # of every strategy
+    jobs: int = 1  # processes
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The advantage over chance of each run at each of its space's points: space -> strategy -> (repeats, points)."""
+
+    advantages: Mapping[str, Mapping[str, Floats]]
+    points: Mapping[str, Floats]  # of each space, evaluations or seconds
+    evaluations: Mapping[str, int]  # the budget of each space
+    unit: str  # of the points: "evaluations" or "s"
+
+    @cached_property
+    def runs(self) -> dict[str, dict[str, Floats]]:
+        """The score of each run: space -> strategy -> (repeats,)."""
+        return {
+            space: {name: np.nanmean(curves, axis=1) for name, curves in of_space.items()}
+            for space, of_space in self.advantages.items()
+        }
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        return tuple(next(iter(self.advantages.values())))
+
+    def score(self, space: str, strategy: str) -> Interval:
+        """The score on one space."""
+        return mean_interval(self.runs[space][strategy])
+
+    def overall(self, strategy: str) -> Interval:
+        """The mean over the spaces."""
+        return mean_over_spaces([of_space[strategy] for of_space in self.runs.values()])
+
+    def curve(self, space: str, strategy: str) -> tuple[Floats, Floats, Floats]:
+        """Mean advantage at each point and its interval."""
+        return mean_curve(self.advantages[space][strategy])
+
+    def overall_curve(self, strategy: str) -> tuple[Floats, Floats, Floats]:
+        """Mean over the spaces at each fiftieth of the budget, and its interval."""
+        return mean_curve(np.nanmean([of_space[strategy] for of_space in self.advantages.values()], axis=0))
+
+    @cached_property
+    def wins(self) -> dict[str, dict[str, int]]:
+        """wins[a][b]: on how many spaces a is significantly better than b."""
+        return pairwise_wins(self.runs)
+
+
+class _Bench:
+    """The spaces of a plan, read and ready."""
+
+    def __init__(self, plan: ScorePlan) -> None:
+        self.plan = plan
+        self.spaces: dict[str, tuple[Recorded, Yardstick]] = {}
+        for path in plan.caches:
+            space = recorded(read_cache(path), plan.goal, plan.front)
+            if plan.over_time and space.seconds is None:
+                raise InputError("it does not tell what each evaluation cost", str(path), "leave out --over-time")
+            if space.name in self.spaces:
+                raise InputError(f"two caches are called {space.name}", str(path), "rename one")
+            maximise = [goal.maximise for goal in plan.front]
+            chance = FrontBaseline(space.front_values(maximise), maximise) if plan.front else Baseline(space.costs)
+            self.spaces[space.name] = (space, Yardstick(chance, space.seconds if plan.over_time else None))
+
+    def advantage(self, task: tuple[str, str, int]) -> Floats:
+        """One run; its chance depends on the seed, the strategy and the repeat alone."""
+        name, strategy, repeat = task
+        space, yardstick = self.spaces[name]
+        rng = np.random.default_rng((self.plan.seed, zlib.crc32(strategy.encode()), repeat))
+        return yardstick.advantage(run(strategy, self.plan.options, space, yardstick, rng, self.plan.batch))
+
+
+_bench: _Bench | None = None  # of a process of the pool
+
+
+def _open(plan: ScorePlan) -> None:
+    global _bench
+    _bench = _Bench(plan)
+
+
+def _work(task: tuple[str, str, int]) -> tuple[tuple[str, str, int], Floats]:
+    assert _bench is not None
+    return task, _bench.advantage(task)
+
+
+def score(
+    plan: ScorePlan,
+    stop: threading.Event,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Scores | None:
+    """Run and score; None where `stop` was set. The same seed gives the same figures with any number of jobs.
+
+    Raises InputError for a bad file, an unknown strategy, option or goal, and a space where nothing is to be found.
+    """
+    for name in plan.strategies:
+        base.make_options(base.get(name), dict(plan.options))
+    if len(plan.front) not in (0, 2):
+        raise InputError("a front is scored over two goals", "--front", "write max:A,min:B")
+    bench = _Bench(plan)
+    tasks = [(s, name, repeat) for repeat in range(plan.repeats) for s in bench.spaces for name in plan.strategies]
+    found: dict[tuple[str, str, int], Floats] = {}
+    work = _in_processes(plan, tasks, stop) if plan.jobs > 1 else _here(bench, tasks, stop)
+    for task, advantage in work:
+        found[task] = advantage
+        on_progress(len(found), len(tasks))
+    if len(found) < len(tasks):
+        return None
+    return Scores(
+        advantages={
+            space: {name: np.array([found[space, name, r] for r in range(plan.repeats)]) for name in plan.strategies}
+            for space in bench.spaces
+        },
+        points={name: yardstick.points for name, (_, yardstick) in bench.spaces.items()},
+        evaluations={name: yardstick.chance.budget for name, (_, yardstick) in bench.spaces.items()},
+        unit="s" if plan.over_time else "evaluations",
+    )
+
+
+def _here(
+    bench: _Bench, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
+) -> Iterator[tuple[tuple[str, str, int], Floats]]:
+    for task in tasks:
+        if stop.is_set():
+            return
+        yield task, bench.advantage(task)
+
+
+def _in_processes(
+    plan: ScorePlan, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
+) -> Iterator[tuple[tuple[str, str, int], Floats]]:
+    """Runs done by processes of their own, in any order; leaving it ends them at once."""
+    with multiprocessing.get_context("spawn").Pool(plan.jobs, initializer=_open, initargs=(plan,)) as pool:
+        results = pool.imap_unordered(_work, tasks)
+        while not stop.is_set():
+            try:
+                yield results.next(timeout=_LOOK_S)
+            except multiprocessing.TimeoutError:
+                continue
+            except StopIteration:
+                return

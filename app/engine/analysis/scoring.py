@@ -1,0 +1,257 @@
+"""The field's score of a search strategy on recorded search spaces: how far ahead of random search it is.
+
+0 is as good as random search, 1 finds the optimum at once, below 0 is worse than chance. With smaller values better:
+
+  baseline(m)  the exact expectation of the smallest of m different values drawn from all rows
+  budget       the smallest m with baseline(m) <= median + 0.95 (optimum - median), over the values that are valid
+  score        the mean over 50 equidistant points up to the budget of (best - baseline) / (optimum - baseline)
+
+A failed configuration costs an evaluation and counts as the worst valid value, in the baseline as in a run. A run that
+ended early keeps its best. See F.-J. Willemsen et al., 'A methodology for comparing optimization algorithms for
+auto-tuning' (2024).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+POINTS = 50
+_TOWARDS_OPTIMUM = 0.95
+_RESAMPLES = 1000
+_CONFIDENCE = (2.5, 97.5)  # per cent
+_SIGNIFICANT = 0.05
+
+
+class Chance(Protocol):
+    """What random search may expect of a space, and how good a run is: figures that are better smaller."""
+
+    @property
+    def optimum(self) -> float:
+        """The best figure there is."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Rows of the space."""
+        ...
+
+    @property
+    def budget(self) -> int:
+        """The evaluations a run is given."""
+        ...
+
+    def expected(self, draws: int) -> float:
+        """The expected figure after so many different rows drawn at random, at least one."""
+        ...
+
+    def reached(self, evaluated: Indices, after: Indices) -> Floats:
+        """The figure of a run that evaluated these rows, after so many of them (at least one)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One objective: the figure is the best cost found.
+
+    `costs` has shape (rows,), smaller is better, inf where a row failed. Raises InputError where no cost is better than
+    the median: there is nothing to search for.
+    """
+
+    costs: Floats
+
+    def __post_init__(self) -> None:
+        valid = self.costs[np.isfinite(self.costs)]
+        if not len(valid) or valid.min() == np.median(valid):
+            raise InputError("there is nothing to search for: no value is better than the median", "score")
+
+    @cached_property
+    def counted(self) -> Floats:
+        """The costs with failures at the worst valid one, shape (rows,)."""
+        valid = np.isfinite(self.costs)
+        return np.where(valid, self.costs, self.costs[valid].max())
+
+    @cached_property
+    def optimum(self) -> float:
+        return float(self.costs.min())
+
+    @property
+    def rows(self) -> int:
+        return len(self.costs)
+
+    @cached_property
+    def budget(self) -> int:
+        median = float(np.median(self.costs[np.isfinite(self.costs)]))
+        return first_below(self.expected, median + _TOWARDS_OPTIMUM * (self.optimum - median), self.rows)
+
+    def expected(self, draws: int) -> float:
+        ascending = self._ascending
+        missed = chance_to_miss(np.arange(1, self.rows), draws, self.rows)  # the so many best rows
+        return float(ascending[0] + np.diff(ascending) @ missed)
+
+    def reached(self, evaluated: Indices, after: Indices) -> Floats:
+        best: Floats = np.minimum.accumulate(self.counted[evaluated])
+        return best[after - 1]
+
+    @cached_property
+    def _ascending(self) -> Floats:
+        return np.sort(self.counted)
+
+
+def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
+    """The chance that so many different rows drawn at random hold none of k given ones, for each k in `those`.
+
+    k goes from 0 to `rows`. The chance is the product of (rows - draws - i) / (rows - i) over i < k, here as a sum of
+    logarithms.
+    """
+    with np.errstate(divide="ignore"):
+        factors = np.log1p(-np.minimum(1.0, draws / (rows - np.arange(rows))))
+    chance: Floats = np.exp(np.concatenate([[0.0], np.cumsum(factors)]))
+    return chance[those]
+
+
+def first_below(expected: Callable[[int], float], target: float, rows: int) -> int:
+    """The smallest number of draws from which the expectation, which falls with every draw, is at most the target."""
+    low, high = 0, rows
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if expected(middle) <= target else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """Where runs on one space are looked at, and what chance gives there.
+
+    The points are evaluations, or, with `seconds` for every row, seconds: chance then evaluates one row per mean cost.
+    """
+
+    chance: Chance
+    seconds: Floats | None = None
+
+    @cached_property
+    def budget(self) -> float:
+        """Where a run ends, in evaluations or seconds."""
+        return self.chance.budget * self._mean_cost
+
+    @cached_property
+    def points(self) -> Floats:
+        """Where runs are looked at, shape (50,): i/50 of the budget, evaluations rounded up."""
+        points = self.budget * np.arange(1, POINTS + 1) / POINTS
+        return points if self.seconds is not None else np.ceil(points - 1e-9)
+
+    def advantage(self, rows: Sequence[int] | Indices) -> Floats:
+        """A run's advantage over chance at each point, shape (50,): 0 by chance, 1 at the optimum.
+
+        `rows` in the order in which they were evaluated. NaN at points where chance is sure of the optimum too; 0
+        where no evaluation has ended yet.
+        """
+        evaluated = np.asarray(rows, dtype=np.int64)
+        spent = np.arange(1, len(evaluated) + 1) if self.seconds is None else np.cumsum(self.seconds[evaluated])
+        done = np.searchsorted(spent, self.points * (1 + 1e-12), side="right")
+        reached = self._by_chance.copy()
+        reached[done > 0] = self.chance.reached(evaluated, done[done > 0])
+        possible = self.chance.optimum - self._by_chance
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(possible < 0, (reached - self._by_chance) / possible, np.nan)
+
+    def spent(self, rows: Sequence[int]) -> float:
+        """What evaluating these rows takes of the budget."""
+        return float(len(rows)) if self.seconds is None else float(self.seconds[list(rows)].sum())
+
+    @cached_property
+    def _mean_cost(self) -> float:
+        return 1.0 if self.seconds is None else float(self.seconds.mean())
+
+    @cached_property
+    def _by_chance(self) -> Floats:
+        draws = np.clip(self.points / self._mean_cost, 1.0, self.chance.rows)
+        whole = np.floor(draws + 1e-9).astype(np.int64)
+        after = np.minimum(whole + 1, self.chance.rows)
+        expected = {m: self.chance.expected(m) for m in {*whole.tolist(), *after.tolist()}}
+        low = np.array([expected[m] for m in whole.tolist()])
+        high = np.array([expected[m] for m in after.tolist()])
+        return np.asarray(low + np.clip(draws - whole, 0.0, 1.0) * (high - low), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def mean_interval(scores: npt.ArrayLike) -> Interval:
+    """The mean over repeats, its interval by bootstrap. `scores` has shape (repeats,)."""
+    means, low, high = mean_curve(np.asarray(scores, dtype=np.float64)[:, None])
+    return Interval(float(means[0]), float(low[0]), float(high[0]))
+
+
+def mean_curve(advantages: Floats) -> tuple[Floats, Floats, Floats]:
+    """The mean over repeats at each point and its interval. Shape (repeats, points) -> three of (points,)."""
+    means = _resampled(advantages)
+    low, high = np.percentile(means, _CONFIDENCE, axis=0)
+    return advantages.mean(axis=0), low, high
+
+
+def mean_over_spaces(scores: Sequence[npt.ArrayLike]) -> Interval:
+    """The mean over spaces of the mean over repeats; the interval is that of the repeats, the spaces are given."""
+    columns = [np.asarray(column, dtype=np.float64) for column in scores]
+    resampled = np.mean([_resampled(c[:, None], seed)[:, 0] for seed, c in enumerate(columns)], axis=0)
+    low, high = np.percentile(resampled, _CONFIDENCE)
+    return Interval(float(np.mean([c.mean() for c in columns])), float(low), float(high))
+
+
+def difference(scores: Sequence[npt.ArrayLike], others: Sequence[npt.ArrayLike]) -> Interval:
+    """How far the mean over spaces lies above another's, with its interval; both over the same spaces."""
+    paired = [*scores, *others]
+    sign = [1.0] * len(scores) + [-1.0] * len(others)
+    columns = [np.asarray(column, dtype=np.float64) for column in paired]
+    resampled = [s * _resampled(c[:, None], seed)[:, 0] for seed, (s, c) in enumerate(zip(sign, columns, strict=True))]
+    low, high = np.percentile(np.sum(resampled, axis=0) / len(scores), _CONFIDENCE)
+    mean = math.fsum(s * float(c.mean()) for s, c in zip(sign, columns, strict=True)) / len(scores)
+    return Interval(mean, float(low), float(high))
+
+
+def pairwise_wins(scores: Mapping[str, Mapping[str, npt.ArrayLike]]) -> dict[str, dict[str, int]]:
+    """wins[a][b]: on how many spaces strategy a scores significantly higher than b.
+
+    `scores` is space -> strategy -> one score per repeat. Two-sided Mann-Whitney U test at 5 % on each space; with
+    fewer than four repeats each nothing is significant.
+    """
+    from scipy.stats import mannwhitneyu
+
+    strategies = list(dict.fromkeys(name for of_space in scores.values() for name in of_space))
+    wins = {a: {b: 0 for b in strategies if b != a} for a in strategies}
+    for of_space in scores.values():
+        for at, first in enumerate(strategies):
+            for second in strategies[at + 1 :]:
+                if first not in of_space or second not in of_space:
+                    continue
+                one, other = np.asarray(of_space[first]), np.asarray(of_space[second])
+                if np.ptp(np.concatenate([one, other])) == 0 or mannwhitneyu(one, other).pvalue >= _SIGNIFICANT:
+                    continue
+                above = float(np.mean(one)) > float(np.mean(other))
+                winner, loser = (first, second) if above else (second, first)
+                wins[winner][loser] += 1
+    return wins
+
+
+def _resampled(columns: Floats, seed: int = 0) -> Floats:
+    """Means over resampled repeats, shape (repeats, points) -> (resamples, points). The same at every call."""
+    repeats = len(columns)
+    weights = np.random.default_rng(seed).multinomial(repeats, np.full(repeats, 1 / repeats), size=_RESAMPLES)
+    return np.asarray(weights @ columns / repeats, dtype=np.float64)
