@@ -1,0 +1,231 @@
+"""The model of a Bayesian search: Gaussian processes of every goal's cost and of whether a configuration works at all.
+
+Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel spread over decades, and
+only their order matters to a search. Failed configurations take no part in the costs; they teach where others fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
+
+from app.engine.space.search_space import Rows, SearchSpace
+from app.engine.strategies.candidates import Candidates
+from app.engine.strategies.features import Features, Floats
+from app.engine.strategies.gaussian_process import Kernel, Posterior, fit_kernel
+
+Indices = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+MOST_POINTS: Final = 384  # at a fit; of more, the best, the latest and a random part of the others
+FIT_POINTS: Final = 256  # hyperparameters are fitted to so many of them: bounds the cost, changes them little
+_GROWTH: Final = 1.15  # a model is fitted anew when it has grown by that
+_ROOM: Final = 32  # points that it can take between two fits, at least
+_ITERATIONS: Final = 12
+_FEWEST: Final = 3  # points below which there is no model of a cost
+_AROUND: Final = 8  # best points whose neighbours are candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the model says of the candidates that were not asked for."""
+
+    rows: Rows  # (m,)
+    mean: Floats  # (goals, m), in normal scores
+    deviation: Floats  # (goals, m)
+    works: Floats  # (m,), the chance in 0..1 that it does not fail
+    known: Floats  # (points, goals): scores measured, and the means of a batch's rows
+
+
+class Surrogate:
+    """Learns rows with their costs and predicts those of candidates."""
+
+    def __init__(self, space: SearchSpace, goals: int, rng: np.random.Generator) -> None:
+        self.candidates = Candidates(space, rng)
+        self._features = Features(space)
+        self._rng = rng
+        self._rows: list[int] = []
+        self._costs: list[tuple[float, ...]] = []  # inf where it failed
+        self._believed: list[Floats] = []  # means of a batch's rows
+        self._cost_models = [_Model(self._features) for _ in range(goals)]
+        self._works_model = _Model(self._features)
+        self._modelled = 0  # points that the models were given
+        self._fitted = 0  # points when the models were last fitted
+
+    def learn(self, rows: Sequence[int], costs: Sequence[tuple[float, ...]]) -> None:
+        """What came of rows, one cost per goal; inf where it failed. Ends every belief."""
+        self.candidates.close(rows)
+        self._rows.extend(rows)
+        self._costs.extend(costs)
+        self._believed.clear()
+        for model in self._models:
+            model.forget()
+
+    def believe(self, row: int, means: Floats) -> None:
+        """A row that will be measured with others: until then the model's means, one per goal, stand for its costs."""
+        self._believed.append(means)
+        self.candidates.close([row])
+        for model in self._models:
+            model.believe(row)
+
+    def look_around(self, row: int) -> bool:
+        """Take the neighbours of a row among the candidates; False where none is new."""
+        fresh = self.candidates.around(row)
+        for model in self._models if len(fresh) else ():
+            model.extend(fresh)
+        return len(fresh) > 0
+
+    def predict(self) -> Prediction:
+        """The candidates as the models see them now. At least one row of the space must be open."""
+        scores, works = self._scores()
+        self._update(scores, works)
+        at = self.candidates.open
+        chance = np.ones(len(at))
+        if works.any() and not works.all():
+            mean, deviation = self._works_model.predict(works.astype(np.float64), at)
+            chance = ndtr((mean - 0.5) / np.hypot(deviation, 0.05))
+        if works.sum() >= _FEWEST:
+            told = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
+        else:  # too little is known of the costs: there is most to learn far from what was seen
+            told = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
+        known = np.concatenate([scores[works], np.reshape(self._believed, (-1, len(self._cost_models)))])
+        return Prediction(
+            self.candidates.rows[at], np.stack([m for m, _ in told]), np.stack([d for _, d in told]), chance, known
+        )
+
+    def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
+        """One function drawn from the posterior of a goal: positions in `prediction.rows`, and its values there.
+
+        Only the up to `most` candidates that promise most are looked at.
+        """
+        hope = prediction.mean[goal] - 3 * prediction.deviation[goal]
+        among = np.argsort(hope, kind="stable")[:most]
+        scores, works = self._scores()
+        if works.sum() < _FEWEST:
+            return among, self._rng.standard_normal(len(among))
+        return among, self._cost_models[goal].draw(scores[:, goal], self._rng, self.candidates.open[among])
+
+    @property
+    def _models(self) -> tuple[_Model, ...]:
+        return (*self._cost_models, self._works_model)
+
+    def _scores(self) -> tuple[Floats, Mask]:
+        """Normal scores, shape (points, goals), NaN where a point failed; and which points did not fail."""
+        costs = np.asarray(self._costs, dtype=np.float64).reshape(len(self._rows), len(self._cost_models))
+        works: Mask = np.all(np.isfinite(costs), axis=1)
+        scores: Floats = np.full(costs.shape, np.nan)
+        for goal, column in enumerate(costs.T):
+            scores[works, goal] = normal_scores(column[works])
+        return scores, works
+
+    def _update(self, scores: Floats, works: Mask) -> None:
+        """Give the models the points they have not heard of; fit them anew where they have grown enough."""
+        fresh = range(self._modelled, len(self._rows))
+        self._modelled = len(self._rows)
+        needed = (*self._cost_models,) if works.sum() >= _FEWEST else ()
+        if not works.all() or not needed:
+            needed = (*needed, self._works_model)
+        grown = len(self._rows) >= self._fitted * _GROWTH
+        if grown or any(len(fresh) > model.room for model in needed) or not len(self.candidates.open):
+            self._fit(scores, works)
+            return
+        for index in fresh:
+            self._works_model.add(index, self._rows[index])
+            for model in self._cost_models if works[index] else ():
+                model.add(index, self._rows[index])
+
+    def _fit(self, scores: Floats, works: Mask) -> None:
+        self._fitted = len(self._rows)
+        rows = np.asarray(self._rows, dtype=np.int64)
+        merit = np.where(works, np.nan_to_num(scores, nan=np.inf).min(axis=1), np.inf)
+        order = np.argsort(merit, kind="stable")
+        self.candidates.renew(rows[order[:_AROUND]].tolist())
+        points = self._chosen(order)
+        working = points[works[points]]
+        if not works.all() or len(working) < _FEWEST:
+            self._works_model.fit(points, rows, works.astype(np.float64), self.candidates.rows)
+        if len(working) >= _FEWEST:
+            for goal, model in enumerate(self._cost_models):
+                model.fit(working, rows, scores[:, goal], self.candidates.rows)
+
+    def _chosen(self, order: Indices) -> Indices:
+        """Which points a model holds: all, or the best half, the latest quarter and a random part of the others."""
+        if len(order) <= MOST_POINTS:
+            return np.arange(len(order))
+        latest = np.arange(len(order) - MOST_POINTS // 4, len(order))
+        kept = np.union1d(order[: MOST_POINTS // 2], latest)
+        others = np.setdiff1d(order, kept)
+        return np.union1d(kept, self._rng.choice(others, size=MOST_POINTS - len(kept), replace=False))
+
+
+class _Model:
+    """One Gaussian process: the points it holds, and what they say of the candidates."""
+
+    def __init__(self, features: Features) -> None:
+        self._features = features
+        self._kernel = Kernel.by_default(features)
+        self._posterior: Posterior | None = None
+        self._points: list[int] = []  # indices of the surrogate's points
+
+    @property
+    def room(self) -> int:
+        """How many more points it can take before it must be fitted anew."""
+        return 0 if self._posterior is None else self._posterior.capacity - self._posterior.count
+
+    def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
+        """Hold these points. The kernel is fitted where their values differ."""
+        levels = self._features.of(rows[points])
+        self._points = points.tolist()
+        known = values[points]
+        if known.std() > 0:
+            few = np.linspace(0, len(points) - 1, min(len(points), FIT_POINTS)).astype(np.intp)
+            self._kernel = fit_kernel(self._kernel, levels[few], known[few], _ITERATIONS)
+        capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
+        self._posterior = Posterior(self._kernel, levels, self._features.of(candidates), capacity)
+
+    def add(self, index: int, row: int) -> None:
+        """Hold one point more."""
+        if self._posterior is not None:
+            self._points.append(index)
+            self._posterior.add(self._features.of([row])[0])
+
+    def believe(self, row: int) -> None:
+        if self._posterior is not None:
+            self._posterior.believe(self._features.of([row])[0])
+
+    def forget(self) -> None:
+        if self._posterior is not None:
+            self._posterior.forget()
+
+    def extend(self, rows: Rows) -> None:
+        if self._posterior is not None:
+            self._posterior.extend(self._features.of(rows))
+
+    def predict(self, values: Floats, at: Indices) -> tuple[Floats, Floats]:
+        """Mean and deviation at some candidates; `values` of all the surrogate's points."""
+        assert self._posterior is not None
+        mean, deviation = self._posterior.predict(values[self._points])
+        return mean[at], deviation[at]
+
+    def uncertainty(self, at: Indices) -> Floats:
+        """The deviation at some candidates over that far from every point."""
+        assert self._posterior is not None
+        return self._posterior.uncertainty()[at]
+
+    def draw(self, values: Floats, rng: np.random.Generator, at: Indices) -> Floats:
+        assert self._posterior is not None
+        return self._posterior.draw(values[self._points], rng, at)
+
+
+def normal_scores(costs: Floats) -> Floats:
+    """Ranks mapped to the quantiles of a normal distribution, the smallest cost lowest; equal costs score alike."""
+    if not len(costs):
+        return np.empty(0)
+    quantiles: Floats = ndtri((rankdata(costs) - 0.5) / len(costs))
+    return quantiles
