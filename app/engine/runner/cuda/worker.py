@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -40,10 +41,14 @@ class Loaded:
 
 
 class Worker:
-    """Answers messages. One thread; `pump` keeps the queue of launches full in between."""
+    """Answers messages. One thread; `pump` keeps the queue of launches full in between.
 
-    def __init__(self, backend: Backend) -> None:
+    `now_ns` is the clock of the board's sensors, the host's monotonic one where the board is real.
+    """
+
+    def __init__(self, backend: Backend, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._backend = backend
+        self._now_ns = now_ns
         self._plan = CallPlan((), (), {})
         self._arrays: dict[str, Array] = {}
         self._references: dict[str, Array] = {}
@@ -218,7 +223,7 @@ class Worker:
         self._fault = None
         self._base = self._backend.mark()
         self._base.wait()
-        self._base_ns = time.monotonic_ns()
+        self._base_ns = self._now_ns()
         self._passed = self._lapped = (self._base, 0)
         self._launched = 0
         self._running = loaded
