@@ -32,6 +32,12 @@ _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read
 _CLOCKS_TIMEOUT_S = 5.0
 
+# setting -> the least compute capability that locks it, and the words for less
+_LOCKS = {
+    "graphics_clock_mhz": ((7, 0), "locked clocks need Volta or newer"),
+    "memory_clock_mhz": ((8, 0), "locked memory clocks need Ampere or newer"),
+}
+
 T = TypeVar("T")
 _Asked = tuple[Query, str, tuple[Any, ...]]  # what is asked, by which function, with which arguments
 
@@ -163,6 +169,24 @@ class NvmlGpu:
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
+
+    def why_not_set(self, setting: str) -> str | None:
+        """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, as far as it can be read.
+
+        None where nothing speaks against it; only trying tells for certain.
+        """
+        if setting == "power_limit_w":
+            limit = self.info.power_limit
+            if limit.minimum_w is None or limit.maximum_w is None:
+                return "this board does not let its power limit be set"
+            return None if limit.minimum_w < limit.maximum_w else "this board has but one power limit"
+        mode = self._told("nvmlDeviceGetMigMode")
+        if mode and mode[0]:
+            return "the board is partitioned (MIG), and its clocks cannot be set then"
+        least, words = _LOCKS[setting]
+        if (self.info.compute_capability or least) < least and "requested_graphics_clock_mhz" in self._missing:
+            return f"{words}, and this board has no application clocks"
+        return None
 
     def close(self) -> None:
         """End the threads. NVML itself stays loaded: other boards may be open."""

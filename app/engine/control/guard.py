@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import os
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.engine.characterisation.store import stored_characterisation
+from app.engine.control.controls import Control, DirectControl, HelperControl, channels_now
+from app.engine.control.device_log import Change
+from app.engine.control.rights import READ_ONLY, Asking, read_only
+from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, lower, shown, step_mhz, taken, unit, upper
 from app.errors import PermissionRefused, WattridgeError
 from app.sensors.errors import NotSupported
 from app.sensors.event_reasons import LIMITING, EventReason, names
-from app.sensors.gpu import Gpu, SettableGpu
+from app.sensors.gpu import Gpu
 
-SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at
-# In order of application: the supported graphics clocks depend on the memory clock. Each with its read-back channel.
-_CHANNEL_OF: Final = {
-    "power_limit_w": "power_limit_w",
-    "memory_clock_mhz": "requested_memory_clock_mhz",
-    "graphics_clock_mhz": "requested_graphics_clock_mhz",
-}
-_TOLERANCE: Final = 1.0  # MHz or W between what was asked for and what is read back
+SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
+_LOOK_S: Final = 0.02
+_TOLERANCE_W: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,89 +34,179 @@ class Watched:
 class DeviceGuard:
     """Settings of one board. A context manager: leaving it restores what was there before.
 
-    A simulated board has nothing to protect and can always be set. A real one cannot in this version, whatever
-    `allow_control` says; WATTRIDGE_READ_ONLY=1 wins over everything.
+    A simulated board has nothing to protect and can always be set. A real one can be only where control is allowed:
+    by `allow_control`, or later by `allow`. WATTRIDGE_READ_ONLY=1 wins over both.
     """
 
-    def __init__(self, gpu: Gpu, *, allow_control: bool = False) -> None:
+    def __init__(
+        self,
+        gpu: Gpu,
+        *,
+        allow_control: bool = False,
+        asking: Asking = Asking.NEVER,
+        by: str = "by hand",
+        on_change: Callable[[Change], None] | None = None,
+    ) -> None:
+        """`asking` says how a person may be asked for the rights; `by` and `on_change` are for the log of changes."""
         self._gpu = gpu
-        self._allow_control = allow_control
-        self._prior: dict[str, float | None] = {}
-        self._applied: dict[str, float | None] = {}
+        self._allowed = allow_control
+        self._asking = asking
+        self._by = by
+        self._on_change = on_change
+        self._shared = _Shared()
+        self._outer: dict[str, Setting] = {}  # in force when this guard began, by the guard around it
+        self._applied: dict[str, Setting] = {}
+        self._snapped: dict[str, str] = {}
+
+    # --- what is allowed --------------------------------------------------------------------------------------------
+
+    @property
+    def allowed(self) -> bool:
+        """Whether settings may be made here at all."""
+        source = self._gpu.info.source
+        return source == "simulated" or (source == "nvml" and self._allowed and not read_only())
+
+    @property
+    def holder(self) -> int | None:
+        """The process that holds the rights to set a real board; None while none does."""
+        control = self._shared.control
+        return control.helper if isinstance(control, HelperControl) else None
+
+    def allow(self, asking: Asking, cancel: threading.Event | None = None) -> tuple[str, ...]:
+        """Allow settings from now on, and get the rights: the person may be asked. What they should know first.
+
+        Raises PermissionRefused where there are no rights to be had.
+        """
+        before, self._allowed, self._asking = self._allowed, True, asking
+        try:
+            return self.open(cancel)
+        except WattridgeError:
+            self._allowed = before
+            raise
+
+    def forbid(self) -> None:
+        """Restore, give the rights back, and refuse settings from now on."""
+        try:
+            self.restore()
+        finally:
+            self.close()
+            self._allowed = False
+
+    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
+        """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
+        if self._shared.control is None:
+            self._shared.control = self._control()
+        return self._shared.control.open(cancel)
+
+    def why_not(self, name: str) -> str | None:
+        """Why a setting is not supported by this board; None where it is, as far as is known."""
+        return self._shared.refused.get(name) or self._gpu_says(name)
+
+    # --- settings ---------------------------------------------------------------------------------------------------
 
     @property
     def applied(self) -> dict[str, float | None]:
-        """Settings made here and still in force, by name."""
-        return dict(self._applied)
+        """Settings made here and still in force, by name; of a clock range the upper end."""
+        return {name: upper(value) for name, value in self._applied.items()}
 
     @property
     def prior(self) -> dict[str, float | None]:
-        """What those settings were before; None stands for 'not locked'."""
-        return dict(self._prior)
+        """What those settings were before; None stands for 'not locked', or not known."""
+        before = self._shared.control.prior() if self._shared.control is not None else {}
+        outer = {name: upper(value) for name, value in self._outer.items()}
+        return {name: outer.get(name, before.get(name)) for name in SETTINGS if self._is_mine(name)}
 
-    def nested(self) -> DeviceGuard:
+    @property
+    def settle_s(self) -> float:
+        """How long this board takes from a setting until its sensors show it, as characterised."""
+        known = stored_characterisation(self._gpu.info) if self._shared.settle_s is None else None
+        if self._shared.settle_s is None:
+            self._shared.settle_s = SETTLE_S if known is None else known.settle_ms / 1e3
+        return self._shared.settle_s
+
+    def nested(self, by: str | None = None) -> DeviceGuard:
         """A guard for a passing use of the same board: when it is left, the settings are as they are now."""
-        inner = DeviceGuard(self._gpu, allow_control=self._allow_control)
+        inner = DeviceGuard(
+            self._gpu, allow_control=self._allowed, asking=self._asking, by=by or self._by, on_change=self._on_change
+        )
+        inner._shared = self._shared
+        inner._outer = dict(self._applied)
         inner._applied = dict(self._applied)
         return inner
 
     def apply(
         self,
         *,
-        graphics_clock_mhz: float | None = None,
+        graphics_clock_mhz: Setting | None = None,
         memory_clock_mhz: float | None = None,
         power_limit_w: float | None = None,
-    ) -> None:
-        """Make settings; None leaves one as it is, and one in force already costs nothing.
+    ) -> bool:
+        """Make settings; None leaves one as it is, and one in force already costs nothing. Whether any was made.
 
-        Raises PermissionRefused or NotSupported with the remedy; settings made before the refused one stay, and
-        `restore` takes them back.
+        A clock between two supported ones becomes the nearest. Raises PermissionRefused, NotSupported or InputError
+        with the remedy; settings made before the refused one stay, and `restore` takes them back.
         """
         wanted = {
             "power_limit_w": power_limit_w,
             "memory_clock_mhz": memory_clock_mhz,
             "graphics_clock_mhz": graphics_clock_mhz,
         }
-        changes = {n: v for n, v in wanted.items() if v is not None and self._applied.get(n) != v}
-        if not changes:
-            return
-        board = self._settable()
-        now = self._read()
-        for name, value in changes.items():
-            if name not in self._prior:
-                self._prior[name] = self._applied.get(name, now[_CHANNEL_OF[name]])
-            _set(board, name, value)
-            self._applied[name] = value
+        asked = {name: value for name, value in wanted.items() if value is not None}
+        if not asked:
+            return False
+        if self._shared.control is None:
+            self.open()
+        changes = {}
+        for name, value in asked.items():
+            settled, self._snapped[name] = taken(self._gpu, name, value)
+            if self._applied.get(name) != settled:
+                changes[name] = settled
+        if changes:
+            self._set(changes)
+        return bool(changes)
 
     def restore(self) -> None:
         """Put back what was there before the first setting. Safe to call at any time; raises what the board says."""
-        if not self._prior:
+        control = self._shared.control
+        mine = [name for name in SETTINGS if self._is_mine(name)]
+        if control is None or not mine:
             return
-        board = self._settable()
-        for name in reversed(_CHANNEL_OF):
-            if name in self._prior:
-                _set(board, name, self._prior[name])
-                del self._prior[name]
-                self._applied.pop(name, None)
+        words = ", ".join(WORDS[name] for name in mine)
+        with self._noted(f"{words} as before"):
+            outer = {name: self._outer[name] for name in mine if name in self._outer}
+            if set(mine) - set(outer):
+                control.reset([name for name in mine if name not in outer])
+            if outer:
+                control.set(outer)
+        self._applied = dict(self._outer)
+        self._snapped.clear()
 
-    def watch(self, stop: threading.Event | None = None) -> Watched:
-        """Give the board a moment, then read back the settings and the observed clock, on the board's clock."""
-        self._gpu.clock.wait(SETTLE_S, stop)
-        now = self._read()
-        problems = [
-            f"{name} is {_shown(now[channel])} instead of {self._applied[name]:g}"
-            for name, channel in _CHANNEL_OF.items()
-            if self._applied.get(name) is not None and _differs(now[channel], self._applied[name])
-        ]
-        clock, locked = now["graphics_clock_mhz"], self._applied.get("graphics_clock_mhz")
-        reasons = EventReason(int(now["event_reasons"] or 0))
-        if locked is not None and clock is not None and not problems:
-            slower_for_a_reason = reasons & (LIMITING | EventReason.IDLE)
-            if clock > locked + _TOLERANCE or (clock < locked - _TOLERANCE and not slower_for_a_reason):
-                problems.append(f"the clock runs at {clock:g} MHz instead of {locked:g}")
-        observed = {name: now[name] for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
-        message = "; ".join(problems) or self._in_words(clock, locked, reasons)
-        return Watched(observed, not problems, message)
+    def confirm(self) -> None:
+        """What is set stays, also when this program ends; `wattridge restore` takes it back."""
+        if self._shared.control is None or not self._applied:
+            return
+        with self._noted("confirmed: the settings stay"):
+            self._shared.control.confirm()
+        self._applied.clear()
+        self._outer.clear()
+
+    def restore_prior(self) -> None:
+        """Everything as it was before this program changed anything, what was confirmed or left over included."""
+        self.open()
+        control = self._shared.control
+        with self._noted("everything as before"):
+            if isinstance(control, HelperControl):
+                control.restore_prior()
+            elif control is not None:
+                control.reset(SETTINGS)
+        self._applied.clear()
+
+    def close(self) -> None:
+        """Let go of the rights; what nobody confirmed is put back. Safe to call twice."""
+        control, self._shared.control = self._shared.control, None
+        if control is not None:
+            control.close()
+        self._applied.clear()
 
     def __enter__(self) -> DeviceGuard:
         return self
@@ -125,51 +214,125 @@ class DeviceGuard:
     def __exit__(self, *_: object) -> None:
         self.restore()
 
+    # --- watching ---------------------------------------------------------------------------------------------------
+
+    def watch(self, stop: threading.Event | None = None) -> Watched:
+        """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
+        until_ns = self._gpu.clock.now_ns() + round(self.settle_s * 1e9)
+        while True:
+            stopped = self._gpu.clock.wait(_LOOK_S, stop)
+            now, read_back = channels_now(self._gpu), self._read_back()
+            problems = self._differences(read_back)
+            clock, reasons = now.get("graphics_clock_mhz"), int(now.get("event_reasons") or 0)
+            unruly = self.disobeyed(clock, reasons)
+            late = stopped or self._gpu.clock.now_ns() >= until_ns
+            if late or not (problems or unruly or self._is_low(clock)):
+                break
+        problems += [unruly] if unruly and not problems else []
+        observed = {name: now.get(name) for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
+        observed["power_limit_w"] = read_back.get("power_limit_w") or observed["power_limit_w"]
+        snapped = [said for said in self._snapped.values() if said]
+        message = "; ".join([*(problems or [self._in_words(clock, reasons)]), *snapped])
+        return Watched(observed, not problems, message)
+
+    def disobeyed(self, clock_mhz: float | None, reasons: int) -> str:
+        """How a clock that was observed differs from the one that is set, in words; empty where it does not.
+
+        A clock below is explained by a limit that acts, and by a board without work.
+        """
+        asked = self._applied.get("graphics_clock_mhz")
+        if asked is None or clock_mhz is None or clock_mhz != clock_mhz:
+            return ""
+        step = step_mhz(self._gpu)
+        slower_for_a_reason = EventReason(reasons) & (LIMITING | EventReason.IDLE)
+        if clock_mhz > upper(asked) + step or (clock_mhz < lower(asked) - step and not slower_for_a_reason):
+            why = ", ".join(names(reasons & ~int(EventReason.APPLICATION_CLOCKS))) or "the board gives no reason"
+            return f"not obeyed: the clock runs at {clock_mhz:g} MHz instead of {shown(asked)} ({why})"
+        return ""
+
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _in_words(self, clock: float | None, locked: float | None, reasons: EventReason) -> str:
+    def _control(self) -> Control:
+        source, label = self._gpu.info.source, self._gpu.info.label
+        if source == "recorded":
+            raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
+        if source == "simulated":
+            return DirectControl(self._gpu)
+        if read_only():
+            raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
+        if not self._allowed:
+            raise PermissionRefused(
+                "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
+            )
+        return HelperControl(self._gpu, self._asking)
+
+    def _set(self, changes: Mapping[str, Setting]) -> None:
+        control = self._shared.control
+        assert control is not None
+        self._applied.update(changes)  # before it is sent: what fails half way is put back too
+        try:
+            with self._noted(in_words(changes)):
+                control.set(changes)
+        except NotSupported as refused:
+            for name in changes if len(changes) == 1 else ():
+                self._shared.refused[name] = refused.what
+            raise
+
+    def _is_mine(self, name: str) -> bool:
+        return name in self._applied and self._applied[name] != self._outer.get(name)
+
+    def _is_low(self, clock_mhz: float | None) -> bool:
+        asked = self._applied.get("graphics_clock_mhz")
+        return asked is not None and clock_mhz is not None and clock_mhz < lower(asked) - step_mhz(self._gpu)
+
+    def _read_back(self) -> dict[str, float | None]:
+        return self._shared.control.read_back() if self._shared.control is not None else {}
+
+    def _differences(self, read_back: Mapping[str, float | None]) -> list[str]:
+        """Settings that read back as something else; one that a board does not tell cannot be caught."""
+        found = []
+        for name, value in self._applied.items():
+            now, asked = read_back.get(name), upper(value)
+            tolerance = _TOLERANCE_W if name == "power_limit_w" else step_mhz(self._gpu) / 2
+            if now is not None and abs(now - asked) > tolerance:
+                found.append(f"not obeyed: the {WORDS[name]} is {now:g} {unit(name)} instead of {asked:g}")
+        return found
+
+    def _in_words(self, clock: float | None, reasons: int) -> str:
         if not self._applied:
             return "the settings are as they were before"
-        made = ", ".join(f"{name} {value:g}" for name, value in self._applied.items() if value is not None)
-        if clock is not None and locked is not None and clock < locked - _TOLERANCE:
-            return f"{made}; the clock is {clock:g} MHz now ({', '.join(names(int(reasons)))})"
+        made = in_words(self._applied)
+        if clock is not None and self._is_low(clock):
+            return f"{made}; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
         return made
 
-    def _settable(self) -> SettableGpu:
-        source, name = self._gpu.info.source, self._gpu.info.name
-        if source == "recorded":
-            raise NotSupported("a recording cannot be set", name, "open the board itself or a simulated one")
-        if source == "nvml":
-            if os.environ.get("WATTRIDGE_READ_ONLY") == "1":
-                raise PermissionRefused(
-                    "WATTRIDGE_READ_ONLY=1 forbids every setting", name, "unset it to allow control"
-                )
-            raise PermissionRefused(
-                "this version does not set real boards", name, "use the exported nvidia-smi script, as root"
-            )
-        if not isinstance(self._gpu, SettableGpu):
-            raise WattridgeError("this board has no settings", name)
-        return self._gpu
+    def _gpu_says(self, name: str) -> str | None:
+        says = getattr(self._gpu, "why_not_set", None)
+        return says(name) if says is not None else None
 
-    def _read(self) -> dict[str, float | None]:
-        """Every channel now, None where unknown."""
-        values = zip(self._gpu.channels, self._gpu.read().values, strict=True)
-        return {channel.name: None if math.isnan(value) else value for channel, value in values}
+    def _noted(self, what: str) -> _Noted:
+        return _Noted(self._gpu, what, self._by, self._on_change)
 
 
-def _set(board: SettableGpu, name: str, value: float | None) -> None:
-    if name == "power_limit_w":
-        board.set_power_limit(value)
-    elif name == "memory_clock_mhz":
-        board.lock_memory_clock(None if value is None else round(value))
-    else:
-        board.lock_graphics_clock(None if value is None else round(value))
+class _Shared:
+    """What guards of one board have in common."""
+
+    def __init__(self) -> None:
+        self.control: Control | None = None
+        self.refused: dict[str, str] = {}  # setting -> what the driver said
+        self.settle_s: float | None = None
 
 
-def _differs(read_back: float | None, asked: float | None) -> bool:
-    """A board that does not tell cannot be caught."""
-    return read_back is not None and asked is not None and abs(read_back - asked) > _TOLERANCE
+class _Noted:
+    """A line in the log of changes, whatever comes of the change."""
 
+    def __init__(self, gpu: Gpu, what: str, by: str, on_change: Callable[[Change], None] | None) -> None:
+        self._gpu, self._what, self._by, self._on_change = gpu, what, by, on_change
 
-def _shown(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:g}"
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if self._on_change is not None:
+            outcome = "done" if error is None else str(error)
+            self._on_change(Change.now(self._gpu.info.label, self._what, self._by, outcome))

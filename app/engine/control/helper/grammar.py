@@ -72,7 +72,8 @@ def parse(line: bytes) -> Request:
         if verb == "set":
             return Request(number, verb, settings=_settings(given.get("settings")))
         if verb == "reset":
-            return Request(number, verb, names=_names(given.get("settings", [])), to=_target(given.get("to", "start")))
+            names = _names(given["settings"]) if "settings" in given else ()
+            return Request(number, verb, names=names, to=_target(given.get("to", "start")))
     except Refused as refused:
         raise Refused(str(refused), number) from None
     return Request(number, verb)
@@ -113,7 +114,11 @@ def _settings(given: Any) -> dict[str, Any]:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    if not isinstance(given, list) or not all(isinstance(name, str) and name in SETTINGS for name in given):
+    if (
+        not isinstance(given, list)
+        or not given
+        or not all(isinstance(name, str) and name in SETTINGS for name in given)
+    ):
         raise Refused("settings are not names of settings")
     if len(set(given)) != len(given):
         raise Refused("a setting is named twice")

@@ -80,7 +80,7 @@ class Keeper:
                     self._in_force.pop(knob, None)
         if failures:
             raise Failed(failures[0].kind, "not put back: {}".format("; ".join(str(failed) for failed in failures)))
-        if not names:
+        if not names or not (self._in_force or self.left_over):
             self._all_back(to)
 
     def confirm(self) -> None:

@@ -1,0 +1,155 @@
+"""`Helper`: the program's side of the conversation with the helper that has rights."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from typing import IO, Any, Final
+
+from app.engine.control.helper.grammar import Refused, line_of
+from app.errors import PermissionRefused, WattridgeError
+from app.sensors.errors import GpuLost, NoPermission, NotSupported, SensorError
+
+BEAT_S: Final = 1.0  # the helper takes five seconds of silence for our death
+ANSWER_S: Final = 20.0  # a driver may take seconds; the helper tries three times to put a setting back
+END_S: Final = 5.0
+_LONGEST_LINE: Final = 1 << 16
+_KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
+    "refused": (PermissionRefused, "see what the board takes: wattridge gpus"),
+    "not_supported": (NotSupported, "leave this setting out"),
+    "no_permission": (NoPermission, "run it as root, or from a terminal where sudo or pkexec can ask"),
+    "lost": (GpuLost, "once it answers again: wattridge restore"),
+    "busy": (PermissionRefused, "end the other session first; one at a time may set a board"),
+    "record": (PermissionRefused, "nothing was set; look at that folder as root"),
+    "driver": (SensorError, "try again; nvidia-smi tells whether the driver works"),
+}
+
+
+class HelperGone(WattridgeError):
+    """The helper has ended, and with it what was set."""
+
+
+class Helper:
+    """One helper process, told that we live every second. Thread-safe. `state` is what it said last."""
+
+    def __init__(self, process: subprocess.Popen[bytes], label: str) -> None:
+        """`label` names the board in errors. `hello` has to follow."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._stdin: IO[bytes] = process.stdin
+        self._label = label
+        self._lock = threading.Lock()
+        self._number = 0
+        self._ending = threading.Event()
+        self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self.state: dict[str, Any] = {}
+        self._threads = [
+            threading.Thread(target=self._read, args=(process.stdout,), name="helper's replies", daemon=True),
+            threading.Thread(target=self._beat, name="helper's heartbeat", daemon=True),
+        ]
+        self._threads[0].start()
+
+    @property
+    def process(self) -> int:
+        """Its id, or that of the sudo that started it."""
+        return self._process.pid
+
+    def hello(self, timeout_s: float, cancel: threading.Event | None = None) -> bool:
+        """Wait until it is ready; False where it ended without a word (no rights), or in time. Raises what it says."""
+        until = time.monotonic() + timeout_s
+        while True:
+            try:
+                told = self._inbox.get(timeout=0.1)
+            except queue.Empty:
+                if time.monotonic() > until or (cancel is not None and cancel.is_set()):
+                    return False
+                continue
+            if told is None:
+                return False
+            self._take(told)
+            self._threads[1].start()
+            return True
+
+    def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
+        """Send one request and wait for the reply's state. Raises WattridgeError with the reason and the remedy."""
+        with self._lock:
+            return self._ask(verb, fields)
+
+    def close(self) -> None:
+        """Let it put back what is not confirmed, and end. It is never killed: that is when settings would stay."""
+        self._ending.set()
+        if self._threads[1].ident is not None:  # it has said hello
+            with self._lock, contextlib.suppress(WattridgeError):
+                self._ask("quit", {})
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_S)
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(END_S)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, verb: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        self._number += 1
+        try:
+            line = line_of({"id": self._number, "do": verb, **fields})
+        except Refused as refused:
+            raise PermissionRefused(f"no request: {refused}", self._label) from None
+        try:
+            self._stdin.write(line)
+            self._stdin.flush()
+        except (OSError, ValueError):
+            raise self._gone() from None
+        until = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                told = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                raise SensorError("the helper does not answer", self._label, "the driver may hang") from None
+            if told is None:
+                self._inbox.put(None)  # for whoever asks next
+                raise self._gone()
+            if told.get("id") == self._number:
+                self._take(told)
+                return self.state
+
+    def _take(self, told: Mapping[str, Any]) -> None:
+        state = told.get("state")
+        if isinstance(state, dict):
+            self.state = state
+        error = told.get("error")
+        if isinstance(error, dict):
+            kind, remedy = _KINDS.get(str(error.get("kind")), _KINDS["driver"])
+            raise kind(str(error.get("what", "it failed")), self._label, remedy)
+
+    def _gone(self) -> HelperGone:
+        return HelperGone(
+            "the helper that sets clocks and caps has ended, and put back what was there before",
+            self._label,
+            "look at it with: wattridge gpus; put back what may be left with: wattridge restore",
+        )
+
+    def _beat(self) -> None:
+        while not self._ending.wait(BEAT_S):
+            with contextlib.suppress(WattridgeError):  # whoever asks next is told
+                self.ask("state")
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError), stream:
+            while line := stream.readline(_LONGEST_LINE):
+                try:
+                    told = json.loads(line)
+                except (ValueError, RecursionError):
+                    break
+                if not isinstance(told, dict):
+                    break
+                self._inbox.put(told)
+        self._inbox.put(None)

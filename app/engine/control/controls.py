@@ -1,0 +1,215 @@
+"""What sets a board for a `DeviceGuard`: the board itself where it is simulated, else the helper with rights."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from app.engine.control.client import Helper, HelperGone
+from app.engine.control.rights import Asking, start_helper
+from app.engine.control.settings import SETTINGS, Setting, lower, upper
+from app.errors import WattridgeError
+from app.sensors.gpu import Gpu, SettableGpu
+
+_CHANNEL_OF = {
+    "power_limit_w": "power_limit_w",
+    "memory_clock_mhz": "requested_memory_clock_mhz",
+    "graphics_clock_mhz": "requested_graphics_clock_mhz",
+}
+UNLOCKING = "Whether clocks are locked cannot be read from a board: restoring will unlock them."
+
+
+class Control(Protocol):
+    """Sets one board, and puts it back to what was in force when it was opened.
+
+    Every method may raise WattridgeError with the reason and the remedy.
+    """
+
+    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
+        """Make ready, asking for rights where they are needed; what a person should know before the first setting."""
+        ...
+
+    def set(self, settings: Mapping[str, Setting]) -> None: ...
+
+    def reset(self, names: Sequence[str]) -> None:
+        """Put these settings back."""
+        ...
+
+    def confirm(self) -> None:
+        """What is set stays."""
+        ...
+
+    def prior(self) -> dict[str, float | None]:
+        """What the settings made here were before; None where that was 'not locked', or is not known."""
+        ...
+
+    def read_back(self) -> dict[str, float | None]:
+        """What is set now; None where a board does not tell, as it never tells a lock."""
+        ...
+
+    def close(self) -> None:
+        """Put back what nobody confirmed, and let go. Safe to call twice."""
+        ...
+
+
+class DirectControl:
+    """A simulated board has nothing to protect: it is set directly."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        if not isinstance(gpu, SettableGpu):
+            raise WattridgeError("this board has no settings", gpu.info.label)
+        self._gpu = gpu
+        self._board: SettableGpu = gpu
+        self._prior: dict[str, float | None] = {}
+
+    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
+        return ()
+
+    def set(self, settings: Mapping[str, Setting]) -> None:
+        now = self.read_back()
+        for name in SETTINGS:
+            if name in settings:
+                self._prior.setdefault(name, now[name])
+                self._make(name, upper(settings[name]))
+
+    def reset(self, names: Sequence[str]) -> None:
+        for name in reversed(SETTINGS):
+            if name in names and name in self._prior:
+                self._make(name, self._prior[name])
+                del self._prior[name]
+
+    def confirm(self) -> None:
+        self._prior.clear()
+
+    def prior(self) -> dict[str, float | None]:
+        return dict(self._prior)
+
+    def read_back(self) -> dict[str, float | None]:
+        now = channels_now(self._gpu)
+        return {name: now.get(channel) for name, channel in _CHANNEL_OF.items()}
+
+    def close(self) -> None:
+        self.reset(SETTINGS)
+
+    def _make(self, name: str, value: float | None) -> None:
+        if name == "power_limit_w":
+            self._board.set_power_limit(value)
+        elif name == "memory_clock_mhz":
+            self._board.lock_memory_clock(None if value is None else round(value))
+        else:
+            self._board.lock_graphics_clock(None if value is None else round(value))
+
+
+class HelperControl:
+    """A real board is set by the helper with rights, which is started when it is first needed."""
+
+    def __init__(self, gpu: Gpu, asking: Asking) -> None:
+        self._gpu = gpu
+        self._asking = asking
+        self._helper: Helper | None = None
+
+    @property
+    def helper(self) -> int | None:
+        """The process that holds the rights; None while none does."""
+        return None if self._helper is None else self._helper.process
+
+    def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
+        if self._helper is not None:
+            return ()
+        info = self._gpu.info
+        self._helper = start_helper(info.uuid, info.label, self._asking, cancel)
+        notes = []
+        if self._helper.state.get("left_over"):
+            self._helper.ask("reset", to="start")
+            notes.append("Settings that an earlier session left over were put back first.")
+        known = self._helper.state.get("kept", {})
+        if (info.compute_capability or (9, 0)) >= (7, 0) and "locked_graphics_mhz" not in known:
+            notes.append(UNLOCKING)
+        return tuple(notes)
+
+    def set(self, settings: Mapping[str, Setting]) -> None:
+        self._ready().ask("set", settings={name: _on_the_wire(name, value) for name, value in settings.items()})
+
+    def reset(self, names: Sequence[str]) -> None:
+        if self._helper is None:
+            return
+        try:
+            self._helper.ask("reset", settings=list(names))
+        except HelperGone:
+            self._after_its_end()
+
+    def restore_prior(self) -> None:
+        """Everything as it was before anything was ever confirmed; the record goes."""
+        self._ready().ask("reset", to="prior")
+
+    def confirm(self) -> None:
+        self._ready().ask("confirm")
+
+    def prior(self) -> dict[str, float | None]:
+        state = self._helper.state if self._helper is not None else {}
+        before = {**state.get("prior", {}), **state.get("kept", {})}
+        return {name: setting_of(name, before) for name in SETTINGS if name in state.get("applied", {})}
+
+    def read_back(self) -> dict[str, float | None]:
+        state = self._ready().ask("state")
+        applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
+        told: dict[str, float | None] = {"power_limit_w": _watts(now.get("power_limit_mw"))}
+        for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
+            clocks = now.get("application_clocks_mhz")
+            tells = name in applied and by.get(name) == "application_clocks_mhz" and clocks
+            told[name] = float(clocks[at]) if tells else None
+        return told
+
+    def close(self) -> None:
+        helper, self._helper = self._helper, None
+        if helper is not None:
+            helper.close()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _ready(self) -> Helper:
+        if self._helper is None:
+            self.open()
+        assert self._helper is not None
+        return self._helper
+
+    def _after_its_end(self) -> None:
+        """It was killed, and the process that stood behind it with it: another one, if nobody need be asked."""
+        self.close()
+        info = self._gpu.info
+        with suppress(WattridgeError):  # the record stays, and the next start sees it
+            helper = start_helper(info.uuid, info.label, Asking.NEVER)
+            try:
+                helper.ask("reset", to="start")
+            finally:
+                helper.close()
+
+
+def channels_now(gpu: Gpu) -> dict[str, float | None]:
+    """Every channel now, None where unknown."""
+    values = zip(gpu.channels, gpu.read().values, strict=True)
+    return {channel.name: None if math.isnan(value) else value for channel, value in values}
+
+
+def _on_the_wire(name: str, value: Setting) -> Any:
+    if name == "graphics_clock_mhz":
+        return [round(lower(value)), round(upper(value))]
+    return round(upper(value)) if name == "memory_clock_mhz" else float(upper(value))
+
+
+def setting_of(name: str, knobs: Mapping[str, Any]) -> float | None:
+    """A setting's value among knobs as the helper tells them; a lock goes before application clocks."""
+    if name == "power_limit_w":
+        return _watts(knobs.get("power_limit_mw"))
+    lock = knobs.get("locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz")
+    clocks = knobs.get("application_clocks_mhz")
+    if lock:
+        return float(lock[1])
+    return None if not clocks else float(clocks[1 if name == "graphics_clock_mhz" else 0])
+
+
+def _watts(milliwatt: Any) -> float | None:
+    return None if milliwatt is None else float(milliwatt) / 1000

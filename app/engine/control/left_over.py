@@ -1,0 +1,100 @@
+"""What a crash or a power cut left set: the helper's record, read by anybody, compared with the board as it is now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.control.controls import setting_of
+from app.engine.control.helper import record as records
+from app.engine.control.settings import SETTINGS, WORDS, unit
+from app.sensors.gpu import Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """A board's record. `prior` and `kept` by setting, in its unit; None stands for 'not locked', or not known."""
+
+    uuid: str
+    name: str
+    prior: dict[str, float | None]
+    kept: dict[str, float | None]  # what a person confirmed
+    written_s: float  # wall clock, since the epoch
+    held_by: int | None  # the process that has it in hand just now
+    unfinished: bool  # something is set that nobody confirmed and nobody has in hand
+
+    def as_json(self) -> dict[str, Any]:
+        """For `wattridge gpus --json`."""
+        return {
+            "prior": self.prior,
+            "kept": self.kept,
+            "written_s": self.written_s,
+            "held_by": self.held_by,
+            "unfinished": self.unfinished,
+        }
+
+    def differences(self, gpu: Gpu) -> list[str]:
+        """How the board differs from what it was before, as far as it tells, in words."""
+        limit_w = gpu.info.power_limit.current_w
+        found = []
+        for name, value in self.prior.items():
+            if name == "power_limit_w" and value is not None and limit_w is not None and abs(limit_w - value) > 1.0:
+                found.append(f"{WORDS[name]} {limit_w:g} {unit(name)}, {value:g} before")
+            elif name != "power_limit_w":
+                before = "not locked" if value is None else f"{value:g} {unit(name)}"
+                found.append(f"{WORDS[name]} perhaps locked, {before} before")
+        return found
+
+
+def left_over(uuid: str) -> LeftOver | None:
+    """What is recorded of a board; None where nothing is, as there should not be. A damaged record counts as none."""
+    if os.name != "posix" or not records.is_uuid(uuid) or not os.path.isdir(records.FOLDER):
+        return None
+    try:
+        with records.Records(records.FOLDER, make=False) as folder:
+            found = folder.read(uuid)
+    except records.RecordError:
+        return None
+    return None if found is None else _as_told(found)
+
+
+def all_left_over() -> list[LeftOver]:
+    """Every board of which something is recorded."""
+    if os.name != "posix" or not os.path.isdir(records.FOLDER):
+        return []
+    try:
+        with records.Records(records.FOLDER, make=False) as folder:
+            uuids = folder.uuids()
+    except records.RecordError:
+        return []
+    return [found for found in (left_over(uuid) for uuid in uuids) if found is not None]
+
+
+def _as_told(record: records.Record) -> LeftOver:
+    pid = record.holder.get("pid", 0)
+    alive = bool(pid) and records.started(pid) == record.holder.get("started")
+    unfinished = not alive and (record.open or record.boot != records.boot())
+    return LeftOver(
+        uuid=record.uuid,
+        name=record.name,
+        prior=_by_setting(record.prior),
+        kept=_by_setting(record.kept),
+        written_s=record.written_s,
+        held_by=pid if alive else None,
+        unfinished=unfinished,
+    )
+
+
+def _by_setting(knobs: Mapping[str, Any]) -> dict[str, float | None]:
+    """Settings that the knobs are about."""
+    about = {
+        "power_limit_w": ("power_limit_mw",),
+        "memory_clock_mhz": ("locked_memory_mhz",),
+        "graphics_clock_mhz": ("locked_graphics_mhz",),
+    }
+    told = {name for name in SETTINGS if any(knob in knobs for knob in about[name])}
+    if "application_clocks_mhz" in knobs:
+        told |= {"memory_clock_mhz", "graphics_clock_mhz"}
+    return {name: setting_of(name, knobs) for name in SETTINGS if name in told}
