@@ -12,29 +12,42 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, Launch, difference
+from app.sensors.clock import Clock, HostClock
 from app.sensors.device_limits import limits_of
+
+MULTIPROCESSORS = 132
 
 
 def open_backend(device: str) -> FakeBackend:
-    return FakeBackend()
+    return FakeBackend(HostClock())
 
 
 class FakeBackend:
-    """Launches run one after the other on the host's clock; `busy_until` is when the queue is empty."""
+    """Launches run one after the other; `busy_until_ns` is when the queue is empty, on the clock.
 
-    def __init__(self) -> None:
-        self.busy_until = time.monotonic()
+    `works(start_ns, end_ns, power_w)` is told of every stretch of them as it is queued.
+    """
+
+    def __init__(self, clock: Clock, works: Callable[[int, int, float], None] = lambda *_: None) -> None:
+        self.clock = clock
+        self.works = works
+        self.busy_until_ns = clock.now_ns()
         self.lost = ""
 
+    def queue(self, seconds: float, power_w: float) -> None:
+        start_ns = max(self.busy_until_ns, self.clock.now_ns())
+        self.busy_until_ns = start_ns + round(seconds * 1e9)
+        self.works(start_ns, self.busy_until_ns, power_w)
+
     def describe(self) -> dict[str, Any]:
-        limits = limits_of((9, 0), 132).as_names()
+        limits = limits_of((9, 0), MULTIPROCESSORS).as_names()
         return {"name": "fake", "compute_capability": [9, 0], "limits": limits, "shared_memory_opt_in": 232448}
 
     def upload(self, array: Array) -> Array:
@@ -55,7 +68,7 @@ class FakeBackend:
         return FakeKernel(self, json.loads(image.split(b"\n")[1]), launch, arguments, constants)
 
     def mark(self) -> FakeMark:
-        return FakeMark(self, max(self.busy_until, time.monotonic()))
+        return FakeMark(self, max(self.busy_until_ns, self.clock.now_ns()))
 
     def use_comparer(self, image: bytes) -> None:
         pass
@@ -68,26 +81,29 @@ class FakeBackend:
 
 
 class FakeMark:
-    def __init__(self, backend: FakeBackend, at: float) -> None:
+    def __init__(self, backend: FakeBackend, at_ns: int) -> None:
         self._backend = backend
-        self.at = at
+        self.at_ns = at_ns
 
     @property
     def passed(self) -> bool:
         if self._backend.lost:
             raise DeviceFault(self._backend.lost, fatal=True)
-        return time.monotonic() >= self.at
+        return self._backend.clock.now_ns() >= self.at_ns
 
     def wait(self) -> None:
         while not self.passed:
-            time.sleep(min(1.0, max(0.0, self.at - time.monotonic())))
+            self._backend.clock.wait(min(1.0, (self.at_ns - self._backend.clock.now_ns()) / 1e9))
 
     def seconds_since(self, earlier: FakeMark) -> float:
-        return self.at - earlier.at
+        return (self.at_ns - earlier.at_ns) / 1e9
 
 
 class FakeKernel:
-    """y = factor * x + bias, over its first two arguments and the constant `bias` if there is one."""
+    """y = factor * x + bias, over its first two arguments and the constant `bias` if there is one.
+
+    It draws `draws_w`, else as much as it has blocks.
+    """
 
     def __init__(
         self,
@@ -101,6 +117,8 @@ class FakeKernel:
         self._fault = defines.get("fault", "none") if not launch.name.endswith("_reference") else "none"
         if self._fault == "out_of_memory":
             raise DeviceFault("cuMemAlloc failed: out of memory")
+        blocks = min(MULTIPROCESSORS, launch.grid[0] * launch.grid[1] * launch.grid[2])
+        self._power_w = float(defines.get("draws_w", 100 + 400 * blocks / MULTIPROCESSORS))
         self.facts = KernelFacts(32, 1024 + launch.shared_byte, 16 if self._fault == "spills" else 0, 8, 0.5)
 
     def launch(self, times: int) -> None:
@@ -114,7 +132,7 @@ class FakeKernel:
             launch_s = 1e6
         if self._fault == "prints":
             os.write(1, b"a kernel prints this\n" * 2000)
-        backend.busy_until = max(backend.busy_until, time.monotonic()) + times * launch_s
+        backend.queue(times * launch_s, self._power_w)
         y, x = self._arguments[:2]
         if self._fault == "overwrites":
             x[...] = -1

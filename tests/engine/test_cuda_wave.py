@@ -8,11 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from fake_cuda import MULTIPROCESSORS
+from virtual_cuda import VirtualBoard
 
 from app.engine.characterisation.characterise import wave_loads
-from app.engine.characterisation.square_wave import Watch
+from app.engine.characterisation.square_wave import OFF_S, ON_S, Watch
 from app.engine.runner.cuda.square_wave import SHARES, WaveGpu
 from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.runner.cuda.worker import AHEAD, BATCH_S
 from app.engine.runner.launching import LaunchingGpu
 from app.errors import WattridgeError
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -21,20 +24,35 @@ from app.sensors.simulated.twin import load_twin
 FAKE = Toolchain((sys.executable, str(Path(__file__).parent / "fake_cuda.py")), "fake 1")
 
 
-def test_the_wave_runs_on_the_boards_own_loads() -> None:
-    sensors = SimulatedGpu(load_twin("h200"))
-    with closing(WaveGpu(sensors, backend="fake_cuda", toolchain=FAKE)) as board:
+def test_the_wave_runs_on_the_boards_own_loads(virtual_board: VirtualBoard) -> None:
+    with closing(WaveGpu(virtual_board, toolchain=FAKE)) as board:
         assert isinstance(board, LaunchingGpu)
         loads = wave_loads(board)
         assert len({load.name for load in loads}) == len(SHARES)
         watch = Watch(board, seed=0)
-        watch.wave(loads[-1], 1.0, None)
+        watch.wave(loads[-1], 5.0, None)
         spans = watch.seen.spans
-    assert len(spans) >= 2
-    assert all(0.04e9 < end - start < 2e9 for start, end in spans)
-    assert all(before[1] < after[0] for before, after in pairwise(spans))
-    assert watch.seen.samples
+    queued_ns = (AHEAD + 1) * BATCH_S * 1e9
+    assert len(spans) >= 5
+    assert all(ON_S[0] * 1e9 <= end - start <= ON_S[1] * 1e9 + queued_ns for start, end in spans)
+    assert all(
+        OFF_S[0] * 1e9 - queued_ns <= after[0] - before[1] <= OFF_S[1] * 1e9 for before, after in pairwise(spans)
+    )
+    inside = [s for s in watch.seen.samples if any(start + 2e7 <= s.time_ns <= end for start, end in spans)]
+    assert len(inside) > 10
+    share = round(SHARES[-1] * MULTIPROCESSORS) / MULTIPROCESSORS
+    assert all(s.power_w == pytest.approx(100 + 400 * share, abs=1.01) for s in inside)
     assert watch.read_s["instant"] > 0
+
+
+def test_the_wave_runs_in_a_process_of_its_own() -> None:
+    with closing(WaveGpu(SimulatedGpu(load_twin("h200")), backend="fake_cuda", toolchain=FAKE)) as board:
+        load = board.wave_loads()[0]
+        board.begin(load)
+        board.clock.wait(0.05)
+        execution = board.end()
+    assert execution.launches > 0
+    assert execution.end_ns - execution.start_ns >= 0.05e9
 
 
 def test_a_board_without_a_context_is_one_clear_line() -> None:
