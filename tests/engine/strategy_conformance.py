@@ -67,8 +67,8 @@ def run(strategy: Strategy, problem: Problem, seed: int = 1, batch: int = 8) -> 
         return Run(batches, ended=True)
 
 
-def _space(**parameters: object) -> SearchSpace:
-    return build_space(parameters, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
+def _space(restrictions: Sequence[str] = (), **parameters: object) -> SearchSpace:
+    return build_space(parameters, list(restrictions), {}, limits_of((8, 0)))  # type: ignore[arg-type]
 
 
 def _bowl(space: SearchSpace) -> Cost:
@@ -81,22 +81,25 @@ def _noisy(row: int) -> float:
 
 
 def problems() -> dict[str, Problem]:
-    """Spaces that are small, odd or hostile."""
+    """Spaces that are small, odd or hostile, and large ones of which only a little is looked at."""
     tiny = _space(a=[1, 2], b=[1, 2])
     line = _space(a=list(range(40)))
-    words = _space(layout=["row", "column", "tiled"], mode=["x", "y"], n=[1, 2, 4])
-    cube = _space(a=list(range(8)), b=list(range(8)), c=list(range(8)))
-    large = _space(a=list(range(100)), b=list(range(100)), c=list(range(10)))
+    words = _space(layout=["row", "column", "tiled"], mode=["x", "y"], n=[4, 1, 2])
+    cube = _space(a=list(range(4)), b=list(range(4)), c=list(range(4)))
     lonely = space_of_table({"a": list(range(20)), "b": list(range(20))}, [(i, i) for i in range(20)])
+    large = _space(a=list(range(100)), b=list(range(100)), c=list(range(10)))
+    thinned = _space(["(a + 2 * b + c) % 3 != 0"], a=list(range(150)), b=list(range(100)), c=list(range(35)))
     return {
         "tiny": Problem(tiny, _bowl(tiny), 100),
         "one row": Problem(_space(a=7), lambda row: 1.0, 100),
         "one parameter": Problem(line, _bowl(line), 100),
         "categorical": Problem(words, _bowl(words), 100),
-        "all failing": Problem(cube, lambda row: math.inf, 1000),
-        "half failing": Problem(cube, lambda row: math.inf if row % 2 else _noisy(row), 1000),
-        "tied": Problem(cube, lambda row: 1.0, 1000),
-        "noisy": Problem(cube, _noisy, 1000),
+        "all failing": Problem(cube, lambda row: math.inf, 100),
+        "half failing": Problem(cube, lambda row: math.inf if row % 2 else _noisy(row), 100),
+        "tied": Problem(cube, lambda row: 1.0, 100),
+        "noisy": Problem(cube, _noisy, 100),
+        "huge and tiny costs": Problem(cube, lambda row: 10.0 ** (300 - 9 * row), 100),
         "without neighbours": Problem(lonely, _bowl(lonely), 100),
-        "100,000 rows": Problem(large, _bowl(large), 600),
+        "100,000 rows": Problem(large, _bowl(large), 60),
+        "350,000 rows": Problem(thinned, _bowl(thinned), 60),
     }

@@ -11,7 +11,6 @@ import pytest
 from strategy_conformance import Problem, problems, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
-from app.engine.formats.kernel_tuner import read_cache
 from app.engine.measurement import State
 from app.engine.strategies import base
 from app.engine.strategies.base import Outcome
@@ -46,7 +45,7 @@ def test_never_outside_never_twice_and_ends_when_all_is_known(name: str, kind: s
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("batch", [1, 32])
 def test_the_same_seed_gives_the_same_run(name: str, batch: int) -> None:
-    problem = PROBLEMS["100,000 rows"]
+    problem = PROBLEMS["350,000 rows"]
     first, again, other = (run(base.get(name), problem, seed, batch) for seed in (5, 5, 6))
     assert first.batches == again.batches
     assert name == "brute_force" or first.rows != other.rows
@@ -86,6 +85,8 @@ def test_a_bowl_is_found_in_a_hundredth_of_its_rows(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLEVER)
 def test_on_a_real_kernel_it_beats_random_sampling(shared_data: Path, name: str) -> None:
+    from app.engine.formats.kernel_tuner import read_cache
+
     cache = read_cache(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
     space = cache.space()
     cost = np.full(space.size, math.inf)

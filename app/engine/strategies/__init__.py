@@ -2,9 +2,19 @@
 
 from app.engine.strategies import (  # noqa: F401
     auto,
+    basin_hopping,
+    bayesian_optimisation,
     brute_force,
+    differential_evolution,
+    dual_annealing,
+    firefly,
     genetic_algorithm,
     greedy_ils,
+    latin_hypercube,
+    multi_start,
+    particle_swarm,
     random_sample,
+    scipy_local,
     simulated_annealing,
+    tabu_search,
 )

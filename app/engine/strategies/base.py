@@ -8,8 +8,9 @@ easy. The budget is the tuner's business: it closes the generator.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -81,17 +82,27 @@ def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
             known = ", ".join(fields) or "it has none"
             raise InputError(f"strategy {chosen.name} has no option '{key}'", "strategy option", f"known: {known}")
         default = fields[key].default
-        convert: Callable[[Any], Any] = type(default)
+        convert: Callable[[Any], Any] = _truth if isinstance(default, bool) else type(default)
         try:
             values[key] = convert(value)
         except (TypeError, ValueError):
             raise InputError(
-                f"option {key} of {chosen.name} is {value!r}", "strategy option", f"a {convert.__name__} is needed"
+                f"option {key} of {chosen.name} is {value!r}",
+                "strategy option",
+                f"a {type(default).__name__} is needed",
             ) from None
     try:
         return chosen.Options(**values)
     except ValueError as error:
         raise InputError(str(error), f"options of {chosen.name}", "see the option's range") from None
+
+
+def _truth(value: Any) -> bool:
+    """True or false, also as a word. Raises ValueError."""
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if str(value).lower() not in words:
+        raise ValueError(f"{value!r} is neither true nor false")
+    return words[str(value).lower()]
 
 
 class Evaluations:
@@ -100,6 +111,7 @@ class Evaluations:
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
         self._cost: dict[int, float] = {}
+        self._left: list[int] | None = None  # in random order; made once most rows are known
 
     def __len__(self) -> int:
         return len(self._cost)
@@ -112,11 +124,37 @@ class Evaluations:
         """Every row of the space has been evaluated."""
         return len(self._cost) >= self._space.size
 
+    def costs(self) -> Iterable[float]:
+        """The cost of every evaluated row, in the order they were asked for."""
+        return self._cost.values()
+
+    def cost(self, row: int) -> float:
+        """What came of an evaluated row."""
+        return self._cost[row]
+
+    def draw(self, rng: np.random.Generator, count: int) -> list[int]:
+        """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
+        count = min(count, self._space.size - len(self))
+        if 2 * len(self) <= self._space.size:
+            found: dict[int, None] = {}
+            while len(found) < count:
+                for row in rng.integers(self._space.size, size=2 * (count - len(found)) + 2).tolist():
+                    if row not in self._cost and len(found) < count:
+                        found[row] = None
+            return list(found)
+        if self._left is None:
+            self._left = [row for row in rng.permutation(self._space.size).tolist() if row not in self._cost]
+        while self._left and self._left[-1] in self._cost:
+            self._left.pop()
+        return list(islice((row for row in reversed(self._left) if row not in self._cost), count))
+
+    def learn(self, outcomes: Iterable[Outcome]) -> None:
+        """What came of rows that were asked for otherwise than by `ask`."""
+        self._cost.update((outcome.row, outcome.cost) for outcome in outcomes)
+
     def ask(self, rows: Sequence[int]) -> Generator[list[int], Sequence[Outcome], list[float]]:
         """`costs = yield from evaluations.ask(rows)`: measure the unknown ones, return the cost of each."""
         fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._cost]
         if fresh:
-            outcomes = yield fresh
-            for outcome in outcomes:
-                self._cost[outcome.row] = outcome.cost
+            self.learn((yield fresh))
         return [self._cost[int(row)] for row in rows]

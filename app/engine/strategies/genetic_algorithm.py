@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.moves import check_least, check_share, unseen_neighbours, unseen_rows
+from app.engine.strategies.moves import check_least, check_share, unseen_neighbours
 
 
 @strategy
@@ -34,45 +35,48 @@ class GeneticAlgorithm:
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space)
-        population = unseen_rows(space, known, rng, options.population_size)
+        population = known.draw(rng, options.population_size)
         costs = yield from known.ask(population)
         while not known.exhausted:
-            children = self._children(space, known, rng, options, population, costs)
+            children = next_generation(space, known, rng, options, population, costs)
             child_costs = yield from known.ask(children)
             everyone, every_cost = [*population, *children], [*costs, *child_costs]
             best = np.argsort(every_cost, kind="stable")[: options.population_size].tolist()
             population, costs = [everyone[at] for at in best], [every_cost[at] for at in best]
 
-    def _children(
-        self,
-        space: SearchSpace,
-        known: Evaluations,
-        rng: np.random.Generator,
-        options: Options,
-        population: list[int],
-        costs: list[float],
-    ) -> list[int]:
-        """A generation of different rows, none of them evaluated before."""
-        wanted = min(options.population_size, space.size - len(known))
-        born = round(wanted * (1 - options.newcomers))
-        children: dict[int, None] = {}
-        for _ in range(born):
-            mother, father = (self._tournament(rng, options, population, costs) for _ in range(2))
-            child = crossover(space, rng, mother, father)
-            if rng.random() < options.mutation_chance or child in known or child in children:
-                near = [row for row in unseen_neighbours(space, known, rng, child, "hamming") if row not in children]
-                child = near[0] if near else child
-            if child not in known:
-                children[child] = None
-        while len(children) < wanted:
-            for row in unseen_rows(space, known, rng, wanted):
-                if len(children) < wanted:
-                    children[row] = None
-        return list(children)
 
-    def _tournament(self, rng: np.random.Generator, options: Options, population: list[int], costs: list[float]) -> int:
-        entrants: list[int] = rng.integers(len(population), size=options.tournament_size).tolist()
-        return population[min(entrants, key=lambda at: costs[at])]
+def next_generation(
+    space: SearchSpace,
+    known: Evaluations,
+    rng: np.random.Generator,
+    options: GeneticAlgorithm.Options,
+    population: Sequence[int],
+    fitness: Sequence[float],
+) -> list[int]:
+    """Children of a population whose fitness is better where smaller: different rows, none of them evaluated before."""
+    wanted = min(options.population_size, space.size - len(known))
+    born = round(wanted * (1 - options.newcomers))
+    children: dict[int, None] = {}
+    for _ in range(born):
+        mother, father = (_tournament(rng, options, population, fitness) for _ in range(2))
+        child = crossover(space, rng, mother, father)
+        if rng.random() < options.mutation_chance or child in known or child in children:
+            near = [row for row in unseen_neighbours(space, known, rng, child, "hamming") if row not in children]
+            child = near[0] if near else child
+        if child not in known:
+            children[child] = None
+    while len(children) < wanted:
+        for row in known.draw(rng, wanted):
+            if len(children) < wanted:
+                children[row] = None
+    return list(children)
+
+
+def _tournament(
+    rng: np.random.Generator, options: GeneticAlgorithm.Options, population: Sequence[int], fitness: Sequence[float]
+) -> int:
+    entrants: list[int] = rng.integers(len(population), size=options.tournament_size).tolist()
+    return population[min(entrants, key=lambda at: fitness[at])]
 
 
 def crossover(space: SearchSpace, rng: np.random.Generator, mother: int, father: int) -> int:

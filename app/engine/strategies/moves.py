@@ -10,16 +10,7 @@ from app.engine.strategies.base import Evaluations
 
 def unseen_rows(space: SearchSpace, known: Evaluations, rng: np.random.Generator, count: int) -> list[int]:
     """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
-    count = min(count, space.size - len(known))
-    if len(known) * 2 > space.size:
-        left = [row for row in range(space.size) if row not in known]
-        return [int(row) for row in rng.permutation(left)[:count]]
-    found: dict[int, None] = {}
-    while len(found) < count:
-        for row in rng.integers(space.size, size=2 * (count - len(found)) + 2).tolist():
-            if row not in known and len(found) < count:
-                found[row] = None
-    return list(found)
+    return known.draw(rng, count)
 
 
 def unseen_neighbours(
@@ -27,6 +18,14 @@ def unseen_neighbours(
 ) -> list[int]:
     """The neighbours of a row that are not evaluated, in random order."""
     return [near for near in rng.permutation(space.neighbours(row, kind)).tolist() if near not in known]
+
+
+def fresh_near(space: SearchSpace, known: Evaluations, rng: np.random.Generator, row: int) -> int:
+    """The row itself where it is new, else a random neighbour that is, else any new row; the row where none is left."""
+    if row not in known or known.exhausted:
+        return row
+    near = unseen_neighbours(space, known, rng, row, "hamming")
+    return near[0] if near else known.draw(rng, 1)[0]
 
 
 def random_walk(space: SearchSpace, rng: np.random.Generator, row: int, steps: int) -> int:

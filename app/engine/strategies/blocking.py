@@ -1,0 +1,148 @@
+"""Blocking optimisers, such as SciPy's, as a part of a strategy: whenever one needs something measured, it yields.
+
+The optimiser runs in a thread of its own, but never beside the strategy: the two take turns, so that a run depends on
+nothing but its seed. The thread has ended whenever the generator has, however it ended.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import threading
+from collections.abc import Callable, Generator, Sequence
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import numpy as np
+
+from app.engine.space.search_space import SearchSpace
+from app.engine.strategies.base import Evaluations, Search
+from app.engine.strategies.box import Box, Reals
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+Measure = Callable[[list[int]], Sequence[float]]
+_REPEATS = 10  # answers in a row, per dimension, that were known already: then a run is stuck
+
+
+class Abandoned(BaseException):
+    """Unwinds an optimiser whose run is over. A BaseException, so that none takes it for a failure of its own."""
+
+
+def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, None]:
+    """What `call(ask)` asks, one question after another; what is sent is what `ask` returns there."""
+    asked: SimpleQueue[tuple[Q] | BaseException | None] = SimpleQueue()
+    answered: SimpleQueue[A] = SimpleQueue()
+    over = threading.Event()
+
+    def ask(question: Q) -> A:
+        if over.is_set():
+            raise Abandoned
+        asked.put((question,))
+        answer = answered.get()
+        if over.is_set():
+            raise Abandoned
+        return answer
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):  # a step that leads nowhere is an optimiser's daily bread
+                call(ask)
+        except Abandoned:
+            asked.put(None)
+        except BaseException as error:  # noqa: BLE001  (raised again where the generator runs)
+            asked.put(error)
+        else:
+            asked.put(None)
+
+    thread = threading.Thread(target=run, name="optimiser", daemon=True)
+    thread.start()
+    try:
+        while (told := asked.get()) is not None:
+            if isinstance(told, BaseException):
+                raise told
+            answered.put((yield told[0]))
+    finally:
+        over.set()
+        answered.put(None)  # type: ignore[arg-type]  # wakes the optimiser; nobody reads it
+        thread.join()
+
+
+class Landscape:
+    """What an optimiser sees of a session: a function over a box. Runs in the optimiser's thread.
+
+    Costs are shifted and scaled so that the best known at the start of the run is 0 and the median 1, whatever their
+    unit; a failed configuration costs more than any known. A run that learns nothing new any more is abandoned.
+    """
+
+    def __init__(self, box: Box, known: Evaluations, measure: Measure) -> None:
+        self.box, self._known, self._measure = box, known, measure
+        self._patience = _REPEATS * (1 + box.dimensions)
+        self._repeats = 0
+        finite = np.sort([cost for cost in known.costs() if math.isfinite(cost)])
+        self._zero = float(finite[0]) if len(finite) else 0.0
+        span = float(np.median(finite)) - self._zero if len(finite) else 0.0
+        self._unit = span if span > 0 else 1.0
+        self._failed = 1.0 + (float(finite[-1]) - self._zero) / self._unit if len(finite) else 1.0
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """Of each axis, as SciPy wants them."""
+        return [(0.0, 1.0)] * self.box.dimensions
+
+    def costs(self, points: Reals) -> Reals:
+        """Scaled costs of points of the box, shape (m, dimensions) -> (m,), measured together where they are new."""
+        rows = self.box.rows(points)
+        if all(row in self._known for row in rows):
+            self._repeats += len(rows)
+            if self._repeats > self._patience:
+                raise Abandoned
+        else:
+            self._repeats = 0
+            self._measure(rows)
+        costs = np.array([self._known.cost(row) for row in rows])
+        return np.where(np.isfinite(costs), (costs - self._zero) / self._unit, self._failed)
+
+    def cost(self, point: Reals) -> float:
+        return float(self.costs(point[None, :])[0])
+
+    def gradient(self, point: Reals) -> Reals:
+        """Differences to the next value of every parameter, measured together, over the length of the step."""
+        here = np.clip(point, 0.0, 1.0)
+        step = np.where(here + 1 / self.box.steps > 1.0, -1.0, 1.0) / self.box.steps
+        costs = self.costs(np.vstack([here, here + np.diag(step)]))
+        return np.asarray((costs[1:] - costs[0]) / step)
+
+
+def restarted(
+    space: SearchSpace, rng: np.random.Generator, starts: int, optimise: Callable[[Landscape, Reals], object]
+) -> Search:
+    """A strategy: `optimise(landscape, points)` again and again, each time with so many new random points, best first.
+
+    A run lasts to the optimiser's own end or until it learns nothing new.
+    """
+    known, box = Evaluations(space), Box(space)
+    while not known.exhausted:
+        rows = known.draw(rng, starts)
+        costs = yield from known.ask(rows)
+        if known.exhausted:
+            return
+        points = box.points([rows[at] for at in np.argsort(costs, kind="stable")])
+
+        def run(measure: Measure, points: Reals = points) -> object:
+            return optimise(Landscape(box, known, measure), points)
+
+        talk = questions(run)
+        try:
+            rows = next(talk)
+            while True:
+                rows = talk.send((yield from known.ask(rows)))
+        except StopIteration:
+            continue
+        finally:
+            talk.close()
+
+
+def scipy_optimize() -> Any:
+    """The module, loaded when the first optimiser starts: it takes a good part of a second."""
+    return importlib.import_module("scipy.optimize")

@@ -1,0 +1,62 @@
+"""Multi-start local search: descend, and start anew elsewhere at every local minimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from app.engine.space.search_space import SearchSpace
+from app.engine.strategies.base import Evaluations, Search, strategy
+from app.engine.strategies.descent import Step, descend
+from app.engine.strategies.moves import check_least
+
+
+@dataclass(frozen=True)
+class MultiStartOptions:
+    """Options of every strategy here."""
+
+    starts: int = field(default=16, metadata={"help": "random configurations before each descent"})
+
+    def __post_init__(self) -> None:
+        check_least("starts", self.starts, 1)
+
+
+class _MultiStart:
+    step: ClassVar[Step]
+    Options = MultiStartOptions
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: MultiStartOptions) -> Search:
+        known = Evaluations(space)
+        while not known.exhausted:
+            starts = known.draw(rng, options.starts)
+            costs = yield from known.ask(starts)
+            yield from descend(space, known, rng, batch, starts[int(np.argmin(costs))], self.step)
+
+
+@strategy
+class Mls(_MultiStart):
+    """Looks at every neighbour and goes to the best one."""
+
+    name: ClassVar[str] = "mls"
+    label: ClassVar[str] = "Multi-start local search"
+    step = "best"
+
+
+@strategy
+class GreedyMls(_MultiStart):
+    """Goes to the first better neighbour, looked for in random order."""
+
+    name: ClassVar[str] = "greedy_mls"
+    label: ClassVar[str] = "Greedy multi-start local search"
+    step = "first"
+
+
+@strategy
+class OrderedGreedyMls(_MultiStart):
+    """Goes to the first better neighbour, parameter by parameter as the specification has them."""
+
+    name: ClassVar[str] = "ordered_greedy_mls"
+    label: ClassVar[str] = "Ordered greedy multi-start local search"
+    step = "ordered"

@@ -1,0 +1,120 @@
+"""SciPy's local optimisers, started again from the best of a few random configurations whenever one has converged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from app.engine.space.search_space import SearchSpace
+from app.engine.strategies.base import Search, strategy
+from app.engine.strategies.blocking import Landscape, restarted, scipy_optimize
+from app.engine.strategies.box import Box, Reals
+from app.engine.strategies.moves import check_least
+
+_CONVERGED = 0.25  # of the smallest step of a parameter: below it nothing changes any more
+
+
+@dataclass(frozen=True)
+class LocalOptions:
+    """Options of every strategy here."""
+
+    starts: int = field(default=8, metadata={"help": "random configurations before each run; the best is its start"})
+
+    def __post_init__(self) -> None:
+        check_least("starts", self.starts, 1)
+
+
+class _Local:
+    """One method of scipy.optimize.minimize over the box of the space."""
+
+    method: ClassVar[str]
+    gradient: ClassVar[bool] = False
+    Options = LocalOptions
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LocalOptions) -> Search:
+        return restarted(space, rng, options.starts, self._minimise)
+
+    def _minimise(self, landscape: Landscape, points: Reals) -> None:
+        scipy_optimize().minimize(
+            landscape.cost,
+            points[0],
+            method=self.method,
+            jac=landscape.gradient if self.gradient else None,
+            bounds=landscape.bounds,
+            options=self.settings(points[0], landscape.box),
+        )
+
+    def settings(self, start: Reals, box: Box) -> dict[str, Any]:
+        """The method's own options for a start."""
+        return {}
+
+
+@strategy
+class NelderMead(_Local):
+    """A simplex that reflects, stretches and shrinks."""
+
+    name: ClassVar[str] = "nelder_mead"
+    label: ClassVar[str] = "Nelder–Mead simplex"
+    method = "Nelder-Mead"
+
+    def settings(self, start: Reals, box: Box) -> dict[str, Any]:
+        side = np.maximum(0.3, 1 / box.steps)
+        corners = start + np.diag(np.where(start > 0.5, -side, side))
+        tolerance = _CONVERGED / float(box.steps.max())
+        return {"initial_simplex": np.vstack([start, corners]), "xatol": tolerance, "fatol": np.inf}
+
+
+@strategy
+class Powell(_Local):
+    """One line search after another along directions that it learns."""
+
+    name: ClassVar[str] = "powell"
+    label: ClassVar[str] = "Powell's method"
+    method = "Powell"
+
+    def settings(self, start: Reals, box: Box) -> dict[str, Any]:
+        return {"xtol": _CONVERGED / float(box.steps.max()), "ftol": 0.0}
+
+
+@strategy
+class Cobyla(_Local):
+    """Linear models over a simplex within a trust region."""
+
+    name: ClassVar[str] = "cobyla"
+    label: ClassVar[str] = "COBYLA"
+    method = "COBYLA"
+
+    def settings(self, start: Reals, box: Box) -> dict[str, Any]:
+        return {"rhobeg": 0.3, "tol": _CONVERGED / float(box.steps.max())}
+
+
+@strategy
+class Slsqp(_Local):
+    """Sequential least squares; gradients are differences to the neighbouring values."""
+
+    name: ClassVar[str] = "slsqp"
+    label: ClassVar[str] = "SLSQP"
+    method = "SLSQP"
+    gradient = True
+
+
+@strategy
+class LBfgsB(_Local):
+    """Limited-memory quasi-Newton; gradients are differences to the neighbouring values."""
+
+    name: ClassVar[str] = "l_bfgs_b"
+    label: ClassVar[str] = "L-BFGS-B"
+    method = "L-BFGS-B"
+    gradient = True
+
+
+@strategy
+class TruncatedNewton(_Local):
+    """Truncated Newton; gradients are differences to the neighbouring values."""
+
+    name: ClassVar[str] = "tnc"
+    label: ClassVar[str] = "Truncated Newton (TNC)"
+    method = "TNC"
+    gradient = True
