@@ -7,13 +7,17 @@ go on as floats beyond, so that nothing wraps around and nothing grows without b
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.algebra import Algebra
 from app.engine.measurement import Value
 
 Column = npt.NDArray[Any]
@@ -148,10 +152,6 @@ modulo = _binary(lambda a, b: a % _without_zero(b), None)
 power = _binary(_power, None)
 
 
-def negate(operand: Operand) -> Operand:
-    return subtract(0, operand)
-
-
 def _undefined(operand: Operand) -> Any:
     """Where a float operand is NaN; False where that cannot be."""
     if isinstance(operand, float):
@@ -187,8 +187,8 @@ def comparison(symbol: str, plain: Callable[[Any, Any], Any]) -> Callable[[Opera
 def truth(operand: Operand) -> tuple[Any, Any]:
     """(true, undefined): where the operand counts as true and where it is NaN; bool or columns of bool."""
     if isinstance(operand, np.ndarray):
-        undefined = _undefined(operand)
-        return operand.astype(np.bool_) & ~np.asarray(undefined), undefined
+        true, undefined = operand.astype(np.bool_, copy=False), _undefined(operand)
+        return (true & ~undefined if isinstance(undefined, np.ndarray) else true), undefined
     undefined = _undefined(operand)
     return bool(operand) and not undefined, undefined
 
@@ -276,3 +276,51 @@ logarithm = _unary(np.log)
 logarithm_2 = _unary(np.log2)
 logarithm_10 = _unary(np.log10)
 exponential = _unary(np.exp)
+
+
+def _conjunction(first: Operand, rest: Callable[[], Operand]) -> Operand:
+    return choose(first, rest, lambda: first)
+
+
+def _disjunction(first: Operand, rest: Callable[[], Operand]) -> Operand:
+    return choose(first, lambda: first, rest)
+
+
+ALGEBRA = Algebra(
+    operators={
+        ast.Add: add,
+        ast.Sub: subtract,
+        ast.Mult: multiply,
+        ast.Div: divide,
+        ast.FloorDiv: floor_divide,
+        ast.Mod: modulo,
+        ast.Pow: power,
+    },
+    comparisons={
+        ast.Eq: comparison("==", operator.eq),
+        ast.NotEq: comparison("!=", operator.ne),
+        ast.Lt: comparison("<", operator.lt),
+        ast.LtE: comparison("<=", operator.le),
+        ast.Gt: comparison(">", operator.gt),
+        ast.GtE: comparison(">=", operator.ge),
+    },
+    functions={
+        "min": lambda *operands: reduce(minimum, operands),
+        "max": lambda *operands: reduce(maximum, operands),
+        "abs": absolute,
+        "round": rounded,
+        "int": truncate,
+        "float": to_float,
+        "ceil": ceiling,
+        "floor": floor,
+        "sqrt": square_root,
+        "log": logarithm,
+        "log2": logarithm_2,
+        "log10": logarithm_10,
+        "exp": exponential,
+    },
+    negation=negation,
+    conjunction=_conjunction,
+    disjunction=_disjunction,
+    choose=choose,
+)

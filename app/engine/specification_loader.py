@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.engine.expressions import parse, parse_array_expression, parse_values, unknown_name
+from app.engine.expressions import parse, parse_array_expression, unknown_name
 from app.engine.measurement import Value
 from app.engine.objectives import Goal, Objective
+from app.engine.parameter_values import parse_values
 from app.engine.space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from app.engine.specification import (
     ArgumentSpec,

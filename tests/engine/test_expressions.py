@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from app.engine.expressions import (
     MAX_LENGTH,
-    MAX_VALUES,
     parse,
     parse_array_expression,
     parse_conjuncts,
-    parse_values,
 )
+from app.engine.parameter_values import MAX_VALUES, parse_values
 from app.errors import InputError
 
 

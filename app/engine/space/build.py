@@ -13,11 +13,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import Column, Operand, column_of, normalised
-from app.engine.expressions import Expression, parse_conjuncts, parse_values
+from app.engine.arithmetic import Column, column_of, normalised
+from app.engine.compiler import shortened
+from app.engine.expressions import Expression, parse_conjuncts
 from app.engine.measurement import Value
+from app.engine.parameter_values import MAX_VALUES, parse_values
 from app.engine.space.dependent import Dependent, count_completions, expand, in_order
-from app.engine.space.factors import Codes, Factor, check_size, join, product
+from app.engine.space.effort import Effort
+from app.engine.space.factors import Codes, Factor, check_size, product
+from app.engine.space.joining import Scope, join, restrict
 from app.engine.space.keys import MAX_SPAN, radix
 from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
 from app.errors import InputError
@@ -25,7 +29,7 @@ from app.sensors.device_limits import DeviceLimits
 
 MAX_ROWS = 2 * 10**7
 MAX_PARAMETERS = 64
-MAX_VALUES = 65536  # of one parameter
+MAX_PARTS = 1000  # restrictions, split at their `and`s
 _BLOCK = 2**15  # rows decoded at once
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 
@@ -129,10 +133,12 @@ class _Builder:
     def __init__(self, given: Mapping[str, Sequence[Value] | Value], fixed: Mapping[str, Value]) -> None:
         self.values: dict[str, Column] = {}
         self.removed_by: dict[str, int] = {}
-        self._fixed: dict[str, Operand] = dict(fixed)
+        self._scope = Scope(self.values, dict(fixed))
+        self._effort = Effort()
         self._names = tuple(given)
         self._factors: list[Factor] = []
-        self._restrictions: list[Expression] = []
+        self._restrictions: list[Expression] = []  # those not yet applied
+        self._order: dict[str, int] = {}  # text -> the how many-th it was applied
         dependents: list[Dependent] = []
         for name, listed in given.items():
             where = f"parameters.{name}"
@@ -141,15 +147,15 @@ class _Builder:
                 continue
             expression = parse_values(listed, where)
             for part in expression.parts:
-                part.check_names((*self._names, *self._fixed))
+                part.check_names((*self._names, *fixed))
             needs = tuple(needed for needed in expression.names if needed in given)
             if needs:
                 dependents.append(Dependent(name, expression, needs))
             else:
-                flat, _ = expression.expand(self._fixed, 1)
+                flat, _ = expression.expand(self._scope.fixed, 1)
                 self._bind(name, _listed(list(dict.fromkeys(flat.tolist())), where))
         self._pending = in_order(dependents)
-        self.cartesian = self._total()
+        self.cartesian = self._left = self._total()
 
     def _bind(self, name: str, listed: list[Value]) -> None:
         self.values[name] = column_of(listed)
@@ -159,39 +165,30 @@ class _Builder:
         """Take a restriction in, split at its `and`s."""
         self.removed_by.setdefault(text, 0)
         for part in parse_conjuncts(text, where):
-            part.check_names((*self._names, *self._fixed))
-            if not any(name in self._names for name in part.names) and not part.mask(self._fixed, ()):
-                raise InputError(f"'{text}' is never true", where, "no parameter can change it")
-            self._restrictions.append(part)
+            part.check_names((*self._names, *self._scope.fixed))
+            if any(name in self._names for name in part.names):
+                self._restrictions.append(part)
+            elif not part.mask(self._scope.fixed, ()):
+                raise InputError(f"'{shortened(text)}' is never true", where, "no parameter can change it")
+        if len(self._restrictions) > MAX_PARTS:
+            raise InputError("too many restrictions", where, f"at most {MAX_PARTS} conditions")
 
     def run(self) -> None:
         """Apply restrictions and expand dependent parameters, the smallest join first, until none waits."""
-        order: list[str] = []
-        total = self.cartesian
-        waiting = [part for part in self._restrictions if any(name in self._names for name in part.names)]
-        while waiting or self._pending:
-            ready = [part for part in waiting if not self._unbound(part.names)]
+        while self._restrictions or self._pending:
+            self._size_of = {name: (id(factor), factor.size) for factor in self._factors for name in factor.codes}
+            ready = [part for part in self._restrictions if not self._unbound(part.names)]
             expandable = [dependent for dependent in self._pending if not self._unbound(dependent.needs)]
             restriction = min(ready, key=lambda part: self._joined_size(part.names), default=None)
             dependent = min(expandable, key=lambda item: self._joined_size(item.needs), default=None)
             if restriction is not None and (
                 dependent is None or self._joined_size(restriction.names) <= 16 * self._joined_size(dependent.needs)
             ):
-                waiting.remove(restriction)
-                self._apply(restriction)
-                left = self._total()
-                self.removed_by[restriction.text] += total - left
-                order.append(restriction.text)
-                total = left
-                if total == 0:
-                    raise InputError(
-                        f"no configuration is valid: '{restriction.text}' removes the last",
-                        restriction.where,
-                        "relax it or widen the parameters",
-                    )
+                self._apply(restriction, ready)
             elif dependent is not None:
                 self._expand(dependent)
-        self.removed_by = {text: self.removed_by[text] for text in (*dict.fromkeys(order), *self.removed_by)}
+        applied = sorted(self.removed_by, key=lambda text: self._order.get(text, MAX_PARTS))
+        self.removed_by = {text: self.removed_by[text] for text in applied}
 
     def _unbound(self, names: Sequence[str]) -> bool:
         return any(name in self._names and name not in self.values for name in names)
@@ -200,38 +197,53 @@ class _Builder:
         return [factor for factor in self._factors if any(name in factor.codes for name in names)]
 
     def _joined_size(self, names: Sequence[str]) -> int:
-        return math.prod(factor.size for factor in self._touched(names))
+        return math.prod(dict(self._size_of[name] for name in names if name in self._size_of).values())
 
     def _total(self) -> int:
         if not self._pending:
             return math.prod(factor.size for factor in self._factors)
-        return count_completions(self._factors, self._pending, self.values, self._fixed, MAX_ROWS)
+        return count_completions(self._factors, self._pending, self._scope, MAX_ROWS, self._effort)
 
     def _replace(self, old: Sequence[Factor], new: Factor) -> None:
         self._factors = [factor for factor in self._factors if not any(factor is other for other in old)] + [new]
 
-    def _apply(self, restriction: Expression) -> None:
+    def _apply(self, restriction: Expression, ready: Sequence[Expression]) -> None:
+        """Apply a restriction; where it joins factors, with it those that concern the same ones."""
         touched = self._touched(restriction.names)
-        names = [name for name in restriction.names if name in self._names]
-        joined = join(
-            touched,
-            names,
-            lambda columns, shape: restriction.mask({**self._fixed, **columns}, shape),
-            self.values,
-            MAX_ROWS,
-        )
-        self._replace(touched, joined)
+        together = [restriction]
+        if len(touched) > 1 and not self._pending:
+            inside = {name for factor in touched for name in factor.codes} | set(self._scope.fixed)
+            together += [part for part in ready if part is not restriction and inside.issuperset(part.names)]
+        if len(touched) > 1:
+            factor, rows = join(touched, together, self._scope, MAX_ROWS, self._effort)
+        else:
+            factor = restrict(touched[0], restriction, self._scope, self._effort)
+            rows = [factor.size]
+        self._replace(touched, factor)
+        rest = math.prod(other.size for other in self._factors if other is not factor)
+        left = [self._total()] if self._pending else [count * rest for count in rows]
+        for part, total in zip(together, left, strict=True):
+            self._restrictions.remove(part)
+            self._order.setdefault(part.text, len(self._order))
+            self.removed_by[part.text] += self._left - total
+            self._left = total
+            if total == 0:
+                raise InputError(
+                    f"no configuration is valid: '{shortened(part.text)}' removes the last",
+                    part.where,
+                    "relax it or widen the parameters",
+                )
 
     def _expand(self, dependent: Dependent) -> None:
         touched = self._touched(dependent.needs)
         check_size(self._joined_size(dependent.needs), MAX_ROWS)
-        grown, self.values[dependent.name], _ = expand(product(touched), dependent, self.values, self._fixed, MAX_ROWS)
+        grown, levels, _ = expand(product(touched), dependent, self._scope, MAX_ROWS, self._effort)
+        self.values[dependent.name] = levels
         self._pending.remove(dependent)
         self._replace(touched, grown)
         if grown.size == 0:
-            raise InputError(
-                f"'{dependent.expression.text}' has no values", f"parameters.{dependent.name}", "widen the range"
-            )
+            text = shortened(dependent.expression.text)
+            raise InputError(f"'{text}' has no values", f"parameters.{dependent.name}", "widen the range")
 
     def table(self, names: Sequence[str]) -> tuple[dict[str, Column], Codes]:
         """The values that occur, by parameter, and the codes of all rows in the order of `names`, sorted.
@@ -267,12 +279,12 @@ def _occurring(values: Column, codes: Codes) -> tuple[Column, Codes]:
 
 def _sorted_keys(factors: Sequence[Factor], weight: Mapping[str, int], span: int) -> npt.NDArray[np.unsignedinteger]:
     """One integer below `span` per row of the product of the factors, ascending."""
-    kind = np.uint32 if span <= 2**32 else np.uint64
-    key = np.zeros(1, dtype=kind)
+    kind = np.dtype(np.uint32 if span < 2**32 else np.uint64)
+    key: Codes = np.zeros(1, dtype=kind)
     for factor in sorted(factors, key=lambda factor: factor.size):
-        own = np.zeros(factor.size, dtype=kind)
+        own: Codes = np.zeros(factor.size, dtype=kind)
         for name, column in factor.codes.items():
-            own += column * kind(weight[name])
+            own += column * kind.type(weight[name])
         key = (own[:, None] + key[None, :]).ravel()
     if span > 16 * len(key):
         key.sort()

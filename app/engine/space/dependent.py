@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from app.engine.arithmetic import Column, Operand, column_of
-from app.engine.expressions import ValuesExpression
-from app.engine.space.factors import Codes, Factor, Integers, check_size, combined_key, distinct, product
+from app.engine.arithmetic import Column, column_of
+from app.engine.parameter_values import ValuesExpression
+from app.engine.space.effort import Effort
+from app.engine.space.factors import Codes, Factor, Integers, check_size, distinct, product, spread
+from app.engine.space.joining import Scope, evaluated
 from app.engine.space.search_space import smallest_dtype
 from app.errors import InputError
 
@@ -39,40 +43,52 @@ def in_order(dependents: Sequence[Dependent]) -> list[Dependent]:
     return ordered
 
 
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """The values a dependent parameter may take, for each distinct combination of those it needs."""
+
+    levels: Column  # the different values, in order
+    codes: Integers  # places among the levels, one combination after the other
+    counts: Integers  # per combination
+    rows: Integers  # per row of the factor: how many
+    start: Integers  # per row of the factor: where in `codes`
+
+
 def expand(
-    factor: Factor,
-    dependent: Dependent,
-    values: Mapping[str, Column],
-    fixed: Mapping[str, Operand],
-    limit: int,
+    factor: Factor, dependent: Dependent, scope: Scope, limit: int, effort: Effort
 ) -> tuple[Factor, Column, Integers]:
-    """The factor with the parameter put in, the parameter's values by code, and the factor's row behind each new row.
+    """The factor with the parameter put in, the parameter's values by code, and how often each old row was repeated.
 
     Values are ordered upwards, or downwards where the range counts down; those of words as they come.
     """
-    sizes = {name: len(column) for name, column in values.items()}
-    groups = distinct(factor, dependent.needs, sizes)
-    scope: dict[str, Operand] = {**fixed, **{n: values[n][groups.codes[n]] for n in dependent.needs}}
-    flat, counts = dependent.expression.expand(scope, groups.size)
-    levels, codes = _levels(flat)
-    flat_group = np.repeat(np.arange(groups.size), counts)
-    pairs = flat_group * max(1, len(levels)) + codes
-    unique, place = np.unique(pairs, return_index=True)
-    if len(unique) < len(pairs):  # an item listed twice for the same row counts once
-        place.sort()
-        codes, flat_group = codes[place], flat_group[place]
-        counts = np.bincount(flat_group, minlength=groups.size)
-    per_row = counts[groups.group]
-    total = int(per_row.sum())
+    choices = _choices(factor, dependent, scope, effort)
+    total = int(choices.rows.sum())
     check_size(total, limit)
-    parent = np.repeat(np.arange(factor.size), per_row)
-    start = (np.cumsum(counts) - counts)[groups.group]
-    position = np.arange(total) - np.repeat(np.cumsum(per_row) - per_row, per_row) + np.repeat(start, per_row)
-    grown: dict[str, Codes] = {
-        **factor.take(parent),
-        dependent.name: codes[position].astype(smallest_dtype([len(levels)])),
-    }
-    return Factor(grown, total), levels, parent
+    codes: dict[str, Codes] = {name: np.empty(total, column.dtype) for name, column in factor.codes.items()}
+    own = np.empty(total, dtype=smallest_dtype([len(choices.levels)]))
+    for block, parent, within in spread(choices.rows):
+        for name, column in factor.codes.items():
+            codes[name][block] = column[parent]
+        own[block] = choices.codes[choices.start[parent] + within]
+    return Factor({**codes, dependent.name: own}, total), choices.levels, choices.rows
+
+
+def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort) -> _Choices:
+    groups = distinct(factor, dependent.needs, scope.sizes())
+    expression = dependent.expression
+    effort.spend(groups.size, expression)
+    flat, counts = expression.expand(evaluated(groups.codes, dependent.needs, scope), groups.size)
+    levels, codes = _levels(flat)
+    if not expression.is_range and len(expression.parts) > 1:  # an item listed twice for the same row counts once
+        group = np.repeat(np.arange(groups.size), counts)
+        _, place = np.unique(group * max(1, len(levels)) + codes, return_index=True)
+        place.sort()
+        codes = codes[place]
+        counts = np.bincount(group[place], minlength=groups.size)
+    start = np.cumsum(counts) - counts
+    if groups.group is None:
+        return _Choices(levels, codes, counts, counts, start)
+    return _Choices(levels, codes, counts, counts[groups.group], start[groups.group])
 
 
 def _levels(flat: Column) -> tuple[Column, Integers]:
@@ -87,44 +103,57 @@ def _levels(flat: Column) -> tuple[Column, Integers]:
     return levels, codes
 
 
+# --- counting ------------------------------------------------------------------------------------------------------
+
+Weights = npt.NDArray[Any]  # combinations behind each row: int64, or Python's integers where these are too small
+
+
 def count_completions(
-    factors: Sequence[Factor],
-    pending: Sequence[Dependent],
-    values: Mapping[str, Column],
-    fixed: Mapping[str, Operand],
-    limit: int,
+    factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope, limit: int, effort: Effort
 ) -> int:
     """How many combinations the factors have once the pending parameters are put in, without building them.
 
     Parameters that no later one needs are summed out as soon as possible, so the tables stay small.
     """
-    values = dict(values)
-    groups = [(factor, np.ones(factor.size, dtype=np.int64)) for factor in factors]
-    ordered = in_order(pending)
-    for at, dependent in enumerate(ordered):
-        later = {name for other in ordered[at:] for name in other.needs}
-        groups = [_summed(factor, weight, later, values) for factor, weight in groups]
-        joined = [group for group in groups if any(name in group[0].codes for name in dependent.needs)]
-        rest = [group for group in groups if not any(group is other for other in joined)]
+    values = dict(scope.values)
+    scope = Scope(values, scope.fixed)
+    tables = [(factor, np.ones(factor.size, dtype=np.int64)) for factor in factors]
+    for at, dependent in enumerate(pending):
+        later = {name for other in pending[at:] for name in other.needs}
+        tables = [_summed(factor, weight, later, values) for factor, weight in tables]
+        joined = [table for table in tables if any(name in table[0].codes for name in dependent.needs)]
+        rest = [table for table in tables if not any(table is other for other in joined)]
         check_size(math.prod(float(factor.size) for factor, _ in joined), limit)
-        factor = product([factor for factor, _ in joined])
-        weight = np.ones(1, dtype=np.int64)
+        factor, weight = product([factor for factor, _ in joined]), np.ones(1, dtype=np.int64)
         for _, own in joined:
-            weight = (weight[:, None] * own[None, :]).ravel()
-        factor, values[dependent.name], parent = expand(factor, dependent, values, fixed, limit)
-        groups = [*rest, (factor, weight[parent])]
-    return math.prod(int(weight.sum()) for _, weight in groups)
+            weight = _times(weight[:, None], own[None, :]).ravel()
+        if any(dependent.name in other.needs for other in pending[at + 1 :]):
+            factor, values[dependent.name], repeats = expand(factor, dependent, scope, limit, effort)
+            tables = [*rest, (factor, np.repeat(weight, repeats))]
+        else:
+            repeats = _choices(factor, dependent, scope, effort).rows
+            tables = [*rest, (factor, _times(weight, repeats))]
+    return math.prod(sum(weight.tolist()) for _, weight in tables)
 
 
-def _summed(
-    factor: Factor, weight: Integers, needed: set[str], values: Mapping[str, Column]
-) -> tuple[Factor, Integers]:
+def _times(first: Weights, second: Weights) -> Weights:
+    """The product, in Python's integers where it might not fit."""
+    if first.size and second.size and float(first.max()) * float(second.max()) > 2**62:
+        first = first.astype(object)
+    product: Weights = first * second
+    return product
+
+
+def _summed(factor: Factor, weight: Weights, needed: set[str], values: Mapping[str, Column]) -> tuple[Factor, Weights]:
     """The factor reduced to the needed parameters, weights of equal rows added."""
     names = [name for name in factor.codes if name in needed]
     if len(names) == len(factor.codes):
         return factor, weight
-    key, _ = combined_key([factor.codes[n] for n in names], [len(values[n]) for n in names], factor.size)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    totals = np.zeros(len(first), dtype=np.int64)
-    np.add.at(totals, group, weight)
-    return Factor({name: factor.codes[name][first] for name in names}, len(first)), totals
+    if not names:
+        return Factor({}, 1), np.array([sum(weight.tolist())], dtype=object)
+    groups = distinct(factor, names, {name: len(column) for name, column in values.items()})
+    if weight.size and float(weight.max()) * factor.size > 2**62:
+        weight = weight.astype(object)
+    totals = np.zeros(groups.size, dtype=weight.dtype)
+    np.add.at(totals, groups.groups, weight)
+    return Factor(groups.codes, groups.size), totals

@@ -1,27 +1,26 @@
 """Factors: partial tables of valid combinations. A space is built by joining factors and filtering while doing so.
 
 A factor holds the combinations of some parameters that have survived so far; the space is always the product of its
-factors. A restriction joins the factors it concerns. It is evaluated once per distinct combination of the parameters it
-names, by broadcasting one axis per factor, never once per row of the product.
+factors. A restriction joins the factors it concerns, see `joining`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import Column
 from app.engine.space.keys import MAX_SPAN
 from app.errors import InputError
 
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.signedinteger]
 Codes = npt.NDArray[np.unsignedinteger]
 Mask = npt.NDArray[np.bool_]
-_CHUNK = 2**20  # combinations evaluated at once
+_BLOCK = 2**18  # rows made at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,137 +30,86 @@ class Factor:
     codes: Mapping[str, Codes]
     size: int
 
-    def take(self, rows: Integers | Mask) -> dict[str, Codes]:
-        return {name: column[rows] for name, column in self.codes.items()}
+    def kept(self, mask: Mask) -> Factor:
+        """The rows where the mask holds."""
+        return Factor({name: column[mask] for name, column in self.codes.items()}, int(np.count_nonzero(mask)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Distinct:
-    """The distinct combinations of some of a factor's parameters, how often each occurs, and which one each row has."""
+    """The distinct combinations of some of a factor's parameters, and which of them each row of the factor has."""
 
     codes: Mapping[str, Codes]
-    counts: Integers
-    group: Integers  # shape (factor.size,)
+    size: int
+    group: Integers | None = None  # shape (rows,); None where the combinations are the factor's rows themselves
+
+    @cached_property
+    def counts(self) -> Integers:
+        """How many rows have each combination."""
+        return np.bincount(self.groups, minlength=self.size)
+
+    @cached_property
+    def order(self) -> Integers:
+        """The rows, those of one combination together."""
+        return np.argsort(self.groups, kind="stable")
+
+    @cached_property
+    def start(self) -> Integers:
+        """Where the rows of each combination begin in `order`."""
+        return np.cumsum(self.counts) - self.counts
 
     @property
-    def size(self) -> int:
-        return len(self.counts)
+    def groups(self) -> Integers:
+        return np.arange(self.size) if self.group is None else self.group
 
 
 def combined_key(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int], length: int) -> tuple[Integers, int]:
     """One integer per row that tells its combination apart, and the bound below which all lie."""
-    key, span = np.zeros(length, dtype=np.int64), 1
+    kind = np.dtype(np.int32 if math.prod(sizes) < 2**31 else np.int64)
+    key: Integers = np.zeros(length, dtype=kind)
+    span = 1
     for column, size in zip(columns, sizes, strict=True):
         if span * size > MAX_SPAN:
-            unique, key = np.unique(key, return_inverse=True)
-            span = len(unique)
-        key = key * size + column
+            unique, place = np.unique(key, return_inverse=True)
+            key, span = place.astype(kind), len(unique)
+        key *= kind.type(size)
+        key += column.astype(kind)
         span *= size
     return key, span
 
 
 def distinct(factor: Factor, names: Sequence[str], sizes: Mapping[str, int]) -> Distinct:
-    """Group a factor's rows by the parameters in `names`."""
+    """Group a factor's rows by the parameters in `names`, those in the factor."""
+    names = [name for name in names if name in factor.codes]
     if len(names) == len(factor.codes):  # rows of a factor are distinct already
-        return Distinct(factor.codes, np.ones(factor.size, np.int64), np.arange(factor.size))
+        return Distinct(factor.codes, factor.size)
     key, span = combined_key([factor.codes[name] for name in names], [sizes[name] for name in names], factor.size)
     if span <= max(2**16, 4 * factor.size):
-        frequency = np.bincount(key, minlength=span)
-        present = np.flatnonzero(frequency)
-        place = np.empty(span, dtype=np.int64)
-        place[present] = np.arange(len(present))
-        one_row = np.empty(span, dtype=np.int64)
-        one_row[key] = np.arange(factor.size)
-        first, group, counts = one_row[present], place[key], frequency[present]
+        one_row = np.full(span, -1, dtype=np.int32)
+        one_row[key] = np.arange(factor.size, dtype=np.int32)
+        present = np.flatnonzero(one_row >= 0)
+        first = one_row[present]
+        one_row[present] = np.arange(len(present), dtype=np.int32)
+        group = one_row[key]
     else:
-        _, first, group, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    return Distinct({name: factor.codes[name][first] for name in names}, counts, group)
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return Distinct({name: factor.codes[name][first] for name in names}, len(first), group)
 
 
-def join(
-    factors: Sequence[Factor],
-    names: Sequence[str],
-    mask: Callable[[Mapping[str, Column], tuple[int, ...]], Mask],
-    values: Mapping[str, Column],
-    limit: int,
-) -> Factor:
-    """The product of the factors, reduced to where `mask` over the parameters `names` holds.
+def spread(counts: Integers) -> Iterator[tuple[slice, Integers, Integers]]:
+    """Walk the rows that come of repeating row i counts[i] times, a block at a time.
 
-    `values` has each parameter's values by code. Raises InputError where more than `limit` rows would survive or the
-    check itself would take too long; neither is tried.
+    Yields (rows, parent, within): the block's place, which row each one repeats, and the how many-th repeat it is.
     """
-    sizes = {name: len(column) for name, column in values.items()}
-    parts = [distinct(factor, [name for name in names if name in factor.codes], sizes) for factor in factors]
-    kept = _valid(parts, mask, values, limit)
-    if len(factors) == 1:
-        keep = np.zeros(parts[0].size, dtype=np.bool_)
-        keep[kept] = True
-        rows = np.flatnonzero(keep[parts[0].group])
-        return Factor(factors[0].take(rows), len(rows))
-    shape = [part.size for part in parts]
-    grouped = [part.size < factor.size for factor, part in zip(factors, parts, strict=True)]
-    repeats = np.ones(len(kept))  # rows behind each kept combination; floats, which do not wrap around
-    for axis, part in enumerate(parts):
-        if grouped[axis]:
-            repeats *= part.counts[_place(kept, axis, shape)]
-    check_size(float(repeats.sum()), limit)
-    each = repeats.astype(np.int64)
-    within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each) if any(grouped) else each
-    codes: dict[str, Codes] = {}
-    for axis, (factor, part) in enumerate(zip(factors, parts, strict=True)):
-        place = _place(kept, axis, shape)
-        if any(grouped):
-            place = np.repeat(place, each)
-        if grouped[axis]:  # which of the rows with these values
-            order = np.argsort(part.group, kind="stable")
-            start, count = np.cumsum(part.counts) - part.counts, part.counts[place]
-            place = order[start[place] + within % count]
-            within = within // count
-        codes |= factor.take(place)
-    return Factor(codes, len(within))
-
-
-def _place(flat: Integers, axis: int, shape: Sequence[int]) -> Integers:
-    """The place along one axis of flat indices into an array of that shape."""
-    return flat // math.prod(shape[axis + 1 :]) % shape[axis]
-
-
-def _valid(
-    parts: Sequence[Distinct],
-    mask: Callable[[Mapping[str, Column], tuple[int, ...]], Mask],
-    values: Mapping[str, Column],
-    limit: int,
-) -> Integers:
-    """Flat indices, over the product of the parts, at which the mask holds; at most `limit` of them."""
-    shape = tuple(part.size for part in parts)
-    if math.prod(shape) > 5 * 10**8:
-        raise InputError(
-            f"a restriction over {math.prod(shape):.1e} combinations is too large to check",
-            "restrictions",
-            "split it, or restrict its parameters further",
-        )
-    outer = 1  # leading axes are walked in blocks, flattened into one axis
-    while math.prod(shape[outer:]) > _CHUNK:
-        outer += 1
-    rest, rows = math.prod(shape[outer:]), math.prod(shape[:outer])
-    step = max(1, _CHUNK // max(1, rest))
-    found: list[Integers] = []
-    total = 0
-    for start in range(0, rows, step):
-        block = np.arange(start, min(start + step, rows))
-        places = np.unravel_index(block, shape[:outer])
-        columns: dict[str, Column] = {}
-        for axis, part in enumerate(parts):
-            outline = [1] * (1 + len(parts) - outer)
-            outline[max(0, axis - outer + 1)] = -1
-            for name, codes in part.codes.items():
-                chosen = codes[places[axis]] if axis < outer else codes
-                columns[name] = values[name][chosen].reshape(outline)
-        valid = mask(columns, (len(block), *shape[outer:]))
-        found.append(np.flatnonzero(valid) + start * rest)
-        total += len(found[-1])
-        check_size(total, limit)
-    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    ends = np.cumsum(counts, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    for start in range(0, total, _BLOCK):
+        stop = min(start + _BLOCK, total)
+        first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, stop, side="left")
+        covered = np.arange(first, last + 1)
+        begin = ends[covered] - counts[covered]
+        share = np.minimum(ends[covered], stop) - np.maximum(begin, start)
+        yield slice(start, stop), np.repeat(covered, share), np.arange(start, stop) - np.repeat(begin, share)
 
 
 def product(factors: Sequence[Factor]) -> Factor:
@@ -171,8 +119,8 @@ def product(factors: Sequence[Factor]) -> Factor:
     inner = total
     for factor in factors:
         inner //= max(1, factor.size)
-        rows = np.tile(np.repeat(np.arange(factor.size), inner), total // max(1, factor.size * inner))
-        codes |= factor.take(rows)
+        outer = total // max(1, factor.size * inner)
+        codes |= {name: np.tile(np.repeat(column, inner), outer) for name, column in factor.codes.items()}
     return Factor(codes, total)
 
 
