@@ -67,6 +67,9 @@ class FakeBackend:
     ) -> FakeKernel:
         return FakeKernel(self, json.loads(image.split(b"\n")[1]), launch, arguments, constants)
 
+    def product(self) -> FakeKernel | None:
+        return None
+
     def mark(self) -> FakeMark:
         return FakeMark(self, max(self.busy_until_ns, self.clock.now_ns()))
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,10 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
 from app.engine.planning import plan_specification
 from app.engine.runner import meter as metering
+from app.engine.runner.cuda.drift import EVERY
+from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.open import open_cuda_runner
+from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.space.build import build_space
 from app.engine.specification import load_specification
@@ -209,7 +213,7 @@ def test_a_reference_from_a_file(bench: type[Bench], virtual_board: VirtualBoard
 def test_images_are_kept_for_the_next_session(bench: type[Bench], virtual_board: VirtualBoard) -> None:
     first = bench("launch_ms = [1, 2]", sensors=virtual_board)
     first.measure()
-    assert first.runner.compiled == 3  # and the comparer
+    assert first.runner.compiled == 4  # and the comparer, and the reference kernel
     again = bench("launch_ms = [1, 2]", sensors=virtual_board)
     again.measure()
     assert again.runner.compiled == 0
@@ -218,7 +222,7 @@ def test_images_are_kept_for_the_next_session(bench: type[Bench], virtual_board:
 def test_a_compilers_warnings_stay_with_the_measurement_from_the_cache_too(
     bench: type[Bench], virtual_board: VirtualBoard
 ) -> None:
-    for compiled in (4, 0):  # three images and the comparer
+    for compiled in (5, 0):  # three images, the comparer and the reference kernel
         one = bench('fault = ["warns", "none", "wrong"]', sensors=virtual_board)
         measured = one.measure()
         assert one.runner.compiled == compiled
@@ -230,6 +234,41 @@ def test_a_compilers_warnings_stay_with_the_measurement_from_the_cache_too(
         assert measured["warns"].message.startswith("kernel.cu(7): warning")
         assert not measured["warns"].error
         assert "warning" not in measured["wrong"].error
+
+
+REFERENCE = ("reference_time_s", "reference_power_w", "reference_energy_j")
+
+
+def test_a_fixed_kernel_is_measured_every_so_often_to_show_drift(
+    bench: type[Bench], virtual_board: VirtualBoard
+) -> None:
+    measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 5))}", sensors=virtual_board).rows()
+    told = [at for at, m in enumerate(measured) if "reference_energy_j" in m.values]
+    assert told == [0, EVERY]
+    for at in told:
+        time_s, power_w, energy_j = (measured[at].values[name] for name in REFERENCE)
+        assert time_s == pytest.approx(1e-3, rel=1e-3)
+        assert power_w == pytest.approx(500.0, rel=0.003)  # every multiprocessor of the stand-in works
+        assert energy_j == pytest.approx(time_s * power_w)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_reference_kernel_that_does_not_run_costs_no_configuration(
+    bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    asked, ask = [0], CudaGpu.ask
+
+    def refuse(gpu: CudaGpu, message: dict[str, Any], *rest: Any, **named: Any) -> dict[str, Any]:
+        if message["do"] == "drift":
+            asked[0] += 1
+            raise KernelFailed(State.RUNTIME, "no memory left", lost=lost)
+        return ask(gpu, message, *rest, **named)
+
+    monkeypatch.setattr(CudaGpu, "ask", refuse)
+    measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 5))}", sensors=virtual_board).rows()
+    assert {m.state for m in measured} == {State.OK}
+    assert not any(name in m.values for m in measured for name in REFERENCE)
+    assert asked == [1], "it is not tried again"
 
 
 def test_stopping_ends_at_once(bench: type[Bench]) -> None:

@@ -103,6 +103,10 @@ class Backend(Protocol):
         """Load a kernel and bind its arguments: buffers, and NumPy scalars. Raises DeviceFault."""
         ...
 
+    def product(self) -> Kernel | None:
+        """The vendor library's matrix product on operands of its own, where the library and the memory are there."""
+        ...
+
     def mark(self) -> Mark:
         """Put a mark into the queue."""
         ...

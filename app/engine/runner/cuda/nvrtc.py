@@ -9,19 +9,17 @@ It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.runner.cuda.toolkit import pip_folders, toolkits
+from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
 from app.paths import data_folder
 
-_FILES: Final = ("lib64/libnvrtc.so*", "lib/libnvrtc.so*", "bin/nvrtc64_*_0.dll", "bin/x64/nvrtc64_*_0.dll")
-_NAMES: Final = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2")  # the system's
+_VERSIONS: Final = ("13", "12", "11.2")
 _RELEASE: Final = re.compile(r"^#define CUDART_VERSION +(\d+)\d{3}$", re.MULTILINE)
 _BRINGS_HEADERS: Final = (13, 3)
 # nvcc's options that are for the host's compiler; and those of them that may be followed by a word
@@ -71,7 +69,7 @@ def main(words: Sequence[str]) -> int:
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL | None:
-    for name in _places():
+    for name in library_places("nvrtc", _VERSIONS):
         try:
             library = ctypes.CDLL(name)
         except OSError:
@@ -80,18 +78,6 @@ def _library() -> ctypes.CDLL | None:
             library.nvrtcGetErrorString.restype = ctypes.c_char_p
             return library
     return None
-
-
-def _places() -> Iterator[str]:
-    """Where the library may be: in a toolkit, among the system's, in a package of pip's."""
-    for folders in (toolkits(), None, pip_folders()):
-        if folders is None:
-            found = ctypes.util.find_library("nvrtc")
-            yield from (*([found] if found else []), *_NAMES)
-            continue
-        for folder in folders:
-            for pattern in _FILES:
-                yield from map(str, sorted(folder.glob(pattern), reverse=True))
 
 
 def _version(library: ctypes.CDLL) -> tuple[int, int]:

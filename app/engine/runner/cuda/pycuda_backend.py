@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -13,6 +14,7 @@ import pycuda.driver as cuda
 
 from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, Launch, difference
 from app.engine.runner.cuda.comparer import TYPES, compared_type
+from app.engine.runner.cuda.cublas import BYTES, Product, cublas
 from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.sensors.device_limits import DeviceLimits
 
@@ -114,6 +116,15 @@ class PyCudaBackend:
 
     def load(self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]) -> Any:
         return PyCudaKernel(self._stream, self._limits, image, launch, arguments, constants)
+
+    def product(self) -> VendorProduct | None:
+        library = cublas()
+        if library is None:
+            return None
+        try:
+            return VendorProduct(library, self._stream)
+        except (OSError, cuda.Error):  # another release than the driver's, or no memory left
+            return None
 
     def mark(self) -> PyCudaMark:
         return PyCudaMark(self._stream)
@@ -228,6 +239,32 @@ class PyCudaKernel:
                 call(launch.grid, launch.block, self._stream, *self._arguments, shared_size=launch.shared_byte)
         except cuda.Error as error:
             raise _fault(error) from None
+
+
+class VendorProduct:
+    """cuBLAS's matrix product of random operands, as a kernel."""
+
+    facts = KernelFacts(0, 0, 0, 0, math.nan)
+
+    def __init__(self, library: ctypes.CDLL, stream: Any) -> None:
+        """Raises OSError and PyCUDA's errors."""
+        self._buffers = [cuda.mem_alloc(BYTES) for _ in range(3)]
+        operand = np.random.default_rng(0).random(BYTES // 4, dtype=np.float32)
+        for buffer in self._buffers[1:]:
+            cuda.memcpy_htod(buffer, operand)
+        c, a, b = (int(buffer) for buffer in self._buffers)
+        self._product = Product(library, stream.handle, (c, a, b))
+
+    def launch(self, times: int) -> None:
+        try:
+            self._product.launch(times)
+        except OSError as error:
+            raise DeviceFault(str(error), fatal=False) from None
+
+    def unload(self) -> None:
+        self._product.close()
+        for buffer in self._buffers:
+            buffer.free()
 
 
 def _packed(arguments: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -24,6 +24,7 @@ from app.engine.runner.cuda.arguments import CallPlan
 from app.engine.runner.cuda.backend import Launch
 from app.engine.runner.cuda.comparer import SOURCE
 from app.engine.runner.cuda.compiler import Compiled, Compiler, symbol
+from app.engine.runner.cuda.drift import Drift
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.figures import figures_of
@@ -53,6 +54,7 @@ class _Candidate:
     prepared: Prepared | None = None
     said: str = ""  # by the compiler, though it compiled
     facts: dict[str, float] = field(default_factory=dict)
+    reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
     run: Run | None = None
 
     @property
@@ -83,6 +85,7 @@ class CudaRunner:
         self._scratch = Path(tempfile.mkdtemp(prefix="wattridge-"))
         self._calls: CallPlan | None = None
         self._comparer = compiler.submit(Build(SOURCE, (), (), ()))
+        self._drift = Drift(compiler)
         self._busy_with: Load | None = None  # the last kernel that worked: it keeps the board warm while we wait
         self._loaded: list[str] = []
         self._pending: _Candidate | None = None  # ran, and its samples are not all told yet
@@ -159,6 +162,7 @@ class CudaRunner:
                 if future is None:
                     return
                 candidate = waiting.pop(future)
+                self._look_at_drift(candidate, setting, stop)
                 candidate.began = time.monotonic()
                 failed = self._run(candidate, future, stop)
                 if failed is None and candidate.run is None:  # stopped
@@ -204,7 +208,23 @@ class CudaRunner:
             self._pending = candidate
             self._busy_with = candidate.load
             self._gpu.processes.keep_spare()
+            self._drift.count()
         return None
+
+    def _look_at_drift(self, candidate: _Candidate, setting: dict[str, float], stop: threading.Event) -> None:
+        """The reference kernel's turn, where it is due; a process that it costs is replaced."""
+        if not self._drift.due(setting):
+            return
+        assert candidate.prepared is not None, "what was compiled was prepared"
+        self._tell_calls(candidate.prepared.calls)
+        try:
+            reference = self._drift.look(self._gpu, self._meter, stop)
+        except KernelFailed:
+            self._gpu.processes.replace()
+            self._begin_anew()
+            return
+        self._settle()
+        candidate.reference = reference
 
     # --- the kernel -------------------------------------------------------------------------------------------------
 
@@ -272,14 +292,18 @@ class CudaRunner:
         lost_s = time.monotonic() - candidate.began
         values: dict[str, float] = {}
         if failure.lost:
-            self._busy_with = None
-            self._loaded.clear()
             values["teardown_s"] = self._gpu.processes.replace()
             began = time.monotonic()
-            self._gpu.processes.current.ready()
+            self._begin_anew()
             lost_s += time.monotonic() - began
         values["lost_s"] = lost_s
         return self._failed(candidate, failure.state, failure.what, {**candidate.facts, **values})
+
+    def _begin_anew(self) -> None:
+        """In another process: nothing is loaded there."""
+        self._busy_with = None
+        self._loaded.clear()
+        self._gpu.processes.current.ready()
 
     # --- measurements -----------------------------------------------------------------------------------------------
 
@@ -291,7 +315,7 @@ class CudaRunner:
             row=candidate.row,
             configuration=candidate.configuration,
             state=State.OK,
-            values={**values, **candidate.facts},
+            values={**values, **candidate.facts, **candidate.reference},
             intervals=intervals,
             message=candidate.said,
             window_ns=window.window_ns,

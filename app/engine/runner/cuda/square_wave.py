@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from app.engine.characterisation.square_wave import AsksOneSource
 from app.engine.runner.cuda.arguments import Argument, CallPlan
@@ -20,6 +20,17 @@ from app.sensors.load import Load
 NAME: Final = "square_wave"
 THREADS: Final = 1024  # of a block: a multiprocessor full
 SHARES: Final = (1.0, 0.7, 0.5, 0.3, 0.15)  # of the multiprocessors that work
+
+
+def wave_build() -> Build:
+    """The kernel, to be compiled."""
+    source = resources() / "kernels" / f"{NAME}.cu"
+    return Build(f'#include "{source.as_posix()}"\n', (source,), (source.parent,), ())
+
+
+def wave_launch(blocks: int) -> dict[str, Any]:
+    """How it is launched to keep so many multiprocessors busy, as a message."""
+    return {"name": NAME, "grid": (blocks, 1, 1), "block": (THREADS, 1, 1), "shared_byte": 0}
 
 
 class WaveGpu(CudaGpu):
@@ -54,10 +65,9 @@ class WaveGpu(CudaGpu):
         return f"multiply-adds on {share:.0%} of the multiprocessors"
 
     def _load(self, toolchain: Toolchain | None) -> None:
-        source = resources() / "kernels" / f"{NAME}.cu"
         compiler = Compiler(self.compute_capability, toolchain=toolchain, jobs=1)
         try:
-            image = compiler.image(Build(f'#include "{source.as_posix()}"\n', (source,), (source.parent,), ()))
+            image = compiler.image(wave_build())
         finally:
             compiler.close()
         arrays = [Argument(name, "float32", (1,), "zeros", None, False, False, 0) for name in ("out", "start")]
@@ -66,6 +76,5 @@ class WaveGpu(CudaGpu):
         self.processes.current.ready()
         for share in SHARES:
             blocks = max(1, round(share * self.limits.multiprocessors))
-            launch = {"name": NAME, "grid": (blocks, 1, 1), "block": (THREADS, 1, 1), "shared_byte": 0}
-            self.ask({"do": "load", "id": self._name(share), "launch": launch}, [image])
+            self.ask({"do": "load", "id": self._name(share), "launch": wave_launch(blocks)}, [image])
             self.ask({"do": "check", "id": self._name(share)})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,3 +21,19 @@ def toolkits() -> list[Path]:
 def pip_folders() -> list[Path]:
     """Folders of NVIDIA's packages: one for each component up to CUDA 12, one for all of them since."""
     return [folder for path in sys.path for folder in sorted(Path(path or ".").glob("nvidia/*")) if folder.is_dir()]
+
+
+def library_places(name: str, versions: Sequence[str]) -> Iterator[str]:
+    """What to hand to the loader for a library of the toolkit, in turn: of toolkits, the system's, of pip's packages.
+
+    `name` is as in lib*.so; `versions` are the endings of the system's own (`.so.13`), newest first.
+    """
+    files = (f"lib64/lib{name}.so*", f"lib/lib{name}.so*", f"bin/{name}64_*.dll", f"bin/x64/{name}64_*.dll")
+    for folders in (toolkits(), None, pip_folders()):
+        if folders is None:
+            found = ctypes.util.find_library(name)
+            yield from (*([found] if found else []), f"lib{name}.so", *(f"lib{name}.so.{each}" for each in versions))
+            continue
+        for folder in folders:
+            for pattern in files:
+                yield from map(str, sorted(folder.glob(pattern), reverse=True))

@@ -1,0 +1,62 @@
+"""A fixed load, measured every so often: what it shows of the board itself, while a session goes on.
+
+cuBLAS's matrix product where the library is there, else the multiply-adds of the square wave. Its figures travel with
+the configuration that is measured next.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import Final
+
+from app.engine.runner.cuda.compiler import Compiled, Compiler
+from app.engine.runner.cuda.gpu import CudaGpu
+from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.square_wave import wave_build, wave_launch
+from app.engine.runner.meter import Meter
+from app.sensors.load import Load
+
+EVERY: Final = 25  # configurations from one look to the next; a look costs about as much as a configuration
+LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
+
+
+class Drift:
+    """Knows when a look is due. One setting of clocks and caps at a time: another one is no drift."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._image: Future[Compiled] = compiler.submit(wave_build())
+        self._setting: object = None
+        self._seen = 0
+        self._due_at = 0
+        self._broken = False
+
+    def count(self) -> None:
+        """A configuration was measured."""
+        self._seen += 1
+
+    def due(self, setting: object) -> bool:
+        """Whether to look now, under that setting. The first setting that asks is the one that counts."""
+        if self._setting is None:
+            self._setting = setting
+        return not self._broken and self._seen >= self._due_at and setting == self._setting
+
+    def look(self, gpu: CudaGpu, meter: Meter, stop: threading.Event) -> dict[str, float]:
+        """The reference kernel's figures, none when stopped or where it does not run. Raises KernelFailed when lost."""
+        self._due_at = self._seen + EVERY
+        try:
+            launch = wave_launch(gpu.limits.multiprocessors)
+            gpu.ask({"do": "drift", "id": LOAD.name, "launch": launch}, [self._image.result().image])
+            window = meter.measure(LOAD, stop=stop)
+        except KernelFailed as failure:
+            self._broken = True
+            if failure.lost:
+                raise
+            return {}
+        if window is None:
+            return {}
+        return {
+            "reference_time_s": window.time_s,
+            "reference_power_w": window.power_w,
+            "reference_energy_j": window.energy_j,
+        }
