@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from app.engine.characterisation.characterise import characterise, wave_loads  # noqa: E402
+from app.engine.characterisation.store import save_characterisation, stored_characterisation  # noqa: E402
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.measurement import Measurement, State  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.runner.cuda.runner import CudaRunner  # noqa: E402
+from app.engine.runner.cuda.square_wave import WaveGpu  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
 from app.engine.specification import Specification, load_specification  # noqa: E402
@@ -83,6 +86,21 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> 
     print(f"\n{title}")
     for line in lines:
         print("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), flush=True)
+
+
+def characterised(gpu: Gpu) -> None:
+    """Once per board and driver, as the first session does."""
+    known = stored_characterisation(gpu.info)
+    if known is None:
+        begun = time.monotonic()
+        with closing(WaveGpu(gpu)) as board:
+            known = characterise(board, wave_loads(board))
+        if known is None:
+            return
+        save_characterisation(known)
+        print(f"characterised in {time.monotonic() - begun:.0f} s: {known.words}")
+    if known.aftereffect is not None:
+        print(known.aftereffect.words)
 
 
 # --- a: seconds per configuration -------------------------------------------------------------------------------------
@@ -277,18 +295,19 @@ def part_b(gpu: Gpu, measured: Sequence[Measurement], result: dict[str, Any], ou
     counter = Counter(gpu)
     with runner_of(spec, gpu, space) as runner:
         counter.start()
-        runner.settle_s, runner.window_s = 2.0, 3.0
-        references = {m.row: m for m in runner.measure(rng.permutation(rows).tolist(), threading.Event())}
-        runner.settle_s = runner.window_s = 0.0
+        before = references_of(runner, rng.permutation(rows).tolist())
         order = [int(row) for _ in range(REPEATS) for row in rng.permutation(rows)]
         begun = time.monotonic()
         repeats = list(runner.measure(order, threading.Event()))
         seconds = (time.monotonic() - begun) / len(order)
+        after = references_of(runner, rng.permutation(rows).tolist())
     counter.stop()
-    lines, errors, capped_errors, spreads, counters, uncovered = [], [], [], [], [], 0
+    lines, errors, capped_errors, spreads, counters, drifts, uncovered = [], [], [], [], [], [], 0
     for row in rows:
-        reference = references[row]
-        energy = reference.values["energy_j"]
+        reference = before[row]
+        told = [m[row].values["energy_j"] for m in (before, after)]
+        energy, drift = statistics.fmean(told), (told[1] / told[0] - 1) * 100
+        drifts.append(drift)
         mine = [m for m in repeats if m.row == row and m.state is State.OK]
         apart = [(m.values["energy_j"] / energy - 1) * 100 for m in mine]
         by_counter = [
@@ -310,13 +329,24 @@ def part_b(gpu: Gpu, measured: Sequence[Measurement], result: dict[str, Any], ou
                 f"{reference.values['power_w']:.1f}",
                 f"{reference.values['time_s'] * 1e3:.3f}",
                 "cap" if cap else "",
+                f"{drift:+.2f}",
                 " ".join(f"{error:+.2f}" for error in apart),
                 f"{spread_percent:.2f}",
                 " ".join(f"{error:+.1f}" for error in by_counter),
                 " ".join("s" if m.values.get("settled", 1.0) else "n" for m in mine),
             )
         )
-    head = ("configuration", "W", "ms", "", "energy off by, %", "CV %", "energy counter off by, %", "settled")
+    head = (
+        "configuration",
+        "W",
+        "ms",
+        "",
+        "reference after over before, %",
+        "energy off by, %",
+        "CV %",
+        "energy counter off by, %",
+        "settled",
+    )
     table(f"b  {len(rows)} configurations, {REPEATS} times each in random order; {seconds:.3f} s each", head, lines)
     figures = {
         "below the cap": shares(errors),
@@ -325,7 +355,7 @@ def part_b(gpu: Gpu, measured: Sequence[Measurement], result: dict[str, Any], ou
     }
     figures["below the cap"]["cv"] = statistics.median(spreads) if spreads else math.nan
     table(
-        "b  against each one's reference, the driver's buffer over the last 3 of 5 s",
+        "b  against each one's reference: the buffer over the last 3 of 5 s, mean of before and after the repeats",
         ("", "n", "median %", "95th percentile %", "CV %, median"),
         [
             (name, f["n"], f"{f['median']:.2f}", f"{f['p95']:.2f}", f"{f['cv']:.2f}" if "cv" in f else "")
@@ -333,13 +363,23 @@ def part_b(gpu: Gpu, measured: Sequence[Measurement], result: dict[str, Any], ou
         ],
     )
     print(f"  beyond 4 % at the cap without saying so: {uncovered}")
+    print(f"  the references themselves, after over before: median {statistics.median(map(abs, drifts)):.2f} %")
     result["b"] = {
         "figures": figures,
         "seconds_each": seconds,
         "uncovered": uncovered,
-        "references": [summary(references[row]) for row in rows],
+        "references": [summary(m[row]) for m in (before, after) for row in rows],
         "repeats": [summary(m) for m in repeats],
     }
+
+
+def references_of(runner: CudaRunner, rows: Sequence[int]) -> dict[int, Measurement]:
+    """Each row's steady state: the last 3 of 5 s."""
+    runner.settle_s, runner.window_s = 2.0, 3.0
+    try:
+        return {m.row: m for m in runner.measure(rows, threading.Event())}
+    finally:
+        runner.settle_s = runner.window_s = 0.0
 
 
 def shares(errors: Sequence[float]) -> dict[str, float]:
@@ -490,6 +530,7 @@ def faulty(m: Measurement) -> dict[str, Any]:
 def part_e(gpu: Gpu, result: dict[str, Any], out: Path) -> None:
     """The whole space by the program's own session, kept as a Kernel Tuner cache, and what the sensors told."""
     from app.engine.formats.kernel_tuner_writer import write_cache
+    from app.engine.formats.own import About
     from app.engine.planning import plan_specification
     from app.engine.running import run_session
     from app.engine.store import Store
@@ -506,8 +547,24 @@ def part_e(gpu: Gpu, result: dict[str, Any], out: Path) -> None:
         sampler.join()
     (out / "session.sqlite").unlink()
     cache = out / "h200-sgemm-session.json"
-    write_cache(ended.table, cache, device=gpu.info.name, kernel="sgemm", objective="energy_j", source="nvml")
+    write_cache(ended.table, cache, About(gpu.info.name, "sgemm", ended.plan.objective, "nvml"))
     seconds = ended.progress.elapsed_s
+    told = [ended.table.measurement(at) for at in range(len(ended.table))]
+    looks = [(at, m.values) for at, m in enumerate(told) if "reference_energy_j" in m.values]
+    table(
+        "e  the reference kernel (cuBLAS SGEMM 4096) during that session",
+        ("before configuration", "ms", "W", "J"),
+        [
+            (
+                at,
+                *(
+                    f"{v[f'reference_{name}'] * unit:.3f}"
+                    for name, unit in (("time_s", 1e3), ("power_w", 1), ("energy_j", 1))
+                ),
+            )
+            for at, v in looks
+        ],
+    )
     table(
         f"e  a session over the whole space, {ended.state}",
         ("configurations", "failed", "s", "s per configuration"),
@@ -527,6 +584,7 @@ def main() -> None:
         run_kernel_tuner(given.kernel_tuner)
         return
     gpu = open_gpu("0")
+    characterised(gpu)
     print(f"{gpu.info.name}, driver {gpu.info.driver}, power from {gpu.info.power_source}")
     result: dict[str, Any] = {"gpu": gpu.info.name, "driver": gpu.info.driver}
     measured: list[Measurement] = []

@@ -32,7 +32,7 @@ from app.sensors.load import Execution, Load
 __all__ = ["Meter", "Run", "Window", "confidence_interval"]
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
-BUFFER_WINDOW_S: Final = 0.12  # at least: what is queued still runs after it, and makes six to eight samples
+BUFFER_WINDOW_S: Final = 0.15  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
 POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
 POLLED_MOST_S: Final = 3.0
