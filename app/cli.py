@@ -116,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     tune.add_argument("--resume", type=int, metavar="SESSION", help="go on with a stored session")
     _add_board(tune, speed=float("inf"))
     _add_search(tune)
+    _add_control(tune)
 
     replay = add("replay", "search a recorded Kernel Tuner cache instead of a board", _call("search", "replay"))
     replay.add_argument("cache", metavar="CACHE", help="a cache file, plain or .gz, or h200-sgemm-session")
@@ -164,6 +165,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
 
+    apply = add("apply", "set a board's clocks and power limit, and see whether it obeys", _call("control", "apply"))
+    _add_board(apply)
+    apply.add_argument("--clock", type=_clocks, metavar="MHZ", help="the graphics clock, or a range as LOW:HIGH")
+    apply.add_argument("--memory-clock", type=_positive_float, metavar="MHZ", help="the memory clock")
+    apply.add_argument("--power-limit", type=_positive_float, metavar="W", help="the power limit")
+    apply.add_argument("--session", type=int, metavar="SESSION", help="take them from a configuration of this session")
+    apply.add_argument("--configuration", metavar="NAME=VALUE,...", help="that configuration (default: the best)")
+    apply.add_argument("--keep", action="store_true", help="confirm at once: they stay until `wattridge restore`")
+    apply.add_argument(
+        "--countdown", type=_positive_float, default=10.0, metavar="S", help="put back unless confirmed by then (10)"
+    )
+    apply.add_argument("--out", metavar="FOLDER", help="set nothing: write a script and a systemd unit that do")
+    _add_control(apply)
+
+    restore = add("restore", "put back what was set, also after a crash or a power cut", _call("control", "restore"))
+    restore.add_argument("--gpu", metavar="GPU", help="this board only (default: every board that needs it)")
+    restore.add_argument(
+        "--out", metavar="FOLDER", help="write what root can install: the helper, its policy, a unit for boot"
+    )
+
     add("sessions", "the sessions kept on disk", _call("search", "sessions"))
 
     twin = add("twin", "a simulated board: with --truth what its sensors hide", _call("watch", "twin"))
@@ -206,6 +227,22 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
     goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
     goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
     parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+
+
+def _add_control(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-control", action="store_true", help="set a real board's clocks and cap; the prior state returns"
+    )
+
+
+def _clocks(text: str) -> float | tuple[float, float]:
+    low, separator, high = text.partition(":")
+    if not separator:
+        return _positive_float(text)
+    ends = _positive_float(low), _positive_float(high)
+    if ends[0] > ends[1]:
+        raise argparse.ArgumentTypeError(f"'{text}' is not LOW:HIGH")
+    return ends
 
 
 def _speed(text: str) -> float:

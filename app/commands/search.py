@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, stop_on_interrupt
-from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionState
+from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionState
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder, resources
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 def tune(arguments: Namespace) -> int:
     """Run a specification's session on a board."""
+    from app.commands.control import guard_of
     from app.engine.planning import plan_specification
     from app.engine.specification import load_specification
     from app.engine.store import Store
@@ -33,18 +34,21 @@ def tune(arguments: Namespace) -> int:
     specification = load_specification(Path(arguments.specification))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)
+    guard = guard_of(gpu, allow_control=arguments.allow_control)
     try:
-        plan = plan_specification(specification, gpu, **_overrides(arguments))
+        plan = plan_specification(specification, gpu, guard=guard, **_overrides(arguments))
         for note in plan.space.notes:
             say(note)
         with Store() as store:
             return _run(plan, store, arguments)
     finally:
+        guard.close()
         gpu.close()
 
 
 def _resume(arguments: Namespace) -> int:
     """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
+    from app.commands.control import guard_of
     from app.engine.planning import plan_resume
     from app.engine.store import Store
     from app.sensors.select import open_gpu
@@ -56,9 +60,11 @@ def _resume(arguments: Namespace) -> int:
         if selector is None:
             return _run(plan_resume(store, arguments.resume, **budgets), store, arguments)
         gpu = open_gpu(selector, seed=seed, speed=arguments.speed)
+        guard = guard_of(gpu, allow_control=arguments.allow_control)
         try:
-            return _run(plan_resume(store, arguments.resume, gpu=gpu, **budgets), store, arguments)
+            return _run(plan_resume(store, arguments.resume, gpu=gpu, guard=guard, **budgets), store, arguments)
         finally:
+            guard.close()
             gpu.close()
 
 
@@ -142,6 +148,8 @@ def _watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRe
             best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
             details = f"{progress.rate_per_s:.0f}/s  {best}  ETA {duration(progress.eta_s)}"
             bar.show(progress.evaluated, progress.budget, details)
+        elif isinstance(event, SessionRemark):
+            say(event.text)
         elif isinstance(event, EngineFault):
             say(f"{event.what} {event.remedy}".strip())
 

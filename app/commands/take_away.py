@@ -80,7 +80,7 @@ def export(arguments: Namespace) -> int:
         session = arguments.session if arguments.session is not None else known[0].id
         loaded = store.load(session)
     plan = plan_of(loaded)
-    index = _chosen_index(arguments.configuration, loaded.table)
+    index = chosen_index(arguments.configuration, loaded.table)
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
     kinds = arguments.kind or None
     files = [str(f) for f in export_session(plan, loaded.table, session, index, folder, kinds)]
@@ -91,7 +91,7 @@ def export(arguments: Namespace) -> int:
     return 0
 
 
-def _chosen_index(text: str | None, table: object) -> int | None:
+def chosen_index(text: str | None, table: object) -> int | None:
     """The result a person names as 'block_size_x=32,...' (any subset that singles one out); None for the best."""
     from app.engine.results import ResultTable
 

@@ -59,9 +59,13 @@ def gpus(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:
+    from app.commands.control import describe_left_over
     from app.engine.characterisation.store import stored_characterisation, to_json
 
     info = gpu.info
+    left_over, line = describe_left_over(gpu)
+    if line:
+        say(line)
     known = stored_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
@@ -88,6 +92,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
         "power_source": known.words if known else info.power_source,
         "characterisation": to_json(known, answers=False) if known else None,
+        "left_over": left_over,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +20,13 @@ from app.engine.objectives import Goal, Objective
 from app.engine.runner.base import Runner
 from app.engine.runner.launching import require_launching
 from app.engine.runner.replay import ReplayRunner
+from app.engine.runner.settings_order import setting_names
 from app.engine.session import SessionPlan
 from app.engine.session_record import LoadedSession
 from app.engine.space.build import build_space
 from app.engine.space.device_settings import resolve_device_settings
 from app.engine.space.search_space import SearchSpace
-from app.engine.specification import Specification, load_specification
+from app.engine.specification import SettingValues, Specification, load_specification
 from app.engine.store import Store
 from app.engine.strategies import base as strategies
 from app.errors import InputError, WattridgeError
@@ -102,12 +103,11 @@ def plan_specification(
 
     `device_settings` replaces values of device settings, as 'steer' does. Where a setting says 'ridge', the board's
     clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
-    On a real board, which this version does not set, the specification's own settings are left out, and the space's
-    notes say so. Raises InputError for a bad specification, and WattridgeError where the board cannot run it.
+    On a real board settings need a `guard` that may set it, and its rights are asked for here; what is not allowed or
+    not supported is left out, and the space's notes say so. Raises InputError for a bad specification, and
+    WattridgeError where the board cannot run it or the rights are not to be had.
     """
-    spec, left = _without_settings(spec, gpu)
     limits, notes = _ready_to_run(spec, gpu)
-    notes = (*left, *notes)
     goal = objective or (spec.objective.goal if spec.objective else None) or (front[0] if front else None)
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
@@ -119,6 +119,8 @@ def plan_specification(
 
     guard = guard if guard is not None else DeviceGuard(gpu)
     wanted = {**spec.device_settings, **{name: tuple(given) for name, given in (device_settings or {}).items()}}
+    wanted, said = _allowed(wanted, gpu, guard)
+    spec, notes = _with_settings(spec, wanted), (*said, *notes)
     steered = _model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     space = _space(spec, limits, resolve_device_settings(wanted, gpu, steered), notes)
     return _checked(
@@ -231,7 +233,9 @@ def plan_resume(
                 f"session {session} was measured on another board, {record.gpu}", board.info.label, "open that one"
             )
         space = loaded.space
-        spec, _ = _without_settings(load_specification(path), board)
+        spec = _with_settings(load_specification(path), setting_names(space))
+        if setting_names(space) and board.info.source == "nvml":
+            (guard or DeviceGuard(board)).open()  # told now rather than by the first measurement
         make_runner = _measuring(spec, board, space, guard)
     plan = replace(plan_of(loaded), space=space, make_runner=make_runner)
     if max_evaluations is not None:
@@ -246,12 +250,24 @@ def plan_resume(
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _without_settings(spec: Specification, gpu: Gpu) -> tuple[Specification, tuple[str, ...]]:
-    """The specification as a board can run it that must not be set, and what to say of it."""
-    if gpu.info.source != "nvml" or not spec.device_settings:
-        return spec, ()
-    said = f"{', '.join(spec.device_settings)} stay as they are: real boards are only looked at, never set"
-    return replace(spec, device_settings={}), (said,)
+def _allowed(
+    wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
+) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
+    """The settings that may be made on this board, the rights for them at hand, and what to say of the session."""
+    if gpu.info.source != "nvml" or not wanted:
+        return dict(wanted), ()
+    if not guard.allowed:
+        return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
+    notes = guard.open()
+    refused = {name: why for name in wanted if (why := guard.why_not(name))}
+    said = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
+    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *said)
+
+
+def _with_settings(spec: Specification, names: Collection[str]) -> Specification:
+    """The specification with no other device settings than these."""
+    kept = {name: values for name, values in spec.device_settings.items() if name in names}
+    return replace(spec, device_settings=kept)
 
 
 def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[str, ...]]:
@@ -286,20 +302,21 @@ def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceG
     from app.engine.workloads.profiled import ProfiledKernel
     from app.sensors.simulated.profiles import LaunchRefused
 
+    outer = guard if guard is not None else DeviceGuard(gpu)
     if spec.command is not None:
         from app.engine.runner.command import CommandRunner
 
         _ready_to_run(spec, gpu)
-        return lambda: CommandRunner(gpu, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
+        return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
     if gpu.info.source == "nvml":
         from app.engine.runner.cuda.open import open_cuda_runner
 
         _ready_to_run(spec, gpu)
-        return lambda: open_cuda_runner(spec, gpu, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
+        return lambda: open_cuda_runner(spec, gpu, space, outer.nested("session"))
     board = require_launching(gpu)
     with suppress(LaunchRefused):  # what no configuration could run is told now; a refused one is a result later
         ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
-    return lambda: SimulatedRunner(board, spec, space, (guard if guard is not None else DeviceGuard(gpu)).nested())
+    return lambda: SimulatedRunner(board, spec, space, outer.nested("session"))
 
 
 def _space(

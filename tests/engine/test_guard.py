@@ -82,12 +82,15 @@ def test_a_clock_held_down_by_a_cap_still_counts_as_obeyed() -> None:
     assert "power cap" in seen.message
 
 
-def test_real_boards_are_refused_whatever_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_boards_are_refused_unless_control_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     board = FakeBoard(source="nvml")
     with pytest.raises(PermissionRefused) as refused:
-        DeviceGuard(board, allow_control=True).apply(graphics_clock_mhz=600)
-    assert "nvidia-smi" in refused.value.remedy
+        DeviceGuard(board).apply(graphics_clock_mhz=600)
+    assert "--allow-control" in refused.value.remedy
+    assert not DeviceGuard(board).allowed
+    assert DeviceGuard(board, allow_control=True).allowed
     monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
+    assert not DeviceGuard(board, allow_control=True).allowed
     with pytest.raises(PermissionRefused, match="WATTRIDGE_READ_ONLY"):
         DeviceGuard(board, allow_control=True).apply(power_limit_w=200.0)
     assert board.settings_made == []

@@ -10,16 +10,16 @@ from typing import Final
 from app.engine.characterisation.store import stored_characterisation
 from app.engine.control.controls import Control, DirectControl, HelperControl, channels_now
 from app.engine.control.device_log import Change
+from app.engine.control.obeying import differences, disobeyed, is_low
 from app.engine.control.rights import READ_ONLY, Asking, read_only
-from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, lower, shown, step_mhz, taken, unit, upper
+from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper
 from app.errors import PermissionRefused, WattridgeError
 from app.sensors.errors import NotSupported
-from app.sensors.event_reasons import LIMITING, EventReason, names
+from app.sensors.event_reasons import names
 from app.sensors.gpu import Gpu
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
 _LOOK_S: Final = 0.02
-_TOLERANCE_W: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,15 @@ class DeviceGuard:
         """Whether settings may be made here at all."""
         source = self._gpu.info.source
         return source == "simulated" or (source == "nvml" and self._allowed and not read_only())
+
+    @property
+    def why_forbidden(self) -> str:
+        """Why no setting may be made here, for people; empty where they may."""
+        if self.allowed:
+            return ""
+        if self._gpu.info.source == "nvml":
+            return f"{READ_ONLY}=1 forbids it" if read_only() else "control is not allowed (see --allow-control)"
+        return "a recording cannot be set"
 
     @property
     def holder(self) -> int | None:
@@ -124,6 +133,19 @@ class DeviceGuard:
             self._shared.settle_s = SETTLE_S if known is None else known.settle_ms / 1e3
         return self._shared.settle_s
 
+    @property
+    def settling_s(self) -> float:
+        """What is left of that time since a setting was last made; 0 for a simulated board, which needs none."""
+        if self._shared.changed_ns is None or self._gpu.info.source != "nvml":
+            return 0.0
+        return max(0.0, self.settle_s - (self._gpu.clock.now_ns() - self._shared.changed_ns) / 1e9)
+
+    def unmet(self) -> str:
+        """Settings of a real board that read back as something else, in words; empty where there are none."""
+        if self._gpu.info.source != "nvml" or not self._applied:
+            return ""
+        return "; ".join(differences(self._gpu, self._applied, self._read_back()))
+
     def nested(self, by: str | None = None) -> DeviceGuard:
         """A guard for a passing use of the same board: when it is left, the settings are as they are now."""
         inner = DeviceGuard(
@@ -151,7 +173,10 @@ class DeviceGuard:
             "memory_clock_mhz": memory_clock_mhz,
             "graphics_clock_mhz": graphics_clock_mhz,
         }
-        asked = {name: value for name, value in wanted.items() if value is not None}
+        return self.make({name: value for name, value in wanted.items() if value is not None})
+
+    def make(self, asked: Mapping[str, Setting]) -> bool:
+        """As `apply`, settings by name."""
         if not asked:
             return False
         if self._shared.control is None:
@@ -222,11 +247,12 @@ class DeviceGuard:
         while True:
             stopped = self._gpu.clock.wait(_LOOK_S, stop)
             now, read_back = channels_now(self._gpu), self._read_back()
-            problems = self._differences(read_back)
+            problems = differences(self._gpu, self._applied, read_back)
             clock, reasons = now.get("graphics_clock_mhz"), int(now.get("event_reasons") or 0)
-            unruly = self.disobeyed(clock, reasons)
+            asked = self._applied.get("graphics_clock_mhz")
+            unruly = disobeyed(self._gpu, asked, clock, reasons)
             late = stopped or self._gpu.clock.now_ns() >= until_ns
-            if late or not (problems or unruly or self._is_low(clock)):
+            if late or not (problems or unruly or is_low(self._gpu, asked, clock)):
                 break
         problems += [unruly] if unruly and not problems else []
         observed = {name: now.get(name) for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
@@ -234,21 +260,6 @@ class DeviceGuard:
         snapped = [said for said in self._snapped.values() if said]
         message = "; ".join([*(problems or [self._in_words(clock, reasons)]), *snapped])
         return Watched(observed, not problems, message)
-
-    def disobeyed(self, clock_mhz: float | None, reasons: int) -> str:
-        """How a clock that was observed differs from the one that is set, in words; empty where it does not.
-
-        A clock below is explained by a limit that acts, and by a board without work.
-        """
-        asked = self._applied.get("graphics_clock_mhz")
-        if asked is None or clock_mhz is None or clock_mhz != clock_mhz:
-            return ""
-        step = step_mhz(self._gpu)
-        slower_for_a_reason = EventReason(reasons) & (LIMITING | EventReason.IDLE)
-        if clock_mhz > upper(asked) + step or (clock_mhz < lower(asked) - step and not slower_for_a_reason):
-            why = ", ".join(names(reasons & ~int(EventReason.APPLICATION_CLOCKS))) or "the board gives no reason"
-            return f"not obeyed: the clock runs at {clock_mhz:g} MHz instead of {shown(asked)} ({why})"
-        return ""
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -281,28 +292,14 @@ class DeviceGuard:
     def _is_mine(self, name: str) -> bool:
         return name in self._applied and self._applied[name] != self._outer.get(name)
 
-    def _is_low(self, clock_mhz: float | None) -> bool:
-        asked = self._applied.get("graphics_clock_mhz")
-        return asked is not None and clock_mhz is not None and clock_mhz < lower(asked) - step_mhz(self._gpu)
-
     def _read_back(self) -> dict[str, float | None]:
         return self._shared.control.read_back() if self._shared.control is not None else {}
-
-    def _differences(self, read_back: Mapping[str, float | None]) -> list[str]:
-        """Settings that read back as something else; one that a board does not tell cannot be caught."""
-        found = []
-        for name, value in self._applied.items():
-            now, asked = read_back.get(name), upper(value)
-            tolerance = _TOLERANCE_W if name == "power_limit_w" else step_mhz(self._gpu) / 2
-            if now is not None and abs(now - asked) > tolerance:
-                found.append(f"not obeyed: the {WORDS[name]} is {now:g} {unit(name)} instead of {asked:g}")
-        return found
 
     def _in_words(self, clock: float | None, reasons: int) -> str:
         if not self._applied:
             return "the settings are as they were before"
         made = in_words(self._applied)
-        if clock is not None and self._is_low(clock):
+        if is_low(self._gpu, self._applied.get("graphics_clock_mhz"), clock):
             return f"{made}; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
         return made
 
@@ -311,7 +308,7 @@ class DeviceGuard:
         return says(name) if says is not None else None
 
     def _noted(self, what: str) -> _Noted:
-        return _Noted(self._gpu, what, self._by, self._on_change)
+        return _Noted(self._gpu, self._shared, what, self._by, self._on_change)
 
 
 class _Shared:
@@ -321,18 +318,22 @@ class _Shared:
         self.control: Control | None = None
         self.refused: dict[str, str] = {}  # setting -> what the driver said
         self.settle_s: float | None = None
+        self.changed_ns: int | None = None  # on the board's clock
 
 
 class _Noted:
     """A line in the log of changes, whatever comes of the change."""
 
-    def __init__(self, gpu: Gpu, what: str, by: str, on_change: Callable[[Change], None] | None) -> None:
-        self._gpu, self._what, self._by, self._on_change = gpu, what, by, on_change
+    def __init__(
+        self, gpu: Gpu, shared: _Shared, what: str, by: str, on_change: Callable[[Change], None] | None
+    ) -> None:
+        self._gpu, self._shared, self._what, self._by, self._on_change = gpu, shared, what, by, on_change
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        self._shared.changed_ns = self._gpu.clock.now_ns()
         if self._on_change is not None:
             outcome = "done" if error is None else str(error)
             self._on_change(Change.now(self._gpu.info.label, self._what, self._by, outcome))

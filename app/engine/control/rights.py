@@ -19,9 +19,7 @@ from app.engine.control.client import Helper
 from app.errors import PermissionRefused
 
 READ_ONLY: Final = "WATTRIDGE_READ_ONLY"
-INSTALLED: Final = Path("/usr/lib/wattridge")  # a copy that only root can change; `wattridge restore --out` writes it
-PACKAGE: Final = Path("app/engine/control/helper")  # within INSTALLED and within this project
-SYSTEM_PYTHON: Final = Path("/usr/bin/python3")
+INSTALLED: Final = Path("/usr/lib/wattridge/wattridge-control")  # that only root can change; see installing.py
 _START_S: Final = 20.0
 _PROMPT_S: Final = 180.0
 _FOLDER: Final = Path(__file__).resolve().parent / "helper"
@@ -44,10 +42,13 @@ def read_only() -> bool:
 
 
 def helper_command(uuid: str) -> list[str]:
-    """The program that serves one board. A copy that only root can change goes before the one in this environment."""
-    installed = INSTALLED / PACKAGE
-    if os.geteuid() != 0 and only_roots(installed / "__main__.py") and only_roots(SYSTEM_PYTHON.resolve()):
-        return [str(SYSTEM_PYTHON), "-I", "-S", "-B", str(installed), uuid]
+    """The program that serves one board: the copy that only root can change, where one is installed.
+
+    Else the one of this environment. Whoever can write there can change what runs as root once a password is given,
+    as with any program that is started by sudo from one's own folder; so no policy or rule may ever name it.
+    """
+    if os.geteuid() != 0 and only_roots(INSTALLED):
+        return [str(INSTALLED), uuid]
     return [sys.executable, "-I", "-S", "-B", str(_FOLDER), uuid]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.obeying import disobeyed
 from app.engine.measurement import Configuration, Measurement, State
 from app.engine.runner.meter import confidence_interval
 from app.engine.runner.settings_order import by_setting, setting_names, settings_of
@@ -45,6 +46,7 @@ class CommandRunner:
         self._guard = guard
         self._command = Command(spec)
         self._watch: Watch | None = None
+        self._unmet = ""  # by the board, of the setting in force
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
@@ -70,7 +72,11 @@ class CommandRunner:
     def _measure(self, row: int, watched: Watch, stop: threading.Event) -> Measurement | None:
         """One configuration; None when stopped."""
         configuration = self._space.configuration(row)
-        self._guard.apply(**settings_of(self._space, configuration))
+        settings = settings_of(self._space, configuration)
+        if self._guard.apply(**settings):
+            self._unmet = self._guard.unmet()
+            if self._gpu.clock.wait(self._guard.settling_s, stop):
+                return None
         begun = time.monotonic()
         spans: list[Span] = []
         runs: list[dict[str, float]] = []
@@ -97,7 +103,7 @@ class CommandRunner:
             state=State.OK,
             values=values,
             intervals=intervals,
-            message="; ".join(dict.fromkeys(f"energy is not known: {span.unknown}" for span in spans if span.unknown)),
+            message=self._said(spans, settings.get("graphics_clock_mhz"), values.get("observed_clock_mhz"), reasons),
             window_ns=(start_ns, end_ns),
             observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
             event_reasons=reasons,
@@ -108,6 +114,13 @@ class CommandRunner:
             timestamp_s=time.time(),
             cost_s=time.monotonic() - begun,
         )
+
+    def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float | None, reasons: int) -> str:
+        """What speaks against the figures: energy that is not known, a setting that the board does not keep."""
+        said = [f"energy is not known: {span.unknown}" for span in spans if span.unknown]
+        if self.source == "nvml":
+            said += [self._unmet, disobeyed(self._gpu, asked, clock_mhz, reasons)]
+        return "; ".join(dict.fromkeys(words for words in said if words))
 
     def _figures(
         self, configuration: Configuration, runs: Sequence[Mapping[str, float]]

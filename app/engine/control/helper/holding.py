@@ -21,7 +21,7 @@ from app.engine.control.helper.keeper import Keeper
 from app.engine.control.helper.serve import serve
 
 READ_ONLY = "WATTRIDGE_READ_ONLY"
-LOCK_S = 7.0  # the helper before this one may still be putting the board back
+LOCK_S = 3.0  # the helper before this one may still be putting the board back
 _ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")  # sent from outside; real ones are the other process's
 _IGNORED = ("SIGINT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGPIPE")  # the terminal's, which are for the session

@@ -13,7 +13,7 @@ from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification import Specification
 from app.engine.workloads.cuda_kernel import CudaKernel
-from app.errors import InputError, PermissionRefused, WattridgeError
+from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import DeviceLimits
 from app.sensors.gpu import Gpu
 
@@ -39,13 +39,6 @@ def _installed(package: str) -> bool:
 
 def require_kernel(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
     """Raises WattridgeError where the specification cannot run on a real board, before anything is started."""
-    if spec.device_settings:
-        raise PermissionRefused(
-            f"the specification sets {', '.join(spec.device_settings)}, and this version does not set real boards "
-            "(--allow-control is not available yet)",
-            gpu.info.label,
-            f"leave [device_settings] out of {spec.path.name}, or choose --gpu simulated:NAME",
-        )
     CudaKernel.of(spec, limits)
     require_cuda(gpu)
 

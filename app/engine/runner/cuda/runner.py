@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.obeying import disobeyed
 from app.engine.measurement import Configuration, Measurement, State
 from app.engine.runner.cuda.arguments import CallPlan
 from app.engine.runner.cuda.backend import Launch
@@ -30,7 +31,7 @@ from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.figures import figures_of
 from app.engine.runner.meter import Meter
 from app.engine.runner.settings_order import by_setting, settings_of
-from app.engine.runner.window import Run
+from app.engine.runner.window import Run, Window
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification import Specification
 from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused, Prepared
@@ -53,6 +54,7 @@ class _Candidate:
     began: float  # monotonic s, when its turn on the GPU came
     prepared: Prepared | None = None
     said: str = ""  # by the compiler, though it compiled
+    unmet: str = ""  # settings that the board does not have as they were asked for
     facts: dict[str, float] = field(default_factory=dict)
     reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
     run: Run | None = None
@@ -90,6 +92,7 @@ class CudaRunner:
         self._loaded: list[str] = []
         self._pending: _Candidate | None = None  # ran, and its samples are not all told yet
         self._finished: list[Measurement] = []
+        self._unmet = ""  # by the board, of the setting in force
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""
@@ -106,13 +109,15 @@ class CudaRunner:
             self._pending = None
 
     def close(self) -> None:
-        """End the compilers and restore the board's settings. The board's processes go with the board."""
-        self._compiler.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
-        with suppress(KernelFailed):
-            self._unload(keep=0)
-        self._guard.restore()
-        self._gpu.close()
+        """Restore the board's settings and end the compilers. The board's processes go with the board."""
+        try:
+            self._guard.restore()
+        finally:
+            self._compiler.close()
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            with suppress(KernelFailed):
+                self._unload(keep=0)
+            self._gpu.close()
 
     @property
     def compiled(self) -> int:
@@ -156,7 +161,8 @@ class CudaRunner:
                     yield self._failed(candidate, refusal.state, str(refusal))
                 except InputError as senseless:  # a value of this configuration, not of the specification
                     yield self._failed(candidate, State.CONSTRAINTS, str(senseless))
-            self._guard.apply(**setting)
+            if self._guard.apply(**setting):
+                self._unmet = self._guard.unmet()
             while waiting and not stop.is_set():
                 future = self._next(waiting, stop)
                 if future is None:
@@ -199,7 +205,9 @@ class CudaRunner:
             wrong = self._check(candidate)
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
-            candidate.run = self._meter.run(candidate.load, stop=stop, settle_s=self.settle_s, window_s=self.window_s)
+            candidate.unmet = self._unmet
+            settle_s = max(self.settle_s, self._guard.settling_s)
+            candidate.run = self._meter.run(candidate.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
         except KernelFailed as failure:
             self._settle()
             return self._recovered(candidate, failure)
@@ -317,7 +325,9 @@ class CudaRunner:
             state=State.OK,
             values={**values, **candidate.facts, **candidate.reference},
             intervals=intervals,
-            message=candidate.said,
+            message="; ".join(
+                said for said in (candidate.said, candidate.unmet, self._disobeyed(candidate, window)) if said
+            ),
             window_ns=window.window_ns,
             observed_clock_mhz=window.observed_clock_mhz,
             event_reasons=window.event_reasons,
@@ -326,6 +336,11 @@ class CudaRunner:
             timestamp_s=time.time(),
             cost_s=(window.window_ns[1] / 1e9 - candidate.began) if self._gpu.clock.speed == 1.0 else 0.0,
         )
+
+    def _disobeyed(self, candidate: _Candidate, window: Window) -> str:
+        """What is to be said of a clock that the configuration asks for and the board did not run at."""
+        asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
+        return disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons)
 
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None

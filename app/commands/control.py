@@ -1,0 +1,267 @@
+"""`wattridge apply` and `restore`: setting a board's clocks and cap, and putting them back."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.commands.terminal import print_json, print_table, say, stop_on_interrupt
+from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, unit
+from app.errors import InputError, PermissionRefused, WattridgeError
+
+if TYPE_CHECKING:
+    from app.engine.control.guard import DeviceGuard, Watched
+    from app.engine.control.left_over import LeftOver
+    from app.sensors.gpu import Gpu
+
+
+def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGuard:
+    """The guard of a command: a password is asked for on a terminal only, and every change is written down."""
+    from app.engine.control.device_log import keep
+    from app.engine.control.guard import DeviceGuard
+    from app.engine.control.rights import Asking
+
+    asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
+    on_change = keep if gpu.info.source == "nvml" else None
+    return DeviceGuard(gpu, allow_control=allow_control, asking=asking, by=by, on_change=on_change)
+
+
+# --- apply ------------------------------------------------------------------------------------------------------------
+
+
+def apply(arguments: Namespace) -> int:
+    """Set a board by hand, look whether it obeys, and put it back unless that is confirmed."""
+    from app.sensors.select import open_gpu
+
+    chosen, selector = _chosen(arguments)
+    gpu = open_gpu(arguments.gpu or selector, seed=arguments.sim_seed)
+    try:
+        if arguments.out:
+            return _write(arguments, gpu, chosen)
+        guard = guard_of(gpu, allow_control=arguments.allow_control)
+        try:
+            return _apply(arguments, gpu, guard, chosen)
+        finally:
+            guard.close()
+    finally:
+        gpu.close()
+
+
+def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str, Setting]) -> int:
+    for name in chosen:
+        if why := guard.why_not(name):
+            raise WattridgeError(f"the {WORDS[name]} cannot be set: {why}", gpu.info.label, "leave it out")
+    for note in guard.open():
+        say(note)
+    with stop_on_interrupt() as stop:
+        guard.make(chosen)
+        prior, applied = guard.prior, guard.applied
+        seen = guard.watch(stop)
+        if not arguments.json:
+            _print(gpu, prior, applied, seen)
+        kept = arguments.keep or (not stop.is_set() and _confirmed(arguments.countdown, stop, arguments.json))
+    if kept:
+        guard.confirm()
+        stays = "only as long as this command runs" if gpu.info.source == "simulated" else "until: wattridge restore"
+        say(f"The settings stay, {stays}.")
+    else:
+        guard.restore()
+        say("Not confirmed: everything is as it was before (--keep keeps it).")
+    if arguments.json:
+        print_json({**_document(gpu, prior, applied, seen), "kept": kept})
+    return 0 if seen.obeyed else 1
+
+
+def _chosen(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
+    """The settings to make, and the board of the session that they come from. Raises InputError without any."""
+    given: dict[str, Setting | None] = {
+        "power_limit_w": arguments.power_limit,
+        "memory_clock_mhz": arguments.memory_clock,
+        "graphics_clock_mhz": arguments.clock,
+    }
+    chosen: dict[str, Setting] = {name: value for name, value in given.items() if value is not None}
+    selector = None
+    if arguments.session is not None:
+        of_session, selector = _of_session(arguments.session, arguments.configuration)
+        chosen = {**of_session, **chosen}
+    if not chosen:
+        raise InputError("nothing to set", "apply", "name --clock, --memory-clock, --power-limit or a --session")
+    return chosen, selector
+
+
+def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], str | None]:
+    from app.commands.take_away import chosen_index
+    from app.engine.formats.export import choose
+    from app.engine.planning import plan_of
+    from app.engine.store import Store
+
+    with Store() as store:
+        loaded = store.load(session)
+    choice = choose(plan_of(loaded), loaded.table, session, chosen_index(configuration, loaded.table))
+    settings = {
+        name: float(value)
+        for name, value in choice.device_settings.items()
+        if name in SETTINGS and isinstance(value, int | float)
+    }
+    if not settings:
+        raise InputError("this configuration names no clock and no cap", f"session {session}", "name another session")
+    return {**settings}, loaded.record.origin.get("gpu")
+
+
+def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
+    """Ask for so long whether the settings should stay; without a terminal nobody can say so."""
+    asks = sys.stdin.isatty() and not quiet and os.name == "posix"
+    until = time.monotonic() + countdown_s
+    while (left_s := until - time.monotonic()) > 0 and not stop.is_set():
+        if not asks:
+            stop.wait(left_s)
+            continue
+        sys.stderr.write(f"\rKeep these settings? Enter within {left_s:2.0f} s, else they are put back. ")
+        sys.stderr.flush()
+        if select.select([sys.stdin], [], [], min(1.0, left_s))[0]:
+            return bool(sys.stdin.readline())
+    if asks:
+        sys.stderr.write("\n")
+    return False
+
+
+def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
+    """The settings as files: a script, and a unit for the start of the machine."""
+    from app.engine.control.settings import taken
+    from app.engine.formats.clock_script import clock_script
+    from app.engine.formats.clock_unit import clock_unit
+    from app.engine.formats.files import write_text
+
+    info, folder = gpu.info, Path(arguments.out)
+    settings = {name: taken(gpu, name, value)[0] for name, value in chosen.items()}
+    script = clock_script(settings, [f"Written by Wattridge for {info.label}."])
+    unit_text = clock_unit(settings, info.uuid, info.label, info.power_limit.default_w)
+    files = [
+        write_text(folder / "wattridge-clocks.sh", script, overwrite=True, executable=True),
+        write_text(folder / "wattridge-clocks.service", unit_text, overwrite=True),
+    ]
+    _print_files(files, arguments.json)
+    return 0
+
+
+# --- restore ----------------------------------------------------------------------------------------------------------
+
+
+def restore(arguments: Namespace) -> int:
+    """Put back what was there before this program changed it, also after a crash or a power cut."""
+    from app.engine.control.left_over import all_left_over
+
+    if arguments.out:
+        from app.engine.control.installing import write_installation
+
+        files = write_installation(Path(arguments.out))
+        _print_files(files, arguments.json)
+        if not arguments.json:
+            say(f"As root: sh {Path(arguments.out) / 'install.sh'}")
+        return 0
+    selectors = [arguments.gpu] if arguments.gpu else [found.uuid for found in all_left_over()]
+    documents = [_restore(selector, quiet=arguments.json) for selector in selectors]
+    if not documents:
+        documents = [_nothing(None)]
+        say("Nothing is left over.")
+    if arguments.json:
+        print_json(documents[0] if len(documents) == 1 else {"boards": documents})
+    return 0 if all(document["obeyed"] for document in documents) else 1
+
+
+def _restore(selector: str, *, quiet: bool) -> dict[str, Any]:
+    from app.engine.control.left_over import left_over
+    from app.sensors.select import open_gpu
+
+    gpu = open_gpu(selector)
+    try:
+        found = left_over(gpu.info.uuid)
+        if found is None:
+            say(f"{gpu.info.label}: nothing is left over.")
+            return _nothing(gpu)
+        if found.held_by is not None:
+            raise PermissionRefused(
+                f"a session sets this board just now (process {found.held_by})", gpu.info.label, "end it first"
+            )
+        for line in found.differences(gpu):
+            say(f"{gpu.info.label}: {line}")
+        return _put_back(gpu, found, quiet=quiet)
+    finally:
+        gpu.close()
+
+
+def _put_back(gpu: Gpu, found: LeftOver, *, quiet: bool) -> dict[str, Any]:
+    guard = guard_of(gpu, allow_control=True)
+    try:
+        guard.restore_prior()
+        seen = guard.watch()
+    finally:
+        guard.close()
+    if not quiet:
+        _print(gpu, found.prior, {}, seen)
+    return _document(gpu, found.prior, {}, seen)
+
+
+def _nothing(gpu: Gpu | None) -> dict[str, Any]:
+    named = {} if gpu is None else {"gpu": gpu.info.name, "source": gpu.info.source}
+    return {**named, "prior": {}, "applied": {}, "observed": {}, "obeyed": True, "message": "nothing is left over"}
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> dict[str, Any]:
+    return {
+        "gpu": gpu.info.name,
+        "source": gpu.info.source,
+        "prior": prior,
+        "applied": applied,
+        "observed": seen.observed,
+        "obeyed": seen.obeyed,
+        "message": seen.message,
+    }
+
+
+def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> None:
+    print(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
+    rows = [
+        (f"{WORDS[name]} ({unit(name)})", _shown(prior, name), _shown(applied, name), seen.observed.get(name))
+        for name in SETTINGS
+        if name in prior or name in applied or seen.observed.get(name) is not None
+    ]
+    print_table(rows, ("setting", "before", "applied", "observed"))
+
+
+def _shown(settings: dict[str, Any], name: str) -> Any:
+    """A value for the table; a lock that nobody can read is 'not locked'."""
+    if name not in settings:
+        return "–"
+    return "not locked" if settings[name] is None else settings[name]
+
+
+def _print_files(files: list[Path], as_json: bool) -> None:
+    if as_json:
+        print_json({"files": [str(file.resolve()) for file in files]})
+    else:
+        print("\n".join(str(file) for file in files))
+
+
+def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
+    """What is recorded of a board, for `gpus`: as JSON, and in one line with the remedy; empty where nothing is."""
+    from app.engine.control.left_over import left_over
+
+    found = left_over(gpu.info.uuid)
+    if found is None:
+        return None, ""
+    before = in_words({name: value for name, value in found.prior.items() if value is not None}) or "clocks not locked"
+    if found.held_by is not None:
+        return found.as_json(), f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
+    said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
+    now = "; ".join(found.differences(gpu)) or "it looks as before"
+    return found.as_json(), f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
