@@ -102,6 +102,14 @@ class MeasurementsAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionRemark:
+    """What the strategy has to say of its search, in words."""
+
+    session: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionChanged:
     """Paused, resumed or ended; `reason` in words where it is not obvious."""
 
@@ -137,4 +145,13 @@ class EngineFault:
     remedy: str = ""
 
 
-Event = SessionStarted | MeasurementsAdded | SessionChanged | FitProgress | FitFinished | SettingApplied | EngineFault
+Event = (
+    SessionStarted
+    | MeasurementsAdded
+    | SessionRemark
+    | SessionChanged
+    | FitProgress
+    | FitFinished
+    | SettingApplied
+    | EngineFault
+)

@@ -19,6 +19,7 @@ from app.engine.events import (
     MeasurementsAdded,
     Progress,
     SessionChanged,
+    SessionRemark,
     SessionStarted,
     SessionState,
 )
@@ -156,6 +157,8 @@ class SessionRun:
         try:
             rows = next(search)
             while True:
+                if isinstance(rows, strategies.Remarked):
+                    self._on_event(SessionRemark(self.session, rows.remark))
                 rows = search.send(self._outcomes(rows))
         except StopIteration:
             return

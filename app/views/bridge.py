@@ -32,6 +32,7 @@ class EngineBridge(QObject):
 
     session_started = Signal(object)  # events.SessionStarted
     measurements_added = Signal(object)  # events.MeasurementsAdded
+    session_remark = Signal(object)  # events.SessionRemark
     session_changed = Signal(object)  # events.SessionChanged
     fit_progress = Signal(object)  # events.FitProgress
     fit_finished = Signal(object)  # events.FitFinished
@@ -48,6 +49,7 @@ class EngineBridge(QObject):
         self._signals = {
             events.SessionStarted: self.session_started,
             events.MeasurementsAdded: self.measurements_added,
+            events.SessionRemark: self.session_remark,
             events.SessionChanged: self.session_changed,
             events.FitProgress: self.fit_progress,
             events.FitFinished: self.fit_finished,

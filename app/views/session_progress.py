@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from app.engine.events import Progress, SessionState
@@ -58,6 +58,11 @@ class SessionProgress(QWidget):
         for column, stretch in enumerate((3, 4, 5, 4)):
             grid.setColumnStretch(column, stretch)
         layout.addLayout(grid)
+        self.remark = QLabel()  # what the strategy has to say
+        self.remark.setWordWrap(True)
+        self.remark.setTextFormat(Qt.TextFormat.PlainText)
+        self.remark.hide()
+        layout.addWidget(self.remark)
         layout.addWidget(self.history)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
@@ -74,6 +79,7 @@ class SessionProgress(QWidget):
         self.bar.setFormat("starting …")
         for label in (self.rate, self.left, self.best, self.failed):
             label.setText(UNKNOWN)
+        self.show_remark("")
 
     def show_progress(self, progress: Progress, reason: str = "") -> None:
         """The engine tells where the session stands; `reason` why it ended."""
@@ -95,6 +101,11 @@ class SessionProgress(QWidget):
         failures = self._table.failures()
         self.failed.setText(" · ".join(f"{n} {kind}" for kind, n in failures.items()) or "none")
         self.history.refresh()
+
+    def show_remark(self, text: str) -> None:
+        """What the strategy found out; it stays until it says something else."""
+        self.remark.setText(text)
+        self.remark.setVisible(bool(text))
 
     @Slot()
     def recolour(self) -> None:

@@ -62,6 +62,7 @@ class TunePanel(QWidget):
         bridge = context.bridge
         bridge.session_started.connect(self._session_started)
         bridge.measurements_added.connect(self._measurements_added)
+        bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
         bridge.fault.connect(self._fault)
         if context.selection.table is not None:
@@ -252,6 +253,10 @@ class TunePanel(QWidget):
         self.progress.show_progress(event.progress)
         if self.isVisible():
             self.results.refresh(event.progress.best_index)
+
+    @Slot(object)
+    def _session_remark(self, event: events.SessionRemark) -> None:
+        self.progress.show_remark(event.text)
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:

@@ -2,13 +2,13 @@
 
 A strategy is a generator: it yields a batch of row numbers, is sent their outcomes in the same order, and returns when
 done. It never yields a row twice and never one outside the space; `Evaluations` below keeps the memory that makes both
-easy. The budget is the tuner's business: it closes the generator.
+easy. A batch may be `Remarked`. The budget is the tuner's business: it closes the generator.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -36,6 +36,14 @@ class Outcome:
 
 
 Search = Generator[list[int], Sequence[Outcome], None]
+
+
+class Remarked(list[int]):
+    """A batch of rows with a word to the person: what the strategy found out, how it goes on."""
+
+    def __init__(self, rows: Sequence[int], remark: str) -> None:
+        super().__init__(rows)
+        self.remark = remark
 
 
 class Strategy(Protocol):
@@ -106,31 +114,35 @@ def _truth(value: Any) -> bool:
 
 
 class Evaluations:
-    """What a strategy has learnt so far: row -> cost. Asks only for rows it does not know."""
+    """What a strategy has learnt so far: row -> outcome. Asks only for rows it does not know."""
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
-        self._cost: dict[int, float] = {}
+        self._outcomes: dict[int, Outcome] = {}
         self._left: list[int] | None = None  # in random order; made once most rows are known
 
     def __len__(self) -> int:
-        return len(self._cost)
+        return len(self._outcomes)
 
     def __contains__(self, row: int) -> bool:
-        return row in self._cost
+        return row in self._outcomes
 
     @property
     def exhausted(self) -> bool:
         """Every row of the space has been evaluated."""
-        return len(self._cost) >= self._space.size
+        return len(self._outcomes) >= self._space.size
 
-    def costs(self) -> Iterable[float]:
+    def costs(self) -> Iterator[float]:
         """The cost of every evaluated row, in the order they were asked for."""
-        return self._cost.values()
+        return (outcome.cost for outcome in self._outcomes.values())
 
     def cost(self, row: int) -> float:
+        """The cost of an evaluated row."""
+        return self._outcomes[row].cost
+
+    def outcome(self, row: int) -> Outcome:
         """What came of an evaluated row."""
-        return self._cost[row]
+        return self._outcomes[row]
 
     def draw(self, rng: np.random.Generator, count: int) -> list[int]:
         """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
@@ -139,22 +151,22 @@ class Evaluations:
             found: dict[int, None] = {}
             while len(found) < count:
                 for row in rng.integers(self._space.size, size=2 * (count - len(found)) + 2).tolist():
-                    if row not in self._cost and len(found) < count:
+                    if row not in self._outcomes and len(found) < count:
                         found[row] = None
             return list(found)
         if self._left is None:
-            self._left = [row for row in rng.permutation(self._space.size).tolist() if row not in self._cost]
-        while self._left and self._left[-1] in self._cost:
+            self._left = [row for row in rng.permutation(self._space.size).tolist() if row not in self._outcomes]
+        while self._left and self._left[-1] in self._outcomes:
             self._left.pop()
-        return list(islice((row for row in reversed(self._left) if row not in self._cost), count))
+        return list(islice((row for row in reversed(self._left) if row not in self._outcomes), count))
 
     def learn(self, outcomes: Iterable[Outcome]) -> None:
         """What came of rows that were asked for otherwise than by `ask`."""
-        self._cost.update((outcome.row, outcome.cost) for outcome in outcomes)
+        self._outcomes.update((outcome.row, outcome) for outcome in outcomes)
 
-    def ask(self, rows: Sequence[int]) -> Generator[list[int], Sequence[Outcome], list[float]]:
+    def ask(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[float]]:
         """`costs = yield from evaluations.ask(rows)`: measure the unknown ones, return the cost of each."""
-        fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._cost]
+        fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes]
         if fresh:
-            self.learn((yield fresh))
-        return [self._cost[int(row)] for row in rows]
+            self.learn((yield Remarked(fresh, remark) if remark else fresh))
+        return [self._outcomes[int(row)].cost for row in rows]
