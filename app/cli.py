@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("session", nargs="?", type=int, metavar="SESSION", help="its number (default: the newest)")
     export.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
     export.add_argument(
-        "--kind", action="append", choices=("json", "header", "script", "csv", "cache"), help="only these files"
+        "--kind", action="append", choices=("json", "header", "script", "csv", "cache", "t4"), help="only these files"
     )
     export.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
 

@@ -38,6 +38,18 @@ class Objective:
         return str(self.goal)
 
 
+_LESS_IS_BETTER = frozenset(
+    ("time", "duration", "latency", "energy", "power", "watt", "edp", "temperature", "cost", "loss", "error")
+)
+
+
+def likely_goal(name: str) -> Goal:
+    """The direction that most people want of a figure: less time, energy, power, heat and cost, more of all else."""
+    lower = name.lower()
+    rate = "/" in lower or lower.endswith("ops")  # work per second, per joule or per watt
+    return Goal(name, maximise=rate or not any(word in lower for word in _LESS_IS_BETTER))
+
+
 def parse_goal(text: str) -> Goal:
     """Read 'max:GFLOPS/W' or 'min:time_s'. Raises InputError naming the text."""
     direction, _, name = text.partition(":")

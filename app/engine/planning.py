@@ -14,7 +14,8 @@ from typing import Any
 import app.engine.strategies  # noqa: F401  (registers every strategy)
 from app.engine.control.guard import DeviceGuard
 from app.engine.fitting import fit_of_sweep
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import read_recording
+from app.engine.formats.recording import Recording
 from app.engine.measurement import Value
 from app.engine.objectives import Goal, Objective
 from app.engine.runner.base import Runner
@@ -50,33 +51,36 @@ def plan_replay(
     patience: int | None = None,
     seed: int | None = None,
 ) -> SessionPlan:
-    """A session that is answered from a Kernel Tuner cache. Brute force unless a strategy is named.
+    """A session that is answered from a recording. Brute force unless a strategy is named.
 
-    Without an objective the first goal of the front is taken, else the cache's own. Raises InputError for a bad file,
-    strategy, option or name of a value.
+    Without an objective the first goal of the front is taken, else the recording's own. Raises InputError for a bad
+    file, strategy, option or name of a value.
     """
-    cache = read_cache(path)
-    names = cache.value_names
-    goal = objective or (front[0] if front else cache.goal)
+    recording = read_recording(path)
+    names = recording.value_names
+    if not names:
+        raise InputError("every configuration in the file failed", str(path), "there is nothing to search for in it")
+    goal = objective or (front[0] if front else _own_goal(recording, names))
     if front is None:
-        front = _default_front(names)
+        own = recording.objective.front
+        front = own if all(each.name in names for each in own) and own else _default_front(names)
     _check_goals((goal, *front), names, str(path))
     return _checked(
         SessionPlan(
-            title=cache.kernel or path.name,
-            gpu=cache.device,
+            title=recording.kernel,
+            gpu=recording.device,
             driver="",
             source="recorded",
-            space=cache.space(),
+            space=replace(recording.space(), notes=recording.notes),
             objective=Objective(goal, tuple(front)),
             strategy=strategy or "brute_force",
-            make_runner=lambda: ReplayRunner(cache),
+            make_runner=lambda: ReplayRunner(recording),
             strategy_options=dict(strategy_options or {}),
             max_evaluations=max_evaluations,
             max_seconds=max_seconds,
             patience=patience,
             seed=seed or 0,
-            units=dict(cache.units),
+            units=dict(recording.units),
             origin={"kind": "replay", "file": str(path.resolve()), "sha256": _digest(path)},
         )
     )
@@ -222,8 +226,8 @@ def plan_resume(
         raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
     make_runner: Callable[[], Runner]
     if record.origin.get("kind") == "replay":
-        cache = read_cache(path)
-        space, make_runner = cache.space(), lambda: ReplayRunner(cache)
+        recording = read_recording(path)
+        space, make_runner = recording.space(), lambda: ReplayRunner(recording)
     else:
         board = (
             gpu if gpu is not None else open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
@@ -369,6 +373,12 @@ def _check_goals(goals: Iterable[Goal], names: Sequence[str], where: str) -> Non
     for goal in goals:
         if goal.name not in names:
             raise InputError(f"there is no value '{goal.name}'", where, f"known: {', '.join(names)}")
+
+
+def _own_goal(recording: Recording, names: Sequence[str]) -> Goal:
+    """What the recorded session worked for; the time, where the file holds no value of that name."""
+    own = recording.objective.goal
+    return Goal("time_s", maximise=False) if own.name not in names and "time_s" in names else own
 
 
 def _default_front(names: Sequence[str]) -> tuple[Goal, ...]:

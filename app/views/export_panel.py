@@ -27,6 +27,7 @@ _KINDS = (
     ("script", "Script", "Shell script: nvidia-smi commands that set the clocks or the cap, and that put them back"),
     ("csv", "CSV", "Every measurement of the session, units in the heads"),
     ("cache", "Cache", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
+    ("t4", "T4", "T4 results: every measurement of the session, as the field's benchmarks exchange them"),
 )
 
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine.events import MeasurementsAdded, SessionStarted
-from app.engine.objectives import Goal
+from app.engine.objectives import Goal, likely_goal
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
 from app.views import theme
@@ -29,7 +29,7 @@ from app.views.front_plot import FrontPlot
 from app.views.front_points import FrontPoints
 from app.views.markers import Coding
 from app.views.provenance import source_words
-from app.views.quantities import Quantity, is_efficiency, is_speed, likely_goal, quantities_of, quantity
+from app.views.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
 from app.views.results_table import value_text
 
 _EMPTY = (

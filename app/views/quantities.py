@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.engine.formats.kernel_tuner import DEVICE_SETTINGS
-from app.engine.objectives import Goal
+from app.engine.formats.names import DEVICE_SETTINGS
 from app.engine.session import SessionPlan
 from app.views.figures import MINUS, UNKNOWN, signed
 
@@ -22,7 +21,6 @@ _ENDINGS: dict[str, tuple[str, float]] = {
     "_mib": ("MiB", 1.0),
     "_percent": ("%", 1.0),
 }
-_SMALLER_IS_BETTER = ("time", "energy", "power", "temperature", "latency", "cost", "duration")
 _RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
 
 
@@ -65,13 +63,6 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
 def quantities_of(plan: SessionPlan) -> dict[str, Quantity]:
     """How each parameter and device setting of the plan's space is shown."""
     return {p.name: quantity(p.name, units=plan.units, parameter=not p.device_setting) for p in plan.space.parameters}
-
-
-def likely_goal(name: str) -> Goal:
-    """The direction most people want of a figure: less time, energy, power and heat, more of everything else."""
-    lower = name.lower()
-    per_cost = "/" in lower  # work per joule, per watt or per second
-    return Goal(name, per_cost or not any(word in lower for word in _SMALLER_IS_BETTER))
 
 
 def is_speed(name: str) -> bool:

@@ -17,11 +17,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.objectives import Goal, Objective
+from app.engine.objectives import Goal, Objective, likely_goal
 from app.engine.session import SessionPlan
 from app.engine.strategies import base as strategies
 from app.views.draft import Draft
-from app.views.quantities import likely_goal, quantity
+from app.views.quantities import quantity
 from app.views.strategy_options import StrategyOptions
 
 _LARGEST = 2_000_000_000

@@ -19,6 +19,8 @@ from app.engine.formats.export import KINDS, choose, export_header, export_json,
 from app.engine.formats.header import c_header, c_value, identifier
 from app.engine.formats.kernel_tuner import read_cache
 from app.engine.formats.kernel_tuner_writer import write_cache
+from app.engine.formats.own import About
+from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import heading, name_of_heading, unit_of
 from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal, Objective
@@ -83,6 +85,9 @@ def plan(table: ResultTable) -> SessionPlan:
     )
 
 
+ABOUT = About("A100", "k", Objective(Goal("GFLOPS/W", True)), "simulated")
+
+
 def told(table: ResultTable) -> list[str]:
     """Every measurement as text, whatever the order; NaN equals NaN."""
     measurements = [table.measurement(index) for index in range(len(table))]
@@ -94,23 +99,21 @@ def told(table: ResultTable) -> list[str]:
 
 def test_csv_gives_the_same_session_back(tmp_path: Path) -> None:
     table = session()
-    again = read_csv(write_csv(table, tmp_path / "session.csv"))
-    assert told(again) == told(table)
-    assert again.space.parameters[3].device_setting
+    again = read_csv(write_csv(table, tmp_path / "session.csv", ABOUT))
+    assert told(again.table()) == told(table)
+    assert again.space().parameters[3].device_setting
 
 
 def test_cache_gives_the_same_session_back(tmp_path: Path) -> None:
     table = session()
-    path = write_cache(
-        table, tmp_path / "cache.json", device="A100", kernel="k", objective="GFLOPS/W", source="simulated"
-    )
+    path = write_cache(table, tmp_path / "cache.json", ABOUT)
     again = read_cache(path)
     assert told(again.table()) == told(table)
     assert again.space().names == table.space.names
 
 
 def test_cache_is_one_that_kernel_tuner_knows(tmp_path: Path) -> None:
-    path = write_cache(session(), tmp_path / "cache.json", device="A100", kernel="k", objective="GFLOPS/W")
+    path = write_cache(session(), tmp_path / "cache.json", ABOUT)
     document = json.loads(path.read_text())
     assert document["tune_params_keys"] == ["block_size_x", "mode", "padded", "nvml_gr_clock"]
     assert document["tune_params"]["nvml_gr_clock"] == [900, 1200]
@@ -122,12 +125,11 @@ def test_cache_is_one_that_kernel_tuner_knows(tmp_path: Path) -> None:
 def test_a_published_cache_survives_both_formats(shared_data: Path, tmp_path: Path) -> None:
     cache = read_cache(shared_data / "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json")
     table = cache.table()
-    written = write_cache(
-        table, tmp_path / "c.json", device=cache.device, kernel=cache.kernel, objective=cache.objective
-    )
-    assert told(read_cache(written).table()) == told(table)
-    csv = write_csv(table, tmp_path / "c.csv", units=cache.units)
-    assert told(read_csv(csv)) == told(table)
+    about = About(cache.device, cache.kernel, cache.objective, units=cache.units)
+    assert told(read_cache(write_cache(table, tmp_path / "c.json", about)).table()) == told(table)
+    assert told(read_cache(write_t4(table, tmp_path / "t4.json", about)).table()) == told(table)
+    csv = write_csv(table, tmp_path / "c.csv", about)
+    assert told(read_csv(csv).table()) == told(table)
     assert "ps_energy [J]" in csv.read_text().splitlines()[0]
 
 
@@ -140,9 +142,9 @@ def test_other_csv_is_told_apart(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_damaged_session_is_one_line_with_its_row(tmp_path: Path) -> None:
-    path = write_csv(session(), tmp_path / "session.csv")
+    path = write_csv(session(), tmp_path / "session.csv", ABOUT)
     path.write_text(path.read_text().replace(",ok,", ",fine,", 1))
-    with pytest.raises(InputError, match=r"row 2.*fine"):
+    with pytest.raises(InputError, match=r"line 3.*fine"):
         read_csv(path)
 
 
@@ -279,6 +281,7 @@ def test_every_kind_is_written_and_written_again(tmp_path: Path) -> None:
             "my-kernel-4096-clocks.sh",
             "my-kernel-4096-session.csv",
             "my-kernel-4096-cache.json",
+            "my-kernel-4096-t4.json",
         ]
         assert all(f.stat().st_size > 0 for f in files)
     assert len(list((tmp_path / "new" / "folder").iterdir())) == len(KINDS), "nothing temporary stays"

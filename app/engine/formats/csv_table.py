@@ -1,7 +1,7 @@
 """A session as CSV: one row per measurement, units in the header, for spreadsheets; and back again.
 
-Columns: the parameters, `state`, `error`, where and how it was measured, then every value and the ends of its 95 %
-interval. What stands before `state` is the configuration.
+Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value and the
+ends of its 95 % interval. What stands before `state` is the configuration.
 """
 
 from __future__ import annotations
@@ -10,146 +10,179 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from app.engine.formats.files import read_text, write_text
-from app.engine.formats.kernel_tuner import DEVICE_SETTINGS
-from app.engine.formats.units import heading, name_of_heading
-from app.engine.measurement import Measurement, State, Value
+from app.engine.formats.entries import NO_VALUE, OWN
+from app.engine.formats.facts import Facts
+from app.engine.formats.files import text_lines, write_text
+from app.engine.formats.own import About, OwnHeader
+from app.engine.formats.recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from app.engine.formats.units import heading, name_of_heading, unit_of_heading
+from app.engine.measurement import State, Value
+from app.engine.objectives import Objective
 from app.engine.results import ResultTable
-from app.engine.space.build import space_of_table
 from app.errors import InputError
 
+_STATE = ("state", "error", "source", "power_source", "event_reasons")
+SIGNATURE = ",".join(_STATE)  # in the header of every file written here
 _FACTS = (
-    "state",
-    "error",
-    "source",
-    "power_source",
-    "event_reasons",
-    "timestamp_s",
-    "cost_s",
-    "message",
-    "window_start_ns",
+    *_STATE,
+    *("timestamp_s", "cost_s", "message", "window_start_ns", "window_end_ns", "measured_clock_mhz"),
+    *("gpu", "kernel", "problem_size", "objective"),
 )
-_FACTS_END = "window_end_ns"
 _LOW, _HIGH = " (95 % low)", " (95 % high)"
-SIGNATURE = "state,error,source,power_source,event_reasons"  # in the header of every file written here
+_REMEDY = "pass a session that this program wrote"
 
 
-def write_csv(
-    table: ResultTable, path: Path, *, units: Mapping[str, str] | None = None, overwrite: bool = False
-) -> Path:
+def write_csv(table: ResultTable, path: Path, about: About, *, overwrite: bool = False) -> Path:
     """Write every measurement; returns the path. Raises WattridgeError as `write_text`."""
-    units = units or {}
-    names = table.value_names
-    length = len(table)
-    measurements = [table.measurement(index) for index in range(length)]
-    with_interval = list(dict.fromkeys(name for m in measurements for name in m.intervals))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    intervals = [heading(name, units) + end for name in with_interval for end in (_LOW, _HIGH)]
-    writer.writerow(
-        [
-            *(heading(name, units) for name in table.space.names),
-            *_FACTS,
-            _FACTS_END,
-            "measured_clock_mhz",
-            *(heading(name, units) for name in names),
-            *intervals,
-        ]
-    )
-    for m in measurements:
+    return write_text(path, _lines(table, about), overwrite=overwrite)
+
+
+def _lines(table: ResultTable, about: About) -> Iterator[str]:
+    names, parameters = table.value_names, table.space.names
+    bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
+    ends = [_heading(name, about) + end for name in bounded for end in (_LOW, _HIGH)]
+    heads = [[_heading(name, about) for name in group] for group in (parameters, names)]
+    yield _line([*heads[0], *_FACTS, *heads[1], *ends])
+    goals = json.dumps([[goal.name, goal.maximise] for goal in (about.objective.goal, *about.objective.front)])
+    session = (about.device, about.kernel, about.problem_size, goals)
+    for index in range(len(table)):
+        m = table.measurement(index)
         start_ns, end_ns = m.window_ns or ("", "")
-        writer.writerow(
+        yield _line(
             [
-                *(_cell(m.configuration[name]) for name in table.space.names),
-                m.state.value,
-                m.error,
-                m.source,
-                m.power_source,
-                m.event_reasons,
-                _figure(m.timestamp_s),
-                _figure(m.cost_s),
-                m.message,
-                start_ns,
-                end_ns,
+                *(_cell(m.configuration[name]) for name in parameters),
+                *(m.state.value, m.error, m.source, m.power_source, m.event_reasons),
+                *(_figure(m.timestamp_s), _figure(m.cost_s), m.message, start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
+                *session,
                 *(_figure(m.values.get(name, math.nan)) for name in names),
-                *(_figure(end) for name in with_interval for end in m.intervals.get(name, (math.nan, math.nan))),
+                *(_figure(end) for name in bounded for end in m.intervals.get(name, (math.nan, math.nan))),
             ]
         )
-    return write_text(path, text.getvalue(), overwrite=overwrite)
 
 
-def read_csv(path: Path) -> ResultTable:
-    """Read a file that `write_csv` wrote; the space is that of its rows. Raises InputError."""
+def _line(cells: Sequence[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue()
+
+
+def _heading(name: str, about: About) -> str:
+    """A column's head; a name that is one of ours is put in quotes."""
+    return json.dumps(name) if name in _FACTS else heading(name, about.units)
+
+
+def read_csv(path: Path) -> Recording:
+    """Read a session that `write_csv` wrote; its space is that of its rows. Raises InputError naming the row."""
     where = str(path)
+    rows = csv.reader(text_lines(path), strict=True)
     try:
-        rows = list(csv.reader(io.StringIO(read_text(path)), strict=True))
+        header = _Header(next(rows, []), where)
+        builder = RecordingBuilder(path, header.parameters)
+        session: dict[str, str] = {}
+        for cells in rows:
+            if len(cells) != header.length:
+                what = f"line {rows.line_num}: {len(cells)} cells, but the header has {header.length}"
+                raise InputError(what, where, "mend the row")
+            told = header.told(cells)
+            try:
+                builder.add(tuple(_value(cell) for cell in cells[: header.split]), header.facts(cells, told))
+            except ValueError as error:
+                raise InputError(f"line {rows.line_num}: {error}", where, "mend the row") from None
+            session = told
     except csv.Error as error:
-        raise InputError(f"not a CSV file: {error}", where, "pass a session that this program wrote") from None
-    header = rows[0] if rows else []
-    if SIGNATURE not in ",".join(header) or len(set(header)) != len(header):
-        raise InputError("this is not a session written as CSV", where, "pass a session that this program wrote")
-    if any(len(row) != len(header) for row in rows):
-        line = next(i for i, row in enumerate(rows, start=1) if len(row) != len(header))
-        raise InputError(f"row {line} has a different number of cells than the header", where, "mend the row")
-    split = header.index("state")
-    parameters = [name_of_heading(text) for text in header[:split]]
-    configurations = [tuple(_value(cell) for cell in row[:split]) for row in rows[1:]]
-    if not configurations or not parameters:
-        raise InputError("the session holds no measurement", where, "pass a session that measured something")
-    space = space_of_table({name: [] for name in parameters}, configurations)
-    settings = {*DEVICE_SETTINGS, *DEVICE_SETTINGS.values()}
-    space = replace(space, parameters=tuple(replace(p, device_setting=p.name in settings) for p in space.parameters))
-    table = ResultTable(space)
-    for line, (row, values) in enumerate(zip(rows[1:], configurations, strict=True), start=2):
-        configuration = dict(zip(parameters, values, strict=True))
-        at = space.row_of(configuration)
-        assert at is not None
-        try:
-            table.append(_measurement(at, configuration, dict(zip(header[split:], row[split:], strict=True))))
-        except ValueError as error:
-            raise InputError(f"row {line}: {error}", where, "mend the row") from None
-    return table
-
-
-def _measurement(row: int, configuration: Mapping[str, Value], cells: dict[str, str]) -> Measurement:
-    """One row back. Raises ValueError for a cell that is no number or no state."""
-
-    def take(name: str, convert: Callable[[str], float] = float) -> float:
-        cell = cells.pop(name, "")
-        return convert(cell) if cell else math.nan
-
-    state = State(cells.pop("state"))
-    error, source, power_source = cells.pop("error"), cells.pop("source", ""), cells.pop("power_source", "")
-    reasons = int(cells.pop("event_reasons", "") or 0)
-    timestamp_s, cost_s, message = take("timestamp_s"), take("cost_s"), cells.pop("message", "")
-    start, end = cells.pop("window_start_ns", ""), cells.pop(_FACTS_END, "")
-    observed = take("measured_clock_mhz")
-    intervals = {
-        name_of_heading(name.removesuffix(_LOW)): (take(name), take(name.removesuffix(_LOW) + _HIGH))
-        for name in list(cells)
-        if name.endswith(_LOW)
-    }
-    return Measurement(
-        row=row,
-        configuration=dict(configuration),
-        state=state,
-        values={name_of_heading(name): float(cell) for name, cell in cells.items() if cell},
-        intervals={name: pair for name, pair in intervals.items() if not math.isnan(pair[0])},
-        error=error,
-        message=message,
-        window_ns=(int(start), int(end)) if start and end else None,
-        observed_clock_mhz=observed,
-        event_reasons=reasons,
-        power_source=power_source,
-        source=source,
-        timestamp_s=timestamp_s,
-        cost_s=cost_s,
+        raise InputError(f"line {rows.line_num}: not CSV: {error}", where, _REMEDY) from None
+    return builder.finish(
+        device=session.get("gpu", ""),
+        kernel=session.get("kernel", ""),
+        problem_size=session.get("problem_size", ""),
+        objective=header.objective(session.get("objective", "")),
+        units=header.units,
     )
+
+
+class _Header:
+    """Where everything stands in a row. Raises InputError for the header of anything but a session."""
+
+    def __init__(self, cells: Sequence[str], where: str) -> None:
+        self.length = len(cells)
+        places = [at for at in range(self.length) if tuple(cells[at : at + len(_STATE)]) == _STATE]
+        if not places:
+            raise InputError("this is not a session written as CSV", where, _REMEDY)
+        self.split = first = places[0]
+        self.parameters = tuple(name_of_heading(cell) for cell in cells[: self.split])
+        if not 0 < len(self.parameters) <= MAXIMUM_PARAMETERS or len(set(self.parameters)) < len(self.parameters):
+            raise InputError("the header names no parameters, or one twice", where, "mend the header")
+        self._facts: dict[str, int] = {}
+        while first < self.length and cells[first] in _FACTS and cells[first] not in self._facts:
+            self._facts[cells[first]] = first
+            first += 1
+        self.units = {name_of_heading(cell): unit for cell in cells if (unit := unit_of_heading(cell))}
+        self._values: list[tuple[int, str]] = []
+        self._ends: list[tuple[int, str]] = []  # of the lower; the upper one stands beside it
+        for at in range(first, self.length):
+            if cells[at].endswith(_LOW):
+                self._ends.append((at, name_of_heading(cells[at].removesuffix(_LOW))))
+            elif not cells[at].endswith(_HIGH):
+                self._values.append((at, name_of_heading(cells[at])))
+            elif not self._ends or self._ends[-1][0] != at - 1:
+                raise InputError(f"the column '{cells[at][:60]}' has no lower end beside it", where, "mend the header")
+        if self._ends and self._ends[-1][0] == self.length - 1:
+            raise InputError("the last column's upper end is missing", where, "mend the header")
+
+    def told(self, cells: Sequence[str]) -> dict[str, str]:
+        """What a row tells besides parameters and values."""
+        return {name: cells[at] for name, at in self._facts.items()}
+
+    def facts(self, cells: Sequence[str], told: Mapping[str, str]) -> Facts:
+        """What a row measured. Raises ValueError for a cell that is no number or no state."""
+        values = {name: _number(cells[at]) for at, name in self._values if cells[at]}
+        values = {name: value for name, value in values.items() if math.isfinite(value)}
+        state, error = State(told["state"]), told["error"]
+        if state is State.OK and not values:
+            state, error = State.RUNTIME, error or NO_VALUE
+        start, end = told.get("window_start_ns", ""), told.get("window_end_ns", "")
+        return Facts(
+            state,
+            values,
+            {name: (_number(cells[at]), _number(cells[at + 1])) for at, name in self._ends if cells[at]},
+            error,
+            (_whole(start), _whole(end)) if start and end else None,
+            _number(told.get("measured_clock_mhz", "")),
+            max(0, _whole(told["event_reasons"] or "0")),
+            told["power_source"],
+            told["source"],
+            _number(told.get("timestamp_s", "")),
+            _number(told.get("cost_s", "")),
+            told.get("message", ""),
+        )
+
+    def objective(self, goals: str) -> Objective | None:
+        """What the session worked for; None where the file does not tell it."""
+        try:
+            told = json.loads(goals) if goals else None
+        except (ValueError, RecursionError):
+            told = None
+        return OwnHeader({OWN: {"objective": told}}).objective(self._likely())
+
+    def _likely(self) -> str:
+        names = [name for _, name in self._values]
+        return "time_s" if "time_s" in names or not names else names[0]
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell else math.nan
+
+
+def _whole(cell: str) -> int:
+    """A whole number of 64 bits. Raises ValueError."""
+    number = int(cell)
+    if abs(number) >= 2**63:
+        raise ValueError(f"{cell[:30]} is too large")
+    return number
 
 
 def _figure(value: float) -> str:
@@ -166,6 +199,12 @@ def _cell(value: Value) -> str:
 def _value(cell: str) -> Value:
     try:
         value = json.loads(cell)
-    except ValueError:
+    except (ValueError, RecursionError):
         return cell
-    return value if isinstance(value, int | float | str) else cell
+    if isinstance(value, float) and not math.isfinite(value):
+        return cell
+    return value if isinstance(value, int | float | str) and not _too_large(value) else cell
+
+
+def _too_large(value: int | float | str) -> bool:
+    return isinstance(value, int) and abs(value) >= 2**62

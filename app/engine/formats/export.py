@@ -1,4 +1,4 @@
-"""Take one configuration of a session away: JSON, C header, a script that sets its clocks, CSV, Kernel Tuner cache."""
+"""Take a configuration away as JSON, C header or a script that sets its clocks; its session as CSV, cache or T4."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from app.engine.formats.clock_script import clock_script
 from app.engine.formats.csv_table import SIGNATURE, write_csv
 from app.engine.formats.files import write_text
 from app.engine.formats.header import c_header
-from app.engine.formats.kernel_tuner import DEVICE_SETTINGS
 from app.engine.formats.kernel_tuner_writer import write_cache
+from app.engine.formats.names import DEVICE_SETTINGS
+from app.engine.formats.own import About
+from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import unit_of
 from app.engine.measurement import Measurement, State, Value
 from app.engine.results import STATES, ResultTable
@@ -27,7 +29,15 @@ from app.engine.session import SessionPlan
 from app.errors import InputError, WattridgeError
 from app.sensors.event_reasons import names as reason_names
 
-KINDS = ("json", "header", "script", "csv", "cache")
+# kind -> how its file's name ends: a configuration's first, then those of the whole session
+KINDS = {
+    "json": ".json",
+    "header": ".h",
+    "script": "-clocks.sh",
+    "csv": "-session.csv",
+    "cache": "-cache.json",
+    "t4": "-t4.json",
+}
 _OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
 _MEASURED = {"time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"}
 
@@ -120,36 +130,18 @@ def export_session(
     unknown = set(kinds or ()) - set(KINDS)
     if unknown:
         raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
-    wanted = [kind for kind in KINDS if kinds is None or kind in kinds]
-    choice = choose(plan, table, session, index)
     stem = file_stem(plan.title)
-    names = {
-        "json": f"{stem}.json",
-        "header": f"{stem}.h",
-        "script": f"{stem}-clocks.sh",
-        "csv": f"{stem}-session.csv",
-        "cache": f"{stem}-cache.json",
-    }
-    paths = {kind: folder / names[kind] for kind in wanted}
+    paths = {kind: folder / f"{stem}{end}" for kind, end in KINDS.items() if kinds is None or kind in kinds}
     for path in paths.values():
         _refuse_foreign(path)
-    written = []
+    about = About(plan.gpu, plan.title, plan.objective, plan.source, units=plan.units)
+    choice = choose(plan, table, session, index) if set(paths) & set(_CHOICES) else None
     for kind, path in paths.items():
-        if kind == "json":
-            write_text(path, export_json(choice), overwrite=True)
-        elif kind == "header":
-            write_text(path, export_header(choice), overwrite=True)
-        elif kind == "script":
-            write_text(path, export_script(choice), overwrite=True, executable=True)
-        elif kind == "csv":
-            write_csv(table, path, units=plan.units, overwrite=True)
+        if choice is not None and kind in _CHOICES:
+            write_text(path, _CHOICES[kind](choice), overwrite=True, executable=kind == "script")
         else:
-            goal = plan.objective.goal.name
-            write_cache(
-                table, path, device=plan.gpu, kernel=plan.title, objective=goal, source=plan.source, overwrite=True
-            )
-        written.append(path)
-    return written
+            _SESSIONS[kind](table, path, about, overwrite=True)
+    return list(paths.values())
 
 
 def export_json(choice: Choice) -> str:
@@ -207,6 +199,10 @@ def export_script(choice: Choice) -> str:
         f"Figures {choice.provenance}.",
     ]
     return clock_script(choice.device_settings, remarks)
+
+
+_CHOICES = {"json": export_json, "header": export_header, "script": export_script}
+_SESSIONS = {"csv": write_csv, "cache": write_cache, "t4": write_t4}
 
 
 def file_stem(title: str) -> str:

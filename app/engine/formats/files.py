@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import tempfile
 import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 from app.errors import InputError, WattridgeError
 
-MAXIMUM_BYTES = 256 * 1024 * 1024  # after decompression; published caches reach some 50 MB
+MAXIMUM_BYTES = 256 * 2**20  # of text that is kept, after decompression
+MAXIMUM_STREAMED_BYTES = 2**30  # of text that is read piece by piece; published caches reach some 50 MB
+MAXIMUM_LINE = 2**20  # characters
 _CHUNK = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -21,6 +25,11 @@ def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
 
     Raises InputError where the file is missing, unreadable, too large, damaged or not UTF-8.
     """
+    return "".join(text_chunks(path, maximum_bytes))
+
+
+def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iterator[str]:
+    """The same text piece by piece, so that a file may be larger than what is kept of it. Raises as `read_text`."""
     where = str(path)
     try:
         if not path.is_file():
@@ -28,43 +37,64 @@ def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
         with path.open("rb") as raw:
             packed = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)
-            data = _read_bounded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
+            yield from _decoded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"the compressed data is damaged or cut off: {error}", where, "fetch the file anew") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where, "check the path and its rights") from None
     except ValueError as error:  # a null byte in the path, say
         raise InputError(str(error), where, "check the path") from None
+
+
+def text_lines(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iterator[str]:
+    """The same text line by line, ends included. Raises as `read_text`, and for a line beyond MAXIMUM_LINE."""
+    rest, number = "", 1
+    for chunk in text_chunks(path, maximum_bytes):
+        *lines, rest = (rest + chunk).split("\n")
+        number += len(lines)
+        if len(rest) > MAXIMUM_LINE:
+            raise InputError(f"line {number} is longer than {MAXIMUM_LINE / 2**20:.0f} MiB", str(path), "remove it")
+        for line in lines:
+            yield f"{line}\n"
+    if rest:
+        yield rest
+
+
+def _decoded(file: IO[bytes] | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[str]:
+    """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    length, lines = 0, 0
+    while chunk := file.read(_CHUNK):
+        length += len(chunk)
+        if length > maximum_bytes:
+            size = f"{maximum_bytes / 2**20:.0f} MiB"
+            raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
+        yield decode(decoder, chunk, lines, where)
+        lines += chunk.count(b"\n")
+    decode(decoder, b"", lines, where, final=True)
+
+
+def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: str, *, final: bool = False) -> str:
+    """The text of data that follows `lines` line ends. Raises InputError naming the line that is not UTF-8."""
     try:
-        return data.decode("utf-8-sig")
+        return decoder.decode(data, final)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = lines + error.object.count(b"\n", 0, error.start) + 1
         raise InputError(f"line {line} is not UTF-8 text", where, "save the file as UTF-8") from None
 
 
-def _read_bounded(file: IO[bytes] | gzip.GzipFile, maximum_bytes: int, where: str) -> bytes:
-    """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
-    data = bytearray()
-    while chunk := file.read(_CHUNK):
-        data += chunk
-        if len(data) > maximum_bytes:
-            size = f"{maximum_bytes / 2**20:.0f} MiB"
-            raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
-    return bytes(data)
+def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False, executable: bool = False) -> Path:
+    """Write UTF-8 text, or pieces of it, so that a reader sees the old file or the new one, never half of it.
 
-
-def write_text(path: Path, text: str, *, overwrite: bool = False, executable: bool = False) -> Path:
-    """Write UTF-8 text so that a reader sees the old file or the new one, never half of it; returns the path.
-
-    Raises WattridgeError where the file exists and `overwrite` is false, or where the folder refuses it.
+    Returns the path. Raises WattridgeError where the file exists and `overwrite` is false, or the folder refuses it.
     """
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.writelines([text] if isinstance(text, str) else text)
                 file.flush()
                 os.fsync(file.fileno())
             Path(temporary).chmod(0o755 if executable else 0o644)

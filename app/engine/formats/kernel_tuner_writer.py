@@ -4,91 +4,76 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from app import __version__
+from app.engine.formats.entries import OWN
 from app.engine.formats.files import write_text
-from app.engine.formats.kernel_tuner import DEVICE_SETTINGS
+from app.engine.formats.names import THEIR_SETTINGS
+from app.engine.formats.own import About, own_entry, own_header
 from app.engine.measurement import Measurement, State
 from app.engine.results import ResultTable
+from app.errors import InputError
 
-_KERNEL_TUNER_NAMES = {ours: theirs for theirs, ours in DEVICE_SETTINGS.items()}
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
 
 
-def write_cache(
-    table: ResultTable,
-    path: Path,
-    *,
-    device: str,
-    kernel: str,
-    objective: str,
-    source: str = "",
-    overwrite: bool = False,
-) -> Path:
+def write_cache(table: ResultTable, path: Path, about: About, *, overwrite: bool = False) -> Path:
     """Write every measurement of the table, failures too; returns the path.
 
     Device settings get Kernel Tuner's names. Values keep theirs; `time` in ms is added where only `time_s` is there.
-    What Kernel Tuner has no place for stands under 'wattridge', which it ignores. Raises as `write_text` does.
+    What Kernel Tuner has no place for stands under a key of our own, which it ignores. Raises as `write_text` does.
     """
-    names = [_KERNEL_TUNER_NAMES.get(name, name) for name in table.space.names]
+    return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
+
+
+def their_names(names: Sequence[str], where: str) -> list[str]:
+    """The parameters as Kernel Tuner calls them. Raises InputError for a name that the file needs itself."""
+    if OWN in names:
+        raise InputError(f"a parameter is named '{OWN}'", where, "rename it")
+    return [THEIR_SETTINGS[n] if n in THEIR_SETTINGS and THEIR_SETTINGS[n] not in names else n for n in names]
+
+
+def time_of(seconds: float) -> str:
+    """A time stamp as the field's files have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")
+
+
+def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
+    goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
     header = {
-        "device_name": device,
-        "kernel_name": kernel,
-        "problem_size": "",
+        "device_name": about.device,
+        "kernel_name": about.kernel,
+        "problem_size": about.problem_size,
         "tune_params_keys": names,
         "tune_params": {n: list(p.values) for n, p in zip(names, table.space.parameters, strict=True)},
-        "objective": objective,
-        "wattridge": {
-            "version": __version__,
-            "source": source,
-            "values": list(table.value_names),
-            "parameters": list(table.space.names),
-        },
+        "objective": goals[0] if len(goals) == 1 else goals,
+        OWN: own_header(table, about),
     }
-    entries = []
+    yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
     for index in range(len(table)):
         measurement = table.measurement(index)
         values = list(measurement.configuration.values())
         key = json.dumps(",".join(str(value) for value in values))
-        entry = dict(zip(names, values, strict=True)) | _entry(measurement, objective, names)
-        entries.append(f"{key}: {json.dumps(entry)}")
-    head = json.dumps(header, indent=0)[:-2]  # without the newline and the closing brace
-    text = head + ',\n"cache": {\n' + ",\n".join(entries) + "}\n}\n"
-    return write_text(path, text, overwrite=overwrite)
+        entry = dict(zip(names, values, strict=True)) | _entry(measurement, about.objective.goal.name, names)
+        yield f"{',' if index else ''}\n{key}: {json.dumps(entry)}"
+    yield "}\n}\n"
 
 
-def _entry(measurement: Measurement, objective: str, names: list[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {n: v for n, v in measurement.values.items() if math.isfinite(v) and n not in names}
-    if measurement.state is not State.OK:
-        entry[objective] = _MARKS.get(measurement.state, "RuntimeFailedConfig")
-    elif "time" not in entry and "time_s" in entry:
+def _entry(m: Measurement, objective: str, names: Sequence[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {n: v for n, v in m.values.items() if math.isfinite(v) and n not in names}
+    if m.state is not State.OK:
+        mark = _MARKS.get(m.state, "RuntimeFailedConfig")
+        entry["__error__"] = mark
+        if objective not in names:
+            entry.setdefault(objective, mark)
+    elif "time" not in entry and "time_s" in entry and "time" not in names:
         entry["time"] = entry["time_s"] * 1e3
-    if math.isfinite(measurement.cost_s):
-        entry.setdefault("benchmark_time", measurement.cost_s * 1e3)
-    if math.isfinite(measurement.timestamp_s):
-        entry["timestamp"] = datetime.fromtimestamp(measurement.timestamp_s, UTC).isoformat(sep=" ")
-    entry["wattridge"] = {name: value for name, value in _own(measurement).items() if value is not None}
+    if math.isfinite(m.cost_s):
+        entry.setdefault("benchmark_time", m.cost_s * 1e3)
+    if math.isfinite(m.timestamp_s):
+        entry.setdefault("timestamp", time_of(m.timestamp_s))
+    entry[OWN] = own_entry(m)
     return entry
-
-
-def _own(measurement: Measurement) -> Mapping[str, Any]:
-    def known(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
-    return {
-        "state": measurement.state.value,
-        "error": measurement.error or None,
-        "message": measurement.message or None,
-        "intervals": {n: list(pair) for n, pair in measurement.intervals.items()} or None,
-        "window_ns": list(measurement.window_ns) if measurement.window_ns else None,
-        "observed_clock_mhz": known(measurement.observed_clock_mhz),
-        "event_reasons": measurement.event_reasons or None,
-        "power_source": measurement.power_source or None,
-        "source": measurement.source or None,
-        "timestamp_s": known(measurement.timestamp_s),
-        "cost_s": known(measurement.cost_s),
-    }

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.formats.files import read_text
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import first_character, read_recording
 from app.engine.measurement import State
 from app.engine.models.columns import Columns, Roles, find_roles, parse_columns
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
@@ -114,13 +114,13 @@ def read_series(
     """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError."""
     path = Path(path)
     wanted = _parse_series(series)
-    text = read_text(path)
-    if text.lstrip()[:1] == "{":
-        cache = read_cache(path)
-        table = cache.table()
+    if first_character(path) == "{":
+        recording = read_recording(path)
         overrides = {"clock": clock, "power": power, "time": time, "rate": rate}
-        return _series_of_table(table, str(path), cache.device, simulated=False, wanted=wanted, named=overrides)
-    columns = parse_columns(text, str(path))
+        return _series_of_table(
+            recording.table(), str(path), recording.device, simulated=False, wanted=wanted, named=overrides
+        )
+    columns = parse_columns(read_text(path), str(path))
     return _series_of_columns(columns, find_roles(columns, clock, power, time, rate), wanted)
 
 

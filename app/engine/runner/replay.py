@@ -5,25 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 
-from app.engine.formats.kernel_tuner import Cache
+from app.engine.formats.recording import Recording
 from app.engine.measurement import Measurement
 
 
 class ReplayRunner:
-    """Implements `Runner` over the rows of `cache.space()`."""
+    """Implements `Runner` over the rows of `recording.space()`."""
 
     source = "recorded"
     batch = 64  # an answer costs nothing, but a person wants to stop at once
 
-    def __init__(self, cache: Cache) -> None:
-        self._entries = cache.measurements()
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """The recorded measurements of the rows, in the order asked for."""
         for row in rows:
             if stop.is_set():
                 return
-            yield self._entries[row]
+            yield self._recording.measurement(row)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -1,0 +1,234 @@
+"""One entry of a recording, as other programs and this one write it: its configuration and what was measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from app.engine.formats.facts import Facts
+from app.engine.formats.names import OwnNames
+from app.engine.measurement import State, Value
+
+OWN = "wattridge"  # the key under which this program keeps what others have no place for
+
+# What the tuner itself spent, in ms: the cost of a measurement, not a property of the kernel.
+_COST_MS = ("compile_time", "verification_time", "benchmark_time")
+BOOKKEEPING = frozenset((*_COST_MS, "strategy_time", "framework_time", "timestamp"))
+
+_MARK = re.compile(r"[A-Za-z]*(?:Failed|Invalid|Error|Timeout)[A-Za-z]*Config")
+_STATE_WORDS = (
+    ("compil", State.COMPILE),
+    ("invalid", State.CONSTRAINTS),
+    ("constraint", State.CONSTRAINTS),
+    ("restriction", State.CONSTRAINTS),
+    ("timeout", State.TIMEOUT),
+    ("correct", State.CORRECTNESS),
+    ("verif", State.CORRECTNESS),
+)
+_FAILED = 1e20  # how the oldest caches mark a failure: a time, or another objective, of at least so much
+_LARGEST = 2**62  # of a whole number that is a parameter's value
+_PLANS = 1000  # different shapes of entries that are remembered
+_LONGEST_TEXT = 20_000
+_STATES = frozenset(State)
+NO_VALUE = "the file holds no value for it"
+
+
+class BadEntry(ValueError):
+    """An entry that is none, with what is wrong with it."""
+
+
+class _Plan(NamedTuple):
+    """What to take of an entry with these keys."""
+
+    values: tuple[str, ...]
+    marks: tuple[str, ...]  # not values, but a mark of failure may stand there
+
+
+class EntryReader:
+    """Entries of one recording. `kept`: the values of a session that this program wrote; None: every number is one."""
+
+    def __init__(self, keys: Sequence[str], *, kept: frozenset[str] | None = None, objective: str = "time") -> None:
+        self._keys = tuple(keys)
+        self._kept = kept
+        self._objective = objective
+        self._pick = itemgetter(*keys) if len(keys) > 1 else None
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+        self._own_names: dict[tuple[str, ...], OwnNames] = {}
+
+    def configuration(self, entry: object) -> tuple[Value, ...]:
+        """The values of the parameters, in the header's order. Raises BadEntry."""
+        if not isinstance(entry, dict):
+            raise BadEntry("not an object")
+        try:
+            values: tuple[Value, ...] = self._pick(entry) if self._pick is not None else (entry[self._keys[0]],)
+        except KeyError as error:
+            raise BadEntry(f"parameter {str(error.args[0])[:80]!r} is missing") from None
+        for name, value in zip(self._keys, values, strict=True):
+            kind = type(value)
+            if kind is int:
+                plain = -_LARGEST < value < _LARGEST  # type: ignore[operator]
+            else:
+                plain = kind is str or kind is bool or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
+            if not plain:
+                raise BadEntry(f"parameter {name[:80]!r} is not a plain value")
+        return values
+
+    def facts(self, entry: Mapping[str, Any]) -> Facts:
+        """What was measured; failed where the entry is marked so, or holds no value."""
+        plan = self._plan(entry)
+        values: dict[str, float] = {}
+        failure: str | None = None
+        for name in plan.values:
+            value = entry[name]
+            kind = type(value)
+            if kind is float or kind is int or kind is bool:
+                number = value if kind is float else as_number(value)
+                if number - number == 0.0:  # neither NaN nor infinite
+                    values[name] = number
+            elif failure is None and (kind is str or kind is dict):
+                failure = _mark(name, value)
+        for name in plan.marks:
+            failure = _mark(name, entry[name]) if failure is None else failure
+        own = entry.get(OWN)
+        if type(own) is dict:
+            return self._own_facts(entry, own, values, failure)
+        if failure is None and (values.get("time", 0.0) >= _FAILED or values.get(self._objective, 0.0) >= _FAILED):
+            failure = "marked as failed by its time"
+        state, power_source = State.OK, ""
+        if failure is not None or not values:
+            state = State.RUNTIME if failure is None else state_of_mark(failure)
+            failure, values = failure or NO_VALUE, {}
+        else:
+            power_source = self._add_own_names(values)
+        return Facts(
+            state,
+            values,
+            {},
+            failure or "",
+            None,
+            values.get("observed_clock_mhz", math.nan),
+            0,
+            power_source,
+            "recorded",
+            _timestamp(entry.get("timestamp")),
+            _cost_s(entry),
+        )
+
+    def _own_facts(
+        self, entry: Mapping[str, Any], own: Mapping[str, Any], values: dict[str, float], failure: str | None
+    ) -> Facts:
+        """An entry of a session of ours: it tells everything itself."""
+        told = own.get("state")
+        state = State.OK if failure is None else state_of_mark(failure)
+        if isinstance(told, str) and told in _STATES:
+            state, failure = State(told), None
+        if state is State.OK and not values:
+            state, failure = State.RUNTIME, NO_VALUE
+        if self._kept is None and state is State.OK:
+            self._add_own_names(values)
+        return Facts(
+            state,
+            values,
+            _intervals(own.get("intervals")),
+            _text(own.get("error")) or failure or "",
+            _window(own.get("window_ns")),
+            as_number(own.get("observed_clock_mhz")),
+            _count(own.get("event_reasons")),
+            _text(own.get("power_source")),
+            _text(own.get("source")) or "recorded",
+            as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
+            as_number(own["cost_s"]) if "cost_s" in own else _cost_s(entry),
+            _text(own.get("message")),
+        )
+
+    def _plan(self, entry: Mapping[str, Any]) -> _Plan:
+        shape = tuple(entry)
+        plan = self._plans.get(shape)
+        if plan is None:
+            others = [name for name in entry if name not in self._keys and name != OWN]
+            if self._kept is None:
+                values = tuple(name for name in others if name not in BOOKKEEPING)
+            else:
+                values = tuple(name for name in others if name in self._kept)
+            marks = tuple(name for name in others if name not in values and name not in BOOKKEEPING)
+            plan = _Plan(values, marks)
+            if len(self._plans) < _PLANS:
+                self._plans[shape] = plan
+        return plan
+
+    def _add_own_names(self, values: dict[str, float]) -> str:
+        """Name what the file tells as this program does; where its power comes from."""
+        shape = tuple(values)
+        own_names = self._own_names.get(shape)
+        if own_names is None:
+            own_names = OwnNames(shape)
+            if len(self._own_names) < _PLANS:
+                self._own_names[shape] = own_names
+        own_names.add_to(values)
+        return own_names.power_source
+
+
+def as_number(value: object) -> float:
+    """A float; NaN for anything that is not a number or too large for one."""
+    if not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def state_of_mark(mark: str) -> State:
+    """The state that a word such as 'CompilationFailedConfig' stands for."""
+    lower = mark.lower()
+    return next((state for word, state in _STATE_WORDS if word in lower), State.RUNTIME)
+
+
+def _mark(name: str, value: object) -> str | None:
+    """The mark of failure under a name: a word, or an object with '__error__'; None where there is none."""
+    if isinstance(value, dict) and "__error__" in value:
+        return _text(value["__error__"]) or "failed"
+    if name == "__error__":
+        return _text(value) or "failed"
+    return value if isinstance(value, str) and _MARK.fullmatch(value[:100]) else None
+
+
+def _cost_s(entry: Mapping[str, Any]) -> float:
+    spent = [as_number(entry.get(name, 0.0)) for name in _COST_MS]
+    return math.fsum(ms for ms in spent if 0 < ms < math.inf) / 1e3
+
+
+def _timestamp(value: object) -> float:
+    """Wall clock in seconds since the epoch; NaN where the file does not tell it."""
+    if not isinstance(value, str):
+        return math.nan
+    try:
+        stamp = datetime.fromisoformat(value[:64])
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return math.nan
+
+
+def _intervals(value: object) -> dict[str, tuple[float, float]]:
+    if not isinstance(value, dict):
+        return {}
+    pairs = {n: p for n, p in value.items() if isinstance(p, list) and len(p) == 2}
+    return {name: (as_number(pair[0]), as_number(pair[1])) for name, pair in pairs.items()}
+
+
+def _window(value: object) -> tuple[int, int] | None:
+    if isinstance(value, list) and len(value) == 2 and all(type(v) is int and abs(v) < 2**63 for v in value):
+        return value[0], value[1]
+    return None
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**63 else 0
+
+
+def _text(value: object) -> str:
+    return value[:_LONGEST_TEXT] if isinstance(value, str) else ""

@@ -1,0 +1,219 @@
+"""JSON objects read as their text arrives: a file of any size in pieces, or one that another program still writes.
+
+Each member is told as soon as it is there; those of the members named `inside` (an object or a list of entries) one by
+one, so that nothing larger than an entry is ever held.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from app.errors import InputError
+
+MAXIMUM_MEMBER = 8 * 2**20  # characters of one entry or one value of the header
+_SPACE = re.compile(r"[ \t\n\r]*")
+_KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_WHOLE_STRING = re.compile(_STRING, re.DOTALL)
+_BRACKETS = re.compile(_STRING + r'|[{}\[\]"]', re.DOTALL)
+_DECODER = json.JSONDecoder()
+_REMEDY = "the file is cut off or damaged; fetch it anew"
+
+
+class Member(NamedTuple):
+    """One member of the object, or of the member `inside` it (an item of a list has the name '')."""
+
+    inside: str  # '' at the top
+    name: str
+    value: Any
+
+
+class _More(Exception):
+    """The text so far ends in the middle of something."""
+
+
+class JsonStream:
+    """Feed it text, take the members: `feed(text)`, then iterate `members()`; `end()` when there is no more."""
+
+    def __init__(self, where: str, inside: Collection[str] = ()) -> None:
+        self.closed = False  # the object's last brace was seen
+        self.opened = ""  # the first one of `inside` whose bracket was seen
+        self._where = where
+        self._inside = inside
+        self._text = ""
+        self._at = 0
+        self._line, self._column = 1, 1  # of the text's first character
+        self._container = ""
+        self._list = False  # the container is a list
+        self._begun = False
+        self._comma = False  # a member must follow a comma; after a member, a comma or a bracket
+        self._first = True
+        self._escapes = False
+
+    @property
+    def inside(self) -> bool:
+        """The text so far ends among the entries."""
+        return bool(self._container)
+
+    @property
+    def half(self) -> bool:
+        """The text so far ends in the middle of a member."""
+        return not self._blank(self._at)
+
+    @property
+    def line(self) -> int:
+        """The line of what was told last, counted from 1."""
+        return self._line + self._text.count("\n", 0, self._at)
+
+    def feed(self, text: str) -> None:
+        """Take more text in; what was told already is let go of."""
+        told = self._text[: self._at]
+        newline = told.rfind("\n")
+        self._line += told.count("\n")
+        self._column = len(told) - newline if newline >= 0 else self._column + len(told)
+        self._text = self._text[self._at :] + text
+        self._at = 0
+        self._escapes = self._escapes or "\\u" in text
+
+    def members(self, *, final: bool = False) -> Iterator[Member]:
+        """What is complete so far; `final`: no more text will come. Raises InputError naming line and column."""
+        while not self.closed:
+            try:
+                member = self._next(final)
+            except _More:
+                if len(self._text) - self._at > MAXIMUM_MEMBER:
+                    size = f"more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
+                    raise self._wrong(self._at, f"an entry or a value of {size}", "remove it") from None
+                return
+            if member is not None:
+                yield member
+        if not self._blank(self._at):
+            raise self._wrong(_end_of_space(self._text, self._at), "there is text after the last brace")
+
+    def end(self) -> None:
+        """No more text will come. Raises InputError unless the object is complete, or left open among the entries."""
+        if self.closed or self.inside:
+            return
+        for _ in self.members(final=True):  # raises where the text breaks off
+            pass
+        if not self.closed:
+            raise self._wrong(len(self._text), "the text breaks off")
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _next(self, final: bool) -> Member | None:
+        """The next member; None for a bracket. Raises _More where the text ends early, InputError where it is wrong."""
+        at = _end_of_space(self._text, self._at)
+        character = self._text[at : at + 1]
+        if not character:
+            raise _More
+        if not self._begun:
+            if character != "{":
+                raise self._wrong(at, "an object in braces is needed")
+            self._begun, self._at = True, at + 1
+            return None
+        if character == ("]" if self._list else "}") and (self._first or not self._comma):
+            self._close(at + 1)
+            return None
+        if not self._first and not self._comma:
+            if character != ",":
+                raise self._wrong(at, "a comma or a bracket is needed")
+            self._comma, self._at = True, at + 1
+            return None
+        name, at = ("", at) if self._list else self._name(at)
+        if not self._container and name in self._inside and self._text[at : at + 1] in ("{", "["):
+            self._container, self._list = name, self._text[at] == "["
+            self._first, self._comma, self._at = True, False, at + 1
+            self.opened = self.opened or name
+            return None
+        value, end = self._value(at, final)
+        self._first, self._comma, self._at = False, False, end
+        if self._escapes:
+            self._refuse_half_characters(name, value, at)
+        return Member(self._container, name, value)
+
+    def _close(self, at: int) -> None:
+        self.closed = not self._container
+        self._container, self._list = "", False
+        self._first, self._comma, self._at = False, False, at
+
+    def _name(self, at: int) -> tuple[str, int]:
+        """The name of a member, and where its value begins."""
+        plain = _KEY.match(self._text, at)
+        if plain is not None:
+            if plain.end() == len(self._text):
+                raise _More
+            return plain[1], plain.end()
+        if self._text[at] != '"':
+            raise self._wrong(at, "a name in double quotes is needed")
+        try:
+            name, at = _DECODER.raw_decode(self._text, at)
+        except json.JSONDecodeError as error:
+            if _WHOLE_STRING.match(self._text, at) is None:
+                raise _More from None
+            raise self._wrong(error.pos, error.msg) from None
+        at = _end_of_space(self._text, at)
+        if self._text[at : at + 1] not in ("", ":"):
+            raise self._wrong(at, "a colon is needed")
+        at = _end_of_space(self._text, at + 1)
+        if at >= len(self._text):
+            raise _More
+        return name, at
+
+    def _value(self, at: int, final: bool) -> tuple[Any, int]:
+        try:
+            value, end = _DECODER.raw_decode(self._text, at)
+        except json.JSONDecodeError as error:
+            if not final and not _is_whole(self._text, at):
+                raise _More from None
+            raise self._wrong(error.pos, error.msg) from None
+        except RecursionError:
+            raise self._wrong(at, "nested too deeply", "pass a file as its program wrote it") from None
+        except ValueError:
+            raise self._wrong(at, "a number of thousands of digits", "pass a file as its program wrote it") from None
+        if end == len(self._text) and not final and self._text[end - 1] not in '}]"':
+            raise _More  # 12 may still become 123
+        return value, end
+
+    def _refuse_half_characters(self, name: str, value: Any, at: int) -> None:
+        """JSON can spell half a character; no file and no screen can show it."""
+        try:
+            json.dumps([name, value], ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise self._wrong(at, "a text holds half a character (a lone surrogate)", "remove it") from None
+
+    def _blank(self, at: int) -> bool:
+        return _end_of_space(self._text, at) == len(self._text)
+
+    def _wrong(self, at: int, what: str, remedy: str = _REMEDY) -> InputError:
+        before = self._text[:at]
+        newline = before.rfind("\n")
+        column = at - newline if newline >= 0 else self._column + at
+        what = what if remedy != _REMEDY else f"not valid JSON: {what[:1].lower()}{what[1:]}"
+        return InputError(f"line {self._line + before.count(chr(10))}, column {column}: {what}", self._where, remedy)
+
+
+def _end_of_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _is_whole(text: str, at: int) -> bool:
+    """Whether the value that begins here has ended, right or wrong."""
+    if text[at] == '"':
+        return _WHOLE_STRING.match(text, at) is not None
+    if text[at] not in "{[":
+        return any(sign in text[at:] for sign in ",}]\n")
+    depth = 0
+    for found in _BRACKETS.finditer(text, at):
+        sign = found[0]
+        if sign == '"':  # a text that has not ended
+            return False
+        depth += (sign in "{[") - (sign in "}]")
+        if depth <= 0:
+            return True
+    return False

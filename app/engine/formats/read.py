@@ -1,0 +1,125 @@
+"""Reading a recording, whatever its format: what the file is, its content tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from app.engine.formats.csv_table import read_csv
+from app.engine.formats.entries import BadEntry
+from app.engine.formats.files import text_chunks
+from app.engine.formats.json_stream import JsonStream, Member
+from app.engine.formats.kernel_tuner import CacheEntries
+from app.engine.formats.ktt import KttEntries
+from app.engine.formats.recording import Recording
+from app.engine.formats.t4 import T4Entries
+from app.errors import InputError
+
+_MAXIMUM_HEADER = 1000  # members beside the entries
+_CUT_OFF = "the last entry is cut off in the middle and left out: it is being written, or its writer was ended"
+
+
+class Entries(Protocol):
+    """One format: takes the entries of its file one by one."""
+
+    kind: str  # what an entry is called
+
+    def take(self, entry: object) -> None: ...
+
+    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording: ...
+
+
+class EntriesType(Protocol):
+    def __call__(self, path: Path, document: Mapping[str, Any]) -> Entries: ...
+
+    def can_begin(self, document: Mapping[str, Any]) -> bool: ...
+
+
+# The member that holds the entries, and who reads them.
+FORMATS: dict[str, EntriesType] = {"cache": CacheEntries, "results": T4Entries, "Results": KttEntries}
+
+
+def read_recording(path: Path | str) -> Recording:
+    """Read a Kernel Tuner cache, T4 results, KTT's results or a session as CSV, plain or gzipped.
+
+    Raises InputError naming the file, the line or key and the remedy where it is none of them.
+    """
+    path = Path(path)
+    begun = first_character(path)
+    if not begun:
+        raise InputError("the file is empty", str(path), "let the tuning run measure something first")
+    if begun not in "{[":
+        return read_csv(path)
+    scan = _Scan(path, {})
+    if scan.skipped:  # the header stands below the entries: once more, knowing it
+        scan = _Scan(path, scan.document)
+    return scan.recording()
+
+
+def first_character(path: Path) -> str:
+    """The first character that is no space, of which '{' begins JSON; '' where there is none. Raises InputError."""
+    for chunk in text_chunks(path):
+        if begun := chunk.lstrip():
+            return begun[0]
+    return ""
+
+
+class _Scan:
+    """One way through a JSON file: its header, and its entries where the header stands above them."""
+
+    def __init__(self, path: Path, known: Mapping[str, Any]) -> None:
+        self.document: dict[str, Any] = dict(known)  # all but the entries
+        self.skipped = 0
+        self._path = path
+        self._known = bool(known)
+        self._entries: Entries | None = None
+        self._taken = 0
+        self._stream = JsonStream(str(path), FORMATS)
+        for chunk in text_chunks(path):
+            self._stream.feed(chunk)
+            for member in self._stream.members():
+                self._take(member)
+        self._stream.end()
+
+    def recording(self) -> Recording:
+        """What was read. Raises InputError where there is nothing to replay in the file."""
+        if self._entries is None:
+            self._entries = self._begin(self._stream.opened)
+        notes = (_CUT_OFF,) if self._stream.inside and self._stream.half else ()
+        return self._entries.finish(self.document, notes, still_open=not self._stream.closed)
+
+    def _take(self, member: Member) -> None:
+        if not member.inside:
+            self.document[member.name] = member.value
+            if len(self.document) > _MAXIMUM_HEADER:
+                raise InputError("too many keys beside the entries", str(self._path), "this is no recording")
+            return
+        if self._entries is None:
+            if not self._known and not FORMATS[member.inside].can_begin(self.document):
+                self.skipped += 1
+                return
+            self._entries = self._begin(member.inside)
+        self._taken += 1
+        try:
+            self._entries.take(member.value)
+        except BadEntry as error:
+            name = repr(member.name[:80]) if member.name else str(self._taken)
+            what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"
+            raise InputError(what, str(self._path), "mend or remove it") from None
+
+    def _begin(self, container: str) -> Entries:
+        if container:
+            return FORMATS[container](self._path, self.document)
+        return _refuse(self.document, str(self._path))
+
+
+def _refuse(document: Mapping[str, Any], where: str) -> NoReturn:
+    if "ConfigurationSpace" in document:
+        remedy = "measure it with: wattridge tune"
+        raise InputError("this is a T1 specification: it holds no measurements", where, remedy)
+    raise InputError(
+        "this is no recording: neither a Kernel Tuner cache ('cache') nor T4 results ('results')",
+        where,
+        "pass a cache, T4 results, or a session as CSV",
+    )

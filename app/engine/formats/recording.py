@@ -1,0 +1,140 @@
+"""`Recording`: a file of measurements, whatever its format, as a search space with one measurement per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.formats.facts import FactColumns, Facts
+from app.engine.formats.names import SETTING_NAMES, units_of
+from app.engine.measurement import Measurement, Value
+from app.engine.objectives import Goal, Objective, likely_goal
+from app.engine.results import ResultTable
+from app.engine.space.build import space_of_table
+from app.engine.space.search_space import SearchSpace
+from app.errors import InputError
+
+MAXIMUM_ENTRIES = 1_000_000
+_MAXIMUM_CARTESIAN = 2**62  # the space names its rows by a key of 64 bits
+MAXIMUM_PARAMETERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Every configuration that a session measured, of this program or another one."""
+
+    path: Path
+    device: str
+    kernel: str
+    problem_size: str
+    objective: Objective  # what the session worked for; its direction is guessed where the file does not tell it
+    units: Mapping[str, str]  # unit of a value where its name does not tell
+    notes: tuple[str, ...]  # what a person should know of the file
+    still_open: bool  # its last bracket is not there: a tuner still writes it, or was ended
+    _space: SearchSpace
+    _columns: FactColumns
+    _index: npt.NDArray[np.int64]  # of each row, into the columns
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def space(self) -> SearchSpace:
+        """The configurations of the file as a search space: row i is `measurement(i)`."""
+        return self._space
+
+    def measurement(self, row: int) -> Measurement:
+        """The measurement of one row of `space()`."""
+        return self._columns.facts(int(self._index[row])).of(row, self._space.configuration(row))
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """One measurement per row of `space()`, in its order."""
+        return tuple(self.measurement(row) for row in range(len(self)))
+
+    def in_file_order(self) -> Iterator[Measurement]:
+        """The measurements as they stand in the file."""
+        return (self.measurement(row) for row in np.argsort(self._index).tolist())
+
+    def table(self) -> ResultTable:
+        """All measurements as columns and states, as they stand in the file."""
+        table = ResultTable(self._space)
+        table.extend(self.in_file_order())
+        return table
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of all values in the file, in the order in which they first appear."""
+        return self._columns.value_names
+
+    @property
+    def goal(self) -> Goal:
+        """The objective with its direction."""
+        return self.objective.goal
+
+
+class RecordingBuilder:
+    """Takes entries one by one; of two for one configuration the later counts."""
+
+    def __init__(self, path: Path, names: Sequence[str], listed: Mapping[str, Sequence[Value]] | None = None) -> None:
+        self._path = path
+        self._names = tuple(names)
+        self._listed = {name: tuple((listed or {}).get(name, ())) for name in names}
+        self._index_of: dict[tuple[Value, ...], int] = {}
+        self._columns = FactColumns(str(path))
+
+    def __len__(self) -> int:
+        return len(self._index_of)
+
+    def add(self, configuration: tuple[Value, ...], facts: Facts) -> None:
+        """Take in what was measured of a configuration (values in the order of the names). Raises InputError."""
+        at = self._index_of.setdefault(configuration, len(self._index_of))
+        if at >= MAXIMUM_ENTRIES:
+            raise InputError(f"more than {MAXIMUM_ENTRIES} entries", str(self._path), "split the file")
+        self._columns.put(at, facts)
+
+    def finish(
+        self,
+        *,
+        device: str = "",
+        kernel: str = "",
+        problem_size: str = "",
+        objective: Objective | None = None,
+        units: Mapping[str, str] | None = None,
+        notes: Sequence[str] = (),
+        still_open: bool = False,
+    ) -> Recording:
+        """The recording of everything taken in. Raises InputError where there is nothing, or too large a space."""
+        where = str(self._path)
+        if not self._index_of:
+            raise InputError("the file holds no entry", where, "let the tuning run measure something first")
+        space, index = self._space(where)
+        return Recording(
+            path=self._path,
+            device=device or "unknown device",
+            kernel=kernel or self._path.name.split(".")[0],
+            problem_size=problem_size,
+            objective=objective or Objective(likely_goal("time")),
+            units=units_of(self._columns.value_names, units),
+            notes=tuple(notes),
+            still_open=still_open,
+            _space=space,
+            _columns=self._columns,
+            _index=index,
+        )
+
+    def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
+        """The space of the entries, and the entry of each of its rows."""
+        configurations = list(self._index_of)
+        space = space_of_table(self._listed, configurations)
+        if space.cartesian >= _MAXIMUM_CARTESIAN:
+            raise InputError("the parameters span more than 2^62 combinations", where, "check the parameters' values")
+        parameters = tuple(replace(p, device_setting=p.name in SETTING_NAMES) for p in space.parameters)
+        codes = np.empty((len(configurations), len(parameters)), dtype=np.int64)
+        for at, (parameter, column) in enumerate(zip(parameters, zip(*configurations, strict=True), strict=True)):
+            code = {value: index for index, value in enumerate(parameter.values)}
+            codes[:, at] = [code[value] for value in column]
+        order: npt.NDArray[np.int64] = np.lexsort(codes.T[::-1]).astype(np.int64)
+        return replace(space, parameters=parameters), order

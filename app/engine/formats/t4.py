@@ -1,0 +1,137 @@
+"""T4, the field's format of tuning results: JSON with one result per configuration, plain or gzipped.
+
+Kernel Tuner and the benchmark hub write `times.compilation`, the schema and KTT `times.compilation_time`: both are
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from app.engine.formats.entries import OWN, BadEntry, EntryReader, as_number
+from app.engine.formats.own import OwnHeader, text_of
+from app.engine.formats.recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from app.engine.measurement import State
+from app.errors import InputError
+
+# What one of a unit is in ms; the hub's own spelling is among them.
+_MS = {
+    **dict.fromkeys(("s", "seconds", "second"), 1e3),
+    **dict.fromkeys(("ms", "milliseconds", "miliseconds", "millisecond"), 1.0),
+    **dict.fromkeys(("us", "µs", "microseconds", "microsecond"), 1e-3),
+    **dict.fromkeys(("ns", "nanoseconds", "nanosecond"), 1e-6),
+}
+_SPENT = {"compilation": "compile_time", "compilation_time": "compile_time", "validation": "verification_time"}
+_CORRECT = "correct"
+
+
+class T4Entries:
+    """The results of a T4 file on their way into a recording."""
+
+    kind = "result"
+
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
+        self._path = path
+        self._own = OwnHeader(document)
+        self._unit_ms = ms_of(_metadata(document).get("timeunit")) or 1.0
+        self._units = dict(self._own.units)
+        self._keys: tuple[str, ...] = ()
+        self._objective = self._own.objective("time")
+        self._reader: EntryReader | None = None
+        self._builder: RecordingBuilder | None = None
+
+    @staticmethod
+    def can_begin(document: Mapping[str, Any]) -> bool:
+        """Whether enough of the header is known: the unit of times stands in the metadata."""
+        return "metadata" in document
+
+    def take(self, entry: object) -> None:
+        """Take one result in. Raises BadEntry, and InputError for too many."""
+        if not isinstance(entry, dict) or not isinstance(entry.get("configuration"), dict):
+            raise BadEntry("no 'configuration'")
+        if self._reader is None or self._builder is None:
+            self._reader, self._builder = self._begin(entry)
+        configuration = self._reader.configuration(entry["configuration"])
+        if len(entry["configuration"]) != len(self._keys):
+            raise BadEntry("its 'configuration' has other parameters than the first")
+        self._builder.add(configuration, self._reader.facts(self._flat(entry)))
+
+    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording:
+        """The recording. Raises InputError."""
+        metadata = _metadata(document)
+        return (self._builder or RecordingBuilder(self._path, ("none",))).finish(
+            device=self._own.text("device") or text_of(metadata.get("device")),
+            kernel=self._own.text("kernel") or text_of(metadata.get("kernel")),
+            problem_size=self._own.text("problem_size"),
+            objective=self._objective,
+            units=self._units,
+            notes=notes,
+            still_open=still_open,
+        )
+
+    def _begin(self, first: Mapping[str, Any]) -> tuple[EntryReader, RecordingBuilder]:
+        """The first result tells the parameters and the objective."""
+        where = str(self._path)
+        self._keys = tuple(first["configuration"])
+        if not 0 < len(self._keys) <= MAXIMUM_PARAMETERS:
+            raise InputError(f"a configuration of {len(self._keys)} parameters", where, f"1 to {MAXIMUM_PARAMETERS}")
+        names = self._own.names(self._keys)
+        self._objective = self._own.objective(first.get("objectives"))
+        reader = EntryReader(self._keys, kept=self._own.kept, objective=self._objective.goal.name)
+        return reader, RecordingBuilder(self._path, names, self._own.lists("parameter_values", names))
+
+    def _flat(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """A result as a cache's entry: its values by name, what was spent on it, its failure."""
+        flat: dict[str, Any] = {}
+        measurements = result.get("measurements", [])
+        if not isinstance(measurements, list):
+            raise BadEntry("its 'measurements' are no list")
+        for measured in measurements:
+            if not isinstance(measured, dict) or not isinstance(measured.get("name"), str):
+                raise BadEntry("a measurement without a name")
+            self._put(flat, measured["name"], measured.get("value"), measured.get("unit"))
+        times = result.get("times", {})
+        if isinstance(times, dict):
+            flat |= self._spent(times)
+        flat["timestamp"] = result.get("timestamp")
+        invalidity = result.get("invalidity", _CORRECT)
+        if invalidity != _CORRECT:
+            flat["__error__"] = invalidity if isinstance(invalidity, str) else "failed"
+        elif as_number(result.get("correctness", 1)) == 0:
+            flat["__error__"] = State.CORRECTNESS.value
+        if isinstance(result.get(OWN), dict):
+            flat[OWN] = result[OWN]
+        return flat
+
+    def _put(self, flat: dict[str, Any], name: str, value: object, unit: object) -> None:
+        flat[name] = value
+        factor = ms_of(unit)
+        if self._own.kept is not None:
+            return
+        if name == "time":
+            flat[name] = as_number(value) * (factor or self._unit_ms) if isinstance(value, int | float) else value
+        elif isinstance(unit, str) and unit and len(self._units) < 1000:
+            self._units.setdefault(name, unit[:40])
+            if factor is not None and name == self._objective.goal.name and isinstance(value, int | float):
+                flat.setdefault("time", as_number(value) * factor)
+
+    def _spent(self, times: Mapping[str, Any]) -> dict[str, float]:
+        """What the tuner spent, in ms under Kernel Tuner's names."""
+        spent = {kept: as_number(times[name]) * self._unit_ms for name, kept in _SPENT.items() if name in times}
+        benchmark = as_number(times.get("benchmark"))
+        runtimes = times.get("runtimes")
+        if benchmark != benchmark and isinstance(runtimes, list):
+            benchmark = sum(time for time in map(as_number, runtimes) if time == time)
+        return spent | {"benchmark_time": benchmark * self._unit_ms}
+
+
+def ms_of(unit: object) -> float | None:
+    """How many ms one of a unit of time is; None where it is none."""
+    return _MS.get(unit.strip().lower()) if isinstance(unit, str) else None
+
+
+def _metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = document.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
