@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lockstep import LockstepClock
 
 from app import measure
 from app.engine.characterisation.characterise import characterise, wave_loads
@@ -18,18 +19,16 @@ from app.engine.characterisation.store import save_characterisation
 from app.engine.watching import watch
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import Reading
-from app.sensors.clock import ScaledClock, VirtualClock
+from app.sensors.clock import Clock, VirtualClock
 from app.sensors.errors import GpuLost
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.truth import truth
 from app.sensors.simulated.twin import load_twin
 
-SPEED = 5.0
 
-
-def board(name: str, seed: int = 0) -> SimulatedGpu:
-    return SimulatedGpu(load_twin(name), seed=seed, clock=ScaledClock(SPEED))
+def board(name: str, clock: Clock | None = None) -> SimulatedGpu:
+    return SimulatedGpu(load_twin(name), clock=clock or LockstepClock())
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +67,8 @@ def test_energy_of_a_burst_is_what_the_board_drew_whatever_its_sensor(name: str)
         end_ns = gpu.clock.now_ns()
     told_j = m.energy_j  # waits until the sensors have told
     true_j = true_energy_j(gpu, start_ns, end_ns)
-    buffered = name == "h200"
-    assert told_j == pytest.approx(true_j, rel=0.005 if buffered else 0.03)
-    assert m.time_s == pytest.approx((end_ns - start_ns) / 1e9, abs=0.5)
+    assert told_j == pytest.approx(true_j, rel=0.002 if name == "h200" else 0.01)
+    assert m.time_s == (end_ns - start_ns) / 1e9
     assert m.mean_power_w == pytest.approx(told_j / m.time_s)
     assert m.source == "simulated"
     assert not m.unknown
@@ -83,7 +81,7 @@ def test_energy_of_a_burst_is_what_the_board_drew_whatever_its_sensor(name: str)
 def test_a_characterised_board_is_read_as_it_was_found(name: str) -> None:
     """Refresh, averaging and lag come from what was kept of the board, no longer from its generation."""
     fast = SimulatedGpu(load_twin(name), clock=VirtualClock())
-    found = characterise(fast, wave_loads(fast))
+    found = characterise(fast, wave_loads(fast), patience_s=20.0)
     assert found is not None
     save_characterisation(found)
     gpu = board(name)
@@ -94,7 +92,7 @@ def test_a_characterised_board_is_read_as_it_was_found(name: str) -> None:
         gpu.end()
         gpu.clock.wait(0.5)
         end_ns = gpu.clock.now_ns()
-    assert m.energy_j == pytest.approx(true_energy_j(gpu, start_ns, end_ns), rel=0.005 if name == "h200" else 0.03)
+    assert m.energy_j == pytest.approx(true_energy_j(gpu, start_ns, end_ns), rel=0.002 if name == "h200" else 0.02)
     assert "as characterised" in m.power_source
 
 
@@ -102,7 +100,7 @@ def test_vectors_share_one_time_axis(working: SimulatedGpu) -> None:
     with measure(gpu=working) as m:
         working.clock.wait(1.0)
     assert m.times_s.shape == m.power_w.shape == m.clock_mhz.shape
-    assert len(m.times_s) == pytest.approx(50 * m.time_s, abs=3)  # a sample of the driver's buffer per 20 ms
+    assert len(m.times_s) == pytest.approx(50, abs=1)  # a sample of the driver's buffer per 20 ms
     assert (np.diff(m.times_s) > 0).all()
     assert 0 <= m.times_s[0] < m.times_s[-1] <= m.time_s
     assert m.power_w.mean() == pytest.approx(m.mean_power_w, rel=0.01)
@@ -114,11 +112,12 @@ def test_a_polled_boards_repeats_are_no_samples() -> None:
     gpu = board("a100")
     with measure(gpu=gpu) as m:
         gpu.clock.wait(3.0)
-    assert len(m.power_w) == pytest.approx(10 * m.time_s, abs=3)
+    assert len(m.power_w) == pytest.approx(30, abs=1)
 
 
 def test_nested_blocks_and_threads_each_get_their_own(working: SimulatedGpu) -> None:
-    measured = {}
+    measured, clock = {}, working.clock
+    assert isinstance(clock, LockstepClock)
 
     def worker(name: str, seconds: float) -> None:
         with measure(gpu=working) as m:
@@ -131,11 +130,13 @@ def test_nested_blocks_and_threads_each_get_their_own(working: SimulatedGpu) -> 
             thread.start()
         with measure(gpu=working) as inner:
             working.clock.wait(0.5)
-        for thread in threads:
-            thread.join()
-    assert inner.time_s < outer.time_s
+        with clock.away():
+            for thread in threads:
+                thread.join()
+    assert inner.time_s == 0.5
+    assert outer.time_s >= 1.5
     for i in range(3):
-        assert measured[f"{i}"].time_s == pytest.approx(0.5 + 0.5 * i, abs=0.2)
+        assert measured[f"{i}"].time_s == 0.5 + 0.5 * i
     for m in (outer, inner, *measured.values()):
         assert m.mean_power_w == pytest.approx(outer.mean_power_w, rel=0.01)
 
@@ -155,7 +156,7 @@ def test_one_thread_reads_a_board_however_many_look_and_it_ends_with_the_last(wo
 
 
 def test_several_gpus_in_one_block(working: SimulatedGpu) -> None:
-    idle = board("v100")
+    idle = board("v100", working.clock)
     with measure(gpu=[working, idle]) as m:
         working.clock.wait(1.0)
     one, other = m.boards
@@ -170,7 +171,7 @@ def test_event_reasons_are_told_in_seconds() -> None:
     gpu = board("a100")
     with measure(gpu=gpu) as m:
         gpu.clock.wait(1.0)
-    assert m.event_reasons == {"idle": pytest.approx(m.time_s, abs=0.4)}
+    assert m.event_reasons == {"idle": pytest.approx(1.0)}
 
 
 def test_a_block_too_short_for_the_sensor_has_no_energy_and_says_so() -> None:
@@ -179,19 +180,18 @@ def test_a_block_too_short_for_the_sensor_has_no_energy_and_says_so() -> None:
         pass
     assert np.isnan([m.energy_j, m.mean_power_w, m.peak_power_w]).all()
     assert "too short" in m.unknown
-    assert 0 < m.time_s < 1.0
+    assert m.time_s == 0.0
     assert "too short" in repr(m)
 
 
 def test_leaving_a_block_costs_nothing(working: SimulatedGpu) -> None:
-    """The figures wait for the sensor, 0.1 s and more; leaving does not. Best of five: the machine may be busy."""
-    waited = []
-    for _ in range(5):
-        with measure(gpu=working):
-            working.clock.wait(0.2)
-            begun = time.monotonic()
-        waited.append(time.monotonic() - begun)
-    assert min(waited) < 0.05
+    """The figures wait for the sensor; leaving does not."""
+    with measure(gpu=working) as m:
+        working.clock.wait(0.5)
+        ended_ns = working.clock.now_ns()
+    assert working.clock.now_ns() == ended_ns
+    assert m.energy_j > 0
+    assert working.clock.now_ns() > ended_ns + 0.02e9
 
 
 def test_a_block_that_raises_is_still_measured(working: SimulatedGpu) -> None:
@@ -225,7 +225,7 @@ class Falling(SimulatedGpu):
 
 
 def test_a_board_that_is_lost_leaves_the_energy_unknown() -> None:
-    gpu = Falling(load_twin("v100"), clock=ScaledClock(SPEED))
+    gpu = Falling(load_twin("v100"), clock=LockstepClock())
     with measure(gpu=gpu) as m:
         gpu.clock.wait(3.0)
     assert np.isnan(m.energy_j)

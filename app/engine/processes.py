@@ -18,7 +18,7 @@ MOST_OUTPUT: Final = 1 << 20  # bytes kept of each stream, the last ones
 _CHUNK: Final = 1 << 16
 _LOOK_S: Final = 0.05  # between looks at the time limit and `stop`; the end itself is stamped at once
 _KILL_S: Final = 2.0  # from asking a program to end to ending it
-_DRAIN_S: Final = 1.0  # for output that a program left in its pipes
+DRAIN_S: Final = 1.0  # for output that a program left in its pipes
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ def run_process(
         elif now - ask_at > _KILL_S:
             _signal(process, capture, "SIGKILL")
     for tail in tails:
-        if not tail.join(_DRAIN_S):  # something that it started holds the pipe
+        if not tail.join(DRAIN_S):  # something that it started holds the pipe
             _signal(process, capture, "SIGKILL")
-            tail.join(_DRAIN_S)
+            tail.join(DRAIN_S)
     end_ns, ended = end[0]
     texts = [tail.text() for tail in tails] or ["", ""]
     stopped = stopped or (stop is not None and stop.is_set() and process.returncode != 0)

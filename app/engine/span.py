@@ -138,7 +138,7 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         source=gpu.info.source,
         time_s=time_s,
         energy_j=energy_j,
-        mean_power_w=energy_j / time_s,
+        mean_power_w=math.nan if unknown else energy_j / time_s,
         peak_power_w=math.nan if unknown else float(power_w.max()),
         power_source=sensor.words,
         unknown=unknown,

@@ -25,6 +25,7 @@ INTERVAL_S: Final = 0.02
 KEPT_S: Final = 8 * 3600.0
 LINGER_S: Final = 1.0
 BACKLOG_S: Final = 0.3  # of the driver's buffer, so that its samples cover the first instant
+_LOOK_S: Final = 0.005
 _FIRST_READING_S: Final = 2.0  # how long to wait for it, on the wall
 
 Opener = Callable[[str | None], Gpu]
@@ -69,7 +70,7 @@ class Watch:
         while not known():
             if self.ended or self.gpu.clock.now_ns() >= deadline_ns:
                 return known()
-            time.sleep(0.005)
+            self.gpu.clock.wait(_LOOK_S)
         return True
 
     def release(self) -> None:
