@@ -24,8 +24,8 @@ from app.sensors.event_reasons import LIMITING
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_CLOCK_SETTINGS = ("graphics_clock_mhz", "nvml_gr_clock")
-_LIMIT_SETTINGS = ("power_limit_w", "nvml_pwr_limit")
+CLOCK_SETTINGS = ("graphics_clock_mhz", "nvml_gr_clock")
+LIMIT_SETTINGS = ("power_limit_w", "nvml_pwr_limit")
 _DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)
 # Boards from Turing on, whose clocks go in steps of 15 MHz.
@@ -253,7 +253,7 @@ def _series_of_table(
     unknown = next((key for key in wanted if key not in space.names), None)
     if unknown is not None:
         raise InputError(f"no parameter '{unknown}'", f"{where}, --series", f"there are: {', '.join(space.names)}")
-    setting = next((name for name in _CLOCK_SETTINGS if name in space.names), None)
+    setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
     observed = table.values(named.get("clock") or "observed_clock_mhz")
     requested = table.values(setting) if setting else observed
     clock = np.where(np.isfinite(observed), observed, requested)
@@ -286,7 +286,7 @@ def _series_of_table(
         limited = None
         if all(m.source in ("nvml", "simulated") for m in recorded):
             limited = np.asarray([bool(m.event_reasons & LIMITING) for m in recorded], dtype=np.bool_)
-        limit = next((told_by[name] for name in _LIMIT_SETTINGS if name in told_by), None)
+        limit = next((told_by[name] for name in LIMIT_SETTINGS if name in told_by), None)
         found.append(
             Points(
                 clock_mhz=clock[at],

@@ -16,5 +16,6 @@ from app.engine.strategies import (  # noqa: F401
     random_sample,
     scipy_local,
     simulated_annealing,
+    steered,
     tabu_search,
 )
