@@ -218,6 +218,13 @@ class StandIn:
         return {"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ.get("PATH", os.defpath)}
 
 
+def attached(folder: Path) -> tuple[Any, mmap.mmap]:
+    """The boards of a folder, for another process than the one that made them."""
+    with (folder / "boards.bin").open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), ctypes.sizeof(_State))
+    return _State.from_buffer(mapped), mapped
+
+
 _built: dict[tuple[str, ...], Path] = {}
 
 
