@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from cuda_bench import Bench, SteadySensors
 from virtual_cuda import ProcessOfNone, VirtualBoard
+
+from app.sensors.gpu import Gpu
 
 
 @pytest.fixture
@@ -12,3 +18,18 @@ def virtual_board(monkeypatch: pytest.MonkeyPatch) -> VirtualBoard:
     board = VirtualBoard()
     monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: ProcessOfNone(board))
     return board
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[type[Bench]]:
+    """Benches in the test's folder, put away after it."""
+    made: list[Bench] = []
+
+    class Here(Bench):
+        def __init__(self, parameters: str, reference: str = "factor * x", sensors: Gpu | None = None) -> None:
+            super().__init__(tmp_path, parameters, reference, sensors or SteadySensors())
+            made.append(self)
+
+    yield Here
+    for one in made:
+        one.runner.close()

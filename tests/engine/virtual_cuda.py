@@ -1,5 +1,5 @@
-"""A real board that is not there, on a clock of its own: what is measured on it depends on nothing else that the machine
-does. The runner process's own work is done in this process; processes as such are for test_cuda_runner."""
+"""A real board that is not there, on a clock of its own: what else the machine does changes nothing that is measured.
+The runner process's own work is done in this process; processes as such are for test_cuda_runner."""
 
 from __future__ import annotations
 
