@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.characterisation.aftereffect import HEAVY_S, LIGHT_S, STEADY_S, TURNS, aftereffect_of
+from app.engine.characterisation.aftereffect import HEAVY_S, LIGHT_S, TURNS, aftereffect_of
 from app.engine.characterisation.characterise import characterise, wave_loads
 from app.engine.characterisation.figures import Aftereffect, Characterisation
 from app.engine.characterisation.store import from_json, save_characterisation, to_json
@@ -26,9 +26,9 @@ HEAVY_W, LIGHT_W, STEP_S = 500.0, 150.0, 0.02
 def record(
     share: float, noise: float = 0.0, wander: float = 0.0
 ) -> tuple[list[PowerSample], list[tuple[float, float]]]:
-    """What a buffer would tell of light, (heavy, light) in turn, light, with a known memory of the second before."""
+    """What a buffer would tell of heavy and light in turn, with a known memory of the second before."""
     rng = np.random.default_rng(0)
-    turns = [(LIGHT_W, STEADY_S), *[(HEAVY_W, HEAVY_S), (LIGHT_W, LIGHT_S)] * TURNS, (LIGHT_W, STEADY_S)]
+    turns = [(HEAVY_W, HEAVY_S), (LIGHT_W, LIGHT_S)] * TURNS
     true_w = np.repeat([watt for watt, _ in turns], [round(seconds / STEP_S) for _, seconds in turns])
     ends_s = np.cumsum([seconds for _, seconds in turns])
     spans = list(zip([0.0, *ends_s[:-1].tolist()], ends_s.tolist(), strict=True))

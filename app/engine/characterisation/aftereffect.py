@@ -2,8 +2,9 @@
 
 A light load draws a little more right after a heavy one than when it has run for seconds: a warmer die leaks more. On
 an H200 the excess was about 1.3 % of the difference to the mean power of the last second. How much it is here is looked
-at with a heavy and a light load in turn; the same record tells how far the mean power of a short window wanders under
-a load that never changes.
+at with a heavy and a light load in turn, and each window compared with its own turn's end, so that what warms slowly
+(the heat sink) does not count. The same record tells how far the mean power of a short window wanders under a load that
+never changes.
 """
 
 from __future__ import annotations
@@ -24,30 +25,29 @@ HISTORY_S: Final = 1.0  # before a window: its mean power is what the window rem
 RISE_S: Final = 0.04  # as a meter waits before it opens a window
 WINDOW_S: Final = 0.14  # as long as a meter's shortest
 SAMPLE_S: Final = 0.02  # what a sample of the buffer averages over
-TURNS: Final = 8
+TURNS: Final = 6
 HEAVY_S: Final = 1.5
-LIGHT_S: Final = 0.4
-STEADY_S: Final = 5.0  # of the light load, before and after the turns; its last second is its steady power
+LIGHT_S: Final = 3.5
+STEADY_S: Final = 2.0  # into a light turn, from when on its power is steady
 SETTLED_S: Final = 0.3  # of a heavy turn, before its windows count
-LEAST: Final = 4  # samples of a window
-SECONDS: Final = 2 * STEADY_S + TURNS * (HEAVY_S + LIGHT_S)
+LEAST: Final = 4  # samples of a window, and turns
+LEAST_DIFFERENCE_W: Final = 10.0  # between the two loads
+SECONDS: Final = TURNS * (HEAVY_S + LIGHT_S)
 
 
 def look_at_aftereffect(watch: Watch, heavy: Load, light: Load, stop: threading.Event | None) -> Aftereffect | None:
-    """Run both in turn for 25 s; None where the buffer tells too little or both draw alike. Raises Stopped."""
+    """Run both in turn for 30 s; None where the buffer tells too little or both draw alike. Raises Stopped."""
     seen = watch.start()
-    watch.run(light, STEADY_S, stop)
     for _ in range(TURNS):
         watch.run(heavy, HEAVY_S, stop)
         watch.run(light, LIGHT_S, stop)
-    watch.run(light, STEADY_S, stop)
     watch.rest(0.3, stop)  # until the buffer has told the last samples
     spans = [(start_ns / 1e9, end_ns / 1e9) for start_ns, end_ns in seen.spans]
     return aftereffect_of(seen.samples, spans)
 
 
 def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, float]]) -> Aftereffect | None:
-    """From the buffer's samples and the spans (s) of light, (heavy, light) * n, light; None where too little is told.
+    """From the buffer's samples and the spans (s) of (heavy, light) in turn; None where too little is told.
 
     A window's excess over the steady power is least-squares fitted by share * (history - window), W, through zero.
     """
@@ -59,21 +59,19 @@ def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, 
         inside = (time_s >= from_s + SAMPLE_S) & (time_s <= to_s)
         return float(power_w[inside].mean()) if inside.sum() >= LEAST else math.nan
 
-    first, *turns, last = spans
-    steady_w = (mean(first[1] - 1.0, first[1]) + mean(last[1] - 1.0, last[1])) / 2
     excess, difference = [], []
-    for start_s, _ in turns[1::2]:
+    for start_s, end_s in spans[1::2]:
         opened_s = start_s + RISE_S
         window_w = mean(opened_s, opened_s + WINDOW_S)
-        excess.append(window_w - steady_w)
+        excess.append(window_w - mean(start_s + STEADY_S, end_s))
         difference.append(mean(opened_s - HISTORY_S, opened_s) - window_w)
     known = np.isfinite(excess) & np.isfinite(difference)
     x, y = np.asarray(difference)[known], np.asarray(excess)[known]
-    if len(x) < LEAST or float(np.abs(x).mean()) < 0.1 * steady_w:
+    if len(x) < LEAST or float(np.abs(x).mean()) < LEAST_DIFFERENCE_W:
         return None
     share = float(x @ y / (x @ x))
     error = math.sqrt(float(((y - share * x) ** 2).sum()) / (len(x) - 1) / float(x @ x))
-    return Aftereffect(share, 2.0 * error, _wander(turns[0::2], time_s, power_w))
+    return Aftereffect(share, 2.0 * error, _wander(spans[0::2], time_s, power_w))
 
 
 def _wander(heavy: Sequence[tuple[float, float]], time_s: Floats, power_w: Floats) -> float:

@@ -64,7 +64,7 @@ def characterise(
 ) -> Characterisation | None:
     """Refresh, window, lag and cost of every power source of the board; None if stopped.
 
-    Takes 40 s on the board's clock or more, and 25 s more where the driver's buffer is chosen, for what its samples
+    Takes 40 s on the board's clock or more, and 30 s more where the driver's buffer is chosen, for what its samples
     tell of the load before. The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a figure
     is not known sharply: the lag of a slow average takes longest. It is driven with the first of `loads` (heaviest
     first) under which no limit acts: at a limit the clocks move, and the power with them. `on_progress` is told seconds
