@@ -185,6 +185,9 @@ def _parser() -> argparse.ArgumentParser:
         "--out", metavar="FOLDER", help="write what root can install: the helper, its policy, a unit for boot"
     )
 
+    strategies = add("strategies", "the search strategies and their options", _call("strategies", "strategies"))
+    strategies.add_argument("name", nargs="?", metavar="NAME", help="one of them, with its options (default: all)")
+
     add("sessions", "the sessions kept on disk", _call("search", "sessions"))
 
     twin = add("twin", "a simulated board: with --truth what its sensors hide", _call("watch", "twin"))
@@ -208,7 +211,7 @@ def _add_board(parser: argparse.ArgumentParser, speed: float = 1.0) -> None:
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--strategy", metavar="NAME", help="the search strategy")
+    parser.add_argument("--strategy", metavar="NAME", help="the search strategy: see `wattridge strategies`")
     parser.add_argument(
         "--strategy-option", action="append", default=[], type=_key_value, metavar="K=V", help="an option of it"
     )

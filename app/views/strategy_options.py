@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
 
-from app.engine.strategies.base import Strategy
+from app.engine.strategies.base import Strategy, choices_of, description
 
 _LARGEST = 1_000_000
 
@@ -27,8 +27,11 @@ class StrategyOptions(QWidget):
         while self._form.rowCount():
             self._form.removeRow(0)
         self._editors = {}
+        told = QLabel(description(strategy))
+        told.setWordWrap(True)
+        self._form.addRow(told)
         for field in dataclasses.fields(strategy.Options):
-            editor = _editor(given.get(field.name, field.default))
+            editor = _editor(given.get(field.name, field.default), choices_of(field))
             label = QLabel(field.name.replace("_", " ").capitalize())
             for widget in (editor, label):
                 widget.setToolTip(str(field.metadata.get("help", "")))
@@ -43,7 +46,12 @@ class StrategyOptions(QWidget):
         return {name: _value(editor) for name, editor in self._editors.items()}
 
 
-def _editor(value: Any) -> QWidget:
+def _editor(value: Any, choices: tuple[str, ...]) -> QWidget:
+    if choices:
+        several = QComboBox()
+        several.addItems(choices)
+        several.setCurrentText(str(value))
+        return several
     if isinstance(value, bool):
         box = QCheckBox()
         box.setChecked(value)
@@ -66,6 +74,8 @@ def _editor(value: Any) -> QWidget:
 def _value(editor: QWidget) -> Any:
     if isinstance(editor, QCheckBox):
         return editor.isChecked()
+    if isinstance(editor, QComboBox):
+        return editor.currentText()
     if isinstance(editor, QSpinBox | QDoubleSpinBox):
         return editor.value()
     assert isinstance(editor, QLineEdit)

@@ -51,7 +51,9 @@ class Strategy(Protocol):
 
     name: ClassVar[str]  # as on the command line: "brute_force"
     label: ClassVar[str]  # as shown to people: "Brute force"
-    Options: ClassVar[type[Any]]  # a dataclass; each field has metadata {"help": ...}
+    # A dataclass; each field has metadata {"help": ...}, and where it names one of several {"choices": ...}: these, or
+    # a function that returns them.
+    Options: ClassVar[type[Any]]
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
         """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more."""
@@ -69,8 +71,8 @@ def strategy(cls: S) -> S:
 
 
 def names() -> tuple[str, ...]:
-    """Every registered strategy's name."""
-    return tuple(_REGISTRY)
+    """Every registered strategy's name: the default, then the others by the alphabet."""
+    return tuple(sorted(_REGISTRY, key=lambda name: (name != "auto", name)))
 
 
 def get(name: str) -> Strategy:
@@ -78,7 +80,18 @@ def get(name: str) -> Strategy:
     try:
         return _REGISTRY[name]
     except KeyError:
-        raise InputError(f"unknown strategy '{name}'", "strategy", f"one of {', '.join(_REGISTRY)}") from None
+        raise InputError(f"unknown strategy '{name}'", "strategy", f"one of {', '.join(names())}") from None
+
+
+def description(of: Strategy) -> str:
+    """What a strategy does, in a sentence."""
+    return (type(of).__doc__ or "").partition("\n")[0]
+
+
+def choices_of(option: dataclasses.Field[Any]) -> tuple[str, ...]:
+    """What an option may be, where it names one of several; else empty."""
+    choices = option.metadata.get("choices", ())
+    return tuple(choices() if callable(choices) else choices)
 
 
 def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
@@ -89,7 +102,11 @@ def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
         if key not in fields:
             known = ", ".join(fields) or "it has none"
             raise InputError(f"strategy {chosen.name} has no option '{key}'", "strategy option", f"known: {known}")
-        default = fields[key].default
+        default, choices = fields[key].default, choices_of(fields[key])
+        if choices and value not in choices:
+            raise InputError(
+                f"option {key} of {chosen.name} is {value!r}", "strategy option", f"one of {', '.join(choices)}"
+            )
         convert: Callable[[Any], Any] = _truth if isinstance(default, bool) else type(default)
         try:
             values[key] = convert(value)

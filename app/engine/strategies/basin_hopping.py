@@ -18,7 +18,7 @@ _FOREVER = 1_000_000
 
 @strategy
 class BasinHopping:
-    """Started again from a new configuration when it asks for nothing new any more."""
+    """SciPy's: leaps from local minimum to local minimum; starts anew when it learns nothing new."""
 
     name: ClassVar[str] = "basin_hopping"
     label: ClassVar[str] = "Basin hopping"

@@ -19,7 +19,7 @@ _LEAST = 5  # SciPy's smallest population
 
 @strategy
 class DifferentialEvolution:
-    """Started again with a new population when it asks for nothing new any more."""
+    """SciPy's: steps along the differences of a population; starts anew when it learns nothing new."""
 
     name: ClassVar[str] = "differential_evolution"
     label: ClassVar[str] = "Differential evolution"

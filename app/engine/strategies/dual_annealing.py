@@ -18,7 +18,7 @@ _FOREVER = 1_000_000
 
 @strategy
 class DualAnnealing:
-    """Started again from a new configuration when it asks for nothing new any more."""
+    """SciPy's: jumps over the whole space, long ones less and less often; starts anew when it learns nothing new."""
 
     name: ClassVar[str] = "dual_annealing"
     label: ClassVar[str] = "Dual annealing"
@@ -26,7 +26,7 @@ class DualAnnealing:
     @dataclass(frozen=True)
     class Options:
         starts: int = field(default=8, metadata={"help": "random configurations at first; the best is the start"})
-        local_search: bool = field(default=True, metadata={"help": "descend by Powell's method from what it finds"})
+        local_search: bool = field(default=True, metadata={"help": "descend by L-BFGS-B from what it finds"})
 
         def __post_init__(self) -> None:
             check_least("starts", self.starts, 1)

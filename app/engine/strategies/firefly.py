@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least, check_share, fresh_near
 
 @strategy
 class Firefly:
-    """One flight of the swarm is one batch. A firefly that comes to what is known already goes to a neighbour of it."""
+    """Points that fly to the better ones, the nearer the faster, and wander a little."""
 
     name: ClassVar[str] = "firefly"
     label: ClassVar[str] = "Firefly"

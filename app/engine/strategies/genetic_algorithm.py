@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least, check_share, unseen_neighbo
 
 @strategy
 class GeneticAlgorithm:
-    """Each generation's children are all new; the best of parents and children live on."""
+    """Crosses and mutates the better configurations; the best of parents and children live on."""
 
     name: ClassVar[str] = "genetic_algorithm"
     label: ClassVar[str] = "Genetic algorithm"

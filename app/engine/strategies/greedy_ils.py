@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least, check_share, fresh_near, ra
 
 @strategy
 class GreedyIls:
-    """Local minima one after another; the better of two neighbouring ones is where the next leap starts."""
+    """Descends, leaps a few random steps away, descends again; goes on from the better of the two minima."""
 
     name: ClassVar[str] = "greedy_ils"
     label: ClassVar[str] = "Greedy iterated local search"

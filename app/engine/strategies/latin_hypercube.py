@@ -14,7 +14,7 @@ from app.engine.strategies.moves import check_least
 
 @strategy
 class LatinHypercube:
-    """What a design has in common with those before it is drawn at random instead."""
+    """Spreads over the values of every parameter, one design after another."""
 
     name: ClassVar[str] = "latin_hypercube"
     label: ClassVar[str] = "Latin hypercube"

@@ -37,7 +37,7 @@ class _MultiStart:
 
 @strategy
 class Mls(_MultiStart):
-    """Looks at every neighbour and goes to the best one."""
+    """Goes to the best of all neighbours until none is better, then starts anew."""
 
     name: ClassVar[str] = "mls"
     label: ClassVar[str] = "Multi-start local search"
@@ -46,7 +46,7 @@ class Mls(_MultiStart):
 
 @strategy
 class GreedyMls(_MultiStart):
-    """Goes to the first better neighbour, looked for in random order."""
+    """Goes to the first better neighbour, in random order, until there is none, then starts anew."""
 
     name: ClassVar[str] = "greedy_mls"
     label: ClassVar[str] = "Greedy multi-start local search"
@@ -55,7 +55,7 @@ class GreedyMls(_MultiStart):
 
 @strategy
 class OrderedGreedyMls(_MultiStart):
-    """Goes to the first better neighbour, parameter by parameter as the specification has them."""
+    """Goes to the first better neighbour, parameter by parameter as they were written, then starts anew."""
 
     name: ClassVar[str] = "ordered_greedy_mls"
     label: ClassVar[str] = "Ordered greedy multi-start local search"

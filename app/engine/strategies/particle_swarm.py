@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least, check_share, fresh_near
 
 @strategy
 class ParticleSwarm:
-    """One flight of the swarm is one batch. A particle that comes to what is known goes to a neighbour."""
+    """Points that fly on, drawn to the best that each has seen and to the best of all."""
 
     name: ClassVar[str] = "particle_swarm"
     label: ClassVar[str] = "Particle swarm"

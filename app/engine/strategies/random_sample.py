@@ -13,7 +13,7 @@ from app.engine.strategies.base import Search, strategy
 
 @strategy
 class RandomSample:
-    """Walks once through all rows in random order."""
+    """Every configuration once, in random order."""
 
     name: ClassVar[str] = "random_sample"
     label: ClassVar[str] = "Random sampling"

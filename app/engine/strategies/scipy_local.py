@@ -53,7 +53,7 @@ class _Local:
 
 @strategy
 class NelderMead(_Local):
-    """A simplex that reflects, stretches and shrinks."""
+    """SciPy's: a simplex that reflects, stretches and shrinks; starts anew when it has converged."""
 
     name: ClassVar[str] = "nelder_mead"
     label: ClassVar[str] = "Nelder–Mead simplex"
@@ -68,7 +68,7 @@ class NelderMead(_Local):
 
 @strategy
 class Powell(_Local):
-    """One line search after another along directions that it learns."""
+    """SciPy's: line searches along directions that it learns; starts anew when it has converged."""
 
     name: ClassVar[str] = "powell"
     label: ClassVar[str] = "Powell's method"
@@ -80,7 +80,7 @@ class Powell(_Local):
 
 @strategy
 class Cobyla(_Local):
-    """Linear models over a simplex within a trust region."""
+    """SciPy's: linear models within a trust region; starts anew when it has converged."""
 
     name: ClassVar[str] = "cobyla"
     label: ClassVar[str] = "COBYLA"
@@ -92,7 +92,7 @@ class Cobyla(_Local):
 
 @strategy
 class Slsqp(_Local):
-    """Sequential least squares; gradients are differences to the neighbouring values."""
+    """SciPy's: least squares over differences to the next values; starts anew when it has converged."""
 
     name: ClassVar[str] = "slsqp"
     label: ClassVar[str] = "SLSQP"
@@ -102,7 +102,7 @@ class Slsqp(_Local):
 
 @strategy
 class LBfgsB(_Local):
-    """Limited-memory quasi-Newton; gradients are differences to the neighbouring values."""
+    """SciPy's: quasi-Newton over differences to the next values; starts anew when it has converged."""
 
     name: ClassVar[str] = "l_bfgs_b"
     label: ClassVar[str] = "L-BFGS-B"
@@ -112,7 +112,7 @@ class LBfgsB(_Local):
 
 @strategy
 class TruncatedNewton(_Local):
-    """Truncated Newton; gradients are differences to the neighbouring values."""
+    """SciPy's: truncated Newton over differences to the next values; starts anew when it has converged."""
 
     name: ClassVar[str] = "tnc"
     label: ClassVar[str] = "Truncated Newton (TNC)"

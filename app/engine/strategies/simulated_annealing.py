@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least, unseen_neighbours
 
 @strategy
 class SimulatedAnnealing:
-    """Temperatures are relative to how far the median lies from the best: the objective's unit does not matter."""
+    """Steps to the best of a few neighbours, to a worse one less and less often as it cools; then starts anew."""
 
     name: ClassVar[str] = "simulated_annealing"
     label: ClassVar[str] = "Simulated annealing"

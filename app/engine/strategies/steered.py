@@ -33,7 +33,10 @@ def _others() -> tuple[str, ...]:
 
 @strategy
 class Steered:
-    """Where nothing tells power or clock, or the model says nothing, it says so and searches the whole space."""
+    """Sweeps the clocks of one good configuration, then searches only those near the model's most efficient one.
+
+    Where nothing tells power or clock, or the model says nothing, it says so and searches the whole space.
+    """
 
     name: ClassVar[str] = "steered"
     label: ClassVar[str] = "Model-steered clocks"

@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least
 
 @strategy
 class TabuSearch:
-    """Looks at a sample of the neighbours at each step; starts anew where it found nothing better for a while."""
+    """Goes to the best of a few neighbours, worse or not, never back; starts anew after a while without success."""
 
     name: ClassVar[str] = "tabu_search"
     label: ClassVar[str] = "Tabu search"

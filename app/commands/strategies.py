@@ -1,0 +1,57 @@
+"""`wattridge strategies`: what each search strategy does and which options it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from argparse import Namespace
+from typing import Any
+
+from app.commands.terminal import print_json, print_table
+
+
+def strategies(arguments: Namespace) -> int:
+    """Every strategy, or one with its options explained."""
+    import app.engine.strategies  # noqa: F401  (registers every strategy)
+    from app.engine.strategies import base
+
+    names = [arguments.name] if arguments.name else base.names()
+    documents = [_document(base.get(name)) for name in names]
+    if arguments.json:
+        print_json(documents[0] if arguments.name else documents)
+    elif arguments.name:
+        _print_one(documents[0])
+    else:
+        rows = [(d["name"], d["label"], ", ".join(o["name"] for o in d["options"])) for d in documents]
+        print_table(rows, ("strategy", "what it is", "options"))
+        print("\n`wattridge strategies NAME` explains one; options are given as --strategy-option NAME=VALUE")
+    return 0
+
+
+def _document(of: Any) -> dict[str, Any]:
+    from app.engine.strategies.base import choices_of, description
+
+    options = [
+        {
+            "name": option.name,
+            "type": type(option.default).__name__,
+            "default": option.default,
+            "help": option.metadata["help"],
+            "choices": list(choices_of(option)) or None,
+        }
+        for option in dataclasses.fields(of.Options)
+    ]
+    return {"name": of.name, "label": of.label, "description": description(of), "options": options}
+
+
+def _print_one(document: dict[str, Any]) -> None:
+    print(f"{document['label']} ({document['name']}): {document['description']}")
+    if not document["options"]:
+        print("It has no options.")
+        return
+    print()
+    print_table(
+        [(o["name"], o["default"], o["help"]) for o in document["options"]], ("option", "default", "what it is")
+    )
+    for option in document["options"]:
+        if option["choices"]:
+            print(f"\n{option['name']} is one of {', '.join(option['choices'])}")
