@@ -66,7 +66,7 @@ class Distinct:
 def combined_key(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int], length: int) -> tuple[Integers, int]:
     """One integer per row that tells its combination apart, and the bound below which all lie."""
     kind = np.dtype(np.int32 if math.prod(sizes) < 2**31 else np.int64)
-    key: Integers = np.zeros(length, dtype=kind)
+    key = np.zeros(length, dtype=kind)
     span = 1
     for column, size in zip(columns, sizes, strict=True):
         if span * size > MAX_SPAN:
