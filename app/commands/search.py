@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, stop_on_interrupt
-from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionState
+from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionState
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder, resources
@@ -150,6 +150,8 @@ def _watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRe
             bar.show(progress.evaluated, progress.budget, details)
         elif isinstance(event, SessionRemark):
             say(event.text)
+        elif isinstance(event, Preparing):
+            bar.show(round(event.done_s), round(event.total_s), f"s of {event.what}")
         elif isinstance(event, EngineFault):
             say(f"{event.what} {event.remedy}".strip())
 

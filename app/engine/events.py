@@ -93,6 +93,15 @@ class SessionStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Preparing:
+    """What a runner does once before it measures; it is not part of the session's time."""
+
+    what: str  # in words
+    done_s: float
+    total_s: float  # as far as is known
+
+
+@dataclass(frozen=True, slots=True)
 class MeasurementsAdded:
     """The table grew to `length`; sent at most every 50 ms. Every one is on disk already."""
 
@@ -147,6 +156,7 @@ class EngineFault:
 
 Event = (
     SessionStarted
+    | Preparing
     | MeasurementsAdded
     | SessionRemark
     | SessionChanged

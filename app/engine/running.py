@@ -25,7 +25,7 @@ from app.engine.events import (
 )
 from app.engine.measurement import Measurement, State
 from app.engine.results import ResultTable
-from app.engine.runner.base import Runner
+from app.engine.runner.base import Prepares, Runner
 from app.engine.session import SessionPlan
 from app.engine.space.search_space import SearchSpace
 from app.engine.store import Store
@@ -138,6 +138,7 @@ class SessionRun:
     def to_the_end(self, search: strategies.Search) -> SessionResult:
         """Drive the strategy until it, the budget, a person or a failure ends the session."""
         try:
+            self._prepare()
             self._drive(search)
             ended = _Ended(SessionState.DONE, "the strategy is done")
         except _Ended as how:
@@ -152,6 +153,18 @@ class SessionRun:
         finally:
             search.close()
         return self._close(ended)
+
+    def _prepare(self) -> None:
+        """What the runner has to do once, before the session's clock starts. Raises _Ended."""
+        if not isinstance(self._runner, Prepares):
+            return
+        while True:
+            self._running_since = None
+            self._runner.prepare(self._stop, self._on_event)
+            self._running_since = time.monotonic()
+            if not self._stop.is_set():
+                return
+            self._heed_stop()
 
     def _drive(self, search: strategies.Search) -> None:
         try:

@@ -31,6 +31,7 @@ class EngineBridge(QObject):
     """
 
     session_started = Signal(object)  # events.SessionStarted
+    preparing = Signal(object)  # events.Preparing
     measurements_added = Signal(object)  # events.MeasurementsAdded
     session_remark = Signal(object)  # events.SessionRemark
     session_changed = Signal(object)  # events.SessionChanged
@@ -48,6 +49,7 @@ class EngineBridge(QObject):
         self._closed = False
         self._signals = {
             events.SessionStarted: self.session_started,
+            events.Preparing: self.preparing,
             events.MeasurementsAdded: self.measurements_added,
             events.SessionRemark: self.session_remark,
             events.SessionChanged: self.session_changed,

@@ -9,7 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from app.engine.events import Progress, SessionState
+from app.engine.events import Preparing, Progress, SessionState
 from app.engine.measurement import State
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
@@ -66,6 +66,7 @@ class SessionProgress(QWidget):
         layout.addWidget(self.history)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
+        self._preparing = False
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
 
@@ -81,10 +82,22 @@ class SessionProgress(QWidget):
             label.setText(UNKNOWN)
         self.show_remark("")
 
+    def show_preparing(self, step: Preparing) -> None:
+        """The runner tells how far it is with what it does before the first measurement."""
+        self.bar.setMaximum(max(1, round(step.total_s)))
+        self.bar.setValue(round(step.done_s))
+        self.bar.setFormat(f"preparing: {round(step.done_s)} of {round(step.total_s)} s")
+        self.bar.setToolTip(step.what)
+        self.show_remark(step.what)
+        self._preparing = True
+
     def show_progress(self, progress: Progress, reason: str = "") -> None:
         """The engine tells where the session stands; `reason` why it ended."""
         if self._plan is None or self._table is None:
             return
+        if self._preparing:
+            self._preparing = False
+            self.show_remark("")
         over = progress.state not in (SessionState.RUNNING, SessionState.PAUSED)
         self.bar.setMaximum(max(1, progress.budget))
         self.bar.setValue(progress.evaluated)

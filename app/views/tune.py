@@ -61,6 +61,7 @@ class TunePanel(QWidget):
         context.selection.steered.connect(self._steered)
         bridge = context.bridge
         bridge.session_started.connect(self._session_started)
+        bridge.preparing.connect(self._preparing)
         bridge.measurements_added.connect(self._measurements_added)
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
@@ -247,6 +248,10 @@ class TunePanel(QWidget):
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
         self._set_buttons()
+
+    @Slot(object)
+    def _preparing(self, event: events.Preparing) -> None:
+        self.progress.show_preparing(event)
 
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:

@@ -305,6 +305,21 @@ def test_rate_time_left_and_failures_are_shown_while_it_runs(lab: Lab, panel: Tu
     assert panel.progress.bar.maximum() == 400
 
 
+def test_what_the_runner_does_before_the_first_measurement_is_shown(lab: Lab, panel: TunePanel) -> None:
+    table = begin(lab)
+    lab.engine.tell(events.Preparing("characterising the power sensor", 12.4, 65.0))
+    bar = panel.progress.bar
+    assert (bar.value(), bar.maximum()) == (12, 65)
+    assert "12 of 65 s" in bar.format()
+    assert panel.progress.remark.text() == "characterising the power sensor"
+    assert panel.progress.remark.isVisible()
+    assert panel.stop.isEnabled()
+    lab.grow(table, best=3, budget=400)
+    assert "preparing" not in bar.format()
+    assert bar.maximum() == 400
+    assert not panel.progress.remark.isVisible()
+
+
 def test_a_session_that_ends_by_a_fault_can_be_started_again(lab: Lab, panel: TunePanel) -> None:
     table = begin(lab)
     lab.engine.tell(events.EngineFault("the GPU is gone", "plug it in"))

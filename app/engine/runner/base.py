@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
+from app.engine.events import Event
 from app.engine.measurement import Measurement
 
 
@@ -23,3 +24,12 @@ class Runner(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A runner with something to do before its first measurement that takes its time."""
+
+    def prepare(self, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
+        """Do it, telling how far it is; nothing where it is done already. Ends early when `stop` is set."""
+        ...

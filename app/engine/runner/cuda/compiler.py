@@ -61,7 +61,7 @@ class Compiler:
         self.jobs = jobs or max(1, cores() - 1)
         self.compiled = 0  # images made rather than found
         self._capability = capability
-        self._toolchain = toolchain or find_toolchain()
+        self.toolchain = toolchain or find_toolchain()
         self._folder = folder or data_folder() / "cubins"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._most_bytes = most_bytes
@@ -93,7 +93,7 @@ class Compiler:
     def key(self, build: Build) -> str:
         """What an image depends on, as a hexadecimal SHA-256."""
         digest = hashlib.sha256()
-        parts = (self._toolchain.version, str(self._capability), build.text, *build.options, *map(str, build.include))
+        parts = (self.toolchain.version, str(self._capability), build.text, *build.options, *map(str, build.include))
         for part in parts:
             digest.update(part.encode() + b"\0")
         for path, text in _included(build):
@@ -118,7 +118,7 @@ class Compiler:
             source, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
             source.write_text(build.text, encoding="utf-8")
             options = [*build.options, *(f"-I{include}" for include in build.include)]
-            failed, said = self._call(self._toolchain.call(source, image, self._capability, options), folder)
+            failed, said = self._call(self.toolchain.call(source, image, self._capability, options), folder)
             if failed or not image.is_file():
                 raise KernelFailed(State.COMPILE, said or "the compiler wrote nothing and said nothing")
             self.compiled += 1

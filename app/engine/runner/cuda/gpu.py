@@ -25,8 +25,8 @@ class CudaGpu:
         self.channels = sensors.channels
         self.clock = sensors.clock
         self.timeout_s = 10.0  # of one launch
-        self._sensors = sensors
-        self._backend = backend
+        self.sensors = sensors
+        self.backend = backend
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes = RunnerProcesses(self._start, self._prepare)
         try:
@@ -42,19 +42,19 @@ class CudaGpu:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     def read(self) -> Reading:
-        return self._sensors.read()
+        return self.sensors.read()
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
-        return self._sensors.power_samples(since_ns)
+        return self.sensors.power_samples(since_ns)
 
     def energy_j(self) -> float:
-        return self._sensors.energy_j()
+        return self.sensors.energy_j()
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        return self._sensors.graphics_clocks_mhz()
+        return self.sensors.graphics_clocks_mhz()
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        return self._sensors.memory_clocks_mhz()
+        return self.sensors.memory_clocks_mhz()
 
     def close(self) -> None:
         """End the runner processes. The sensors stay open: they are not ours."""
@@ -96,7 +96,7 @@ class CudaGpu:
         # the runner sees this board alone: CUDA numbers boards in another order than NVML
         uuid = self.info.uuid
         visible = {"CUDA_VISIBLE_DEVICES": uuid} if uuid.startswith(("GPU-", "MIG-")) else {}
-        return RunnerProcess(self._backend, "0", visible)
+        return RunnerProcess(self.backend, "0", visible)
 
     def _prepare(self, process: RunnerProcess) -> None:
         for message, blocks in self._prepared:

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +20,14 @@ from typing import Any, Final
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.obeying import disobeyed
+from app.engine.events import Event
 from app.engine.measurement import Configuration, Measurement, State
 from app.engine.runner.cuda.arguments import CallPlan
 from app.engine.runner.cuda.backend import Launch
 from app.engine.runner.cuda.comparer import SOURCE
 from app.engine.runner.cuda.compiler import Compiled, Compiler, symbol
 from app.engine.runner.cuda.drift import Drift
+from app.engine.runner.cuda.first_look import look_once
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.figures import figures_of
@@ -65,7 +67,7 @@ class _Candidate:
 
 
 class CudaRunner:
-    """Implements `Runner`. Takes over the guard and the board's runner processes."""
+    """Implements `Runner` and `Prepares`. Takes over the guard and the board's runner processes."""
 
     def __init__(
         self, gpu: CudaGpu, spec: Specification, space: SearchSpace, guard: DeviceGuard, compiler: Compiler
@@ -93,6 +95,10 @@ class CudaRunner:
         self._pending: _Candidate | None = None  # ran, and its samples are not all told yet
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
+
+    def prepare(self, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
+        """Characterise the power sensor where nothing is kept of this board and driver."""
+        look_once(self._gpu, self._compiler.toolchain, stop, on_event)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""

@@ -55,8 +55,8 @@ class WaveGpu(CudaGpu):
 
     def ask_power_w(self, channel: str) -> float:
         """One power channel, asked alone where the board can."""
-        if isinstance(self._sensors, AsksOneSource):
-            return self._sensors.ask_power_w(channel)
+        if isinstance(self.sensors, AsksOneSource):
+            return self.sensors.ask_power_w(channel)
         return self.read().values[[described.name for described in self.channels].index(channel)]
 
     # --- inside -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,138 @@
+"""The first session on a board characterises its power sensor, the second finds that, and no failure stops either."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cuda_bench import Bench
+from engine_fakes import FakeRunner, Listener, grid, plan
+from virtual_cuda import ProcessOfNone, VirtualBoard
+
+from app.engine.characterisation import characterise as characterising
+from app.engine.characterisation.store import stored_characterisation
+from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionState
+from app.engine.measurement import State
+from app.engine.runner.cuda.process import KernelFailed
+from app.engine.running import SessionResult, SessionRun, run_session
+from app.engine.store import Store
+
+
+@pytest.fixture(autouse=True)
+def short_wave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(characterising, "VIRTUAL_PATIENCE_S", 20.0)
+
+
+def run(one: Bench, listener: Callable[[Event], None], stop: threading.Event | None = None) -> SessionResult:
+    runner = FakeRunner(one.space)  # stands in the plan until it is replaced
+    made = replace(plan(one.space, runner), make_runner=lambda: one.runner)
+    with Store() as store:
+        return run_session(made, store, listener, stop or threading.Event())
+
+
+def test_the_first_session_characterises_the_sensor_and_the_second_does_not(
+    bench: type[Bench], virtual_board: VirtualBoard
+) -> None:
+    first = Listener()
+    began = time.monotonic()
+    result = run(bench("draws_w = [200, 400]", sensors=virtual_board), first)
+    took_s = time.monotonic() - began
+    assert result.state is SessionState.DONE
+    steps = first.of(Preparing)
+    assert len(steps) > 20
+    assert "once for this board and driver" in steps[0].what
+    assert [step.done_s for step in steps] == sorted(step.done_s for step in steps)
+    assert all(step.done_s <= step.total_s for step in steps)
+    assert first.events.index(steps[-1]) < first.events.index(first.of(MeasurementsAdded)[0])
+    assert not first.of(EngineFault)
+    assert result.progress.elapsed_s < took_s / 2, "it is no part of the session's time"
+    kept = stored_characterisation(virtual_board.info)
+    assert kept is not None
+    assert kept.chosen == "buffer"
+    for index in range(2):
+        measurement = result.table.measurement(index)
+        assert measurement.power_source == kept.words
+        assert measurement.values["power_w"] == pytest.approx(
+            float(str(measurement.configuration["draws_w"])), rel=0.01
+        )
+
+    second = Listener()
+    assert run(bench("draws_w = [200, 400]", sensors=virtual_board), second).state is SessionState.DONE
+    assert not second.of(Preparing)
+    assert second.of(MeasurementsAdded)
+
+
+def test_a_board_that_cannot_be_characterised_is_measured_with_defaults_and_told_so(
+    bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = bench("draws_w = [200, 400]", sensors=virtual_board)
+
+    class Refused(ProcessOfNone):
+        def request(self, *_: object, **__: object) -> dict[str, object]:
+            raise KernelFailed(State.RUNTIME, "the device is in exclusive use", lost=True)
+
+    monkeypatch.setattr("app.engine.runner.cuda.gpu.RunnerProcess", lambda *_: Refused(virtual_board))
+    heard = Listener()
+    result = run(one, heard)
+    assert result.state is SessionState.DONE
+    [fault] = heard.of(EngineFault)
+    assert "the device is in exclusive use" in fault.what
+    assert "defaults" in fault.what
+    assert "wattridge characterise" in fault.remedy
+    assert stored_characterisation(virtual_board.info) is None
+    assert [result.table.measurement(index).state for index in range(2)] == [State.OK, State.OK]
+
+
+def test_what_cannot_be_kept_stops_no_session(
+    bench: type[Bench], virtual_board: VirtualBoard, own_data_folder: Path
+) -> None:
+    own_data_folder.mkdir(exist_ok=True)
+    (own_data_folder / "characterisations").write_text("in the way")
+    heard = Listener()
+    assert run(bench("draws_w = [200]", sensors=virtual_board), heard).state is SessionState.DONE
+    assert "could not be characterised" in heard.of(EngineFault)[0].what
+
+
+def test_a_person_who_stops_meanwhile_is_heeded(bench: type[Bench], virtual_board: VirtualBoard) -> None:
+    stop = threading.Event()
+
+    def stop_at_the_third(event: Event) -> None:
+        heard(event)
+        if len(heard.of(Preparing)) == 3:
+            stop.set()
+
+    heard = Listener()
+    result = run(bench("draws_w = [200, 400]", sensors=virtual_board), stop_at_the_third, stop)
+    assert (result.state, len(result.table)) == (SessionState.STOPPED, 0)
+    assert len(heard.of(Preparing)) == 3
+    assert stored_characterisation(virtual_board.info) is None
+
+
+def test_a_pause_meanwhile_is_attended_to_and_then_it_is_done(virtual_board: VirtualBoard) -> None:
+    space, stop = grid(), threading.Event()
+
+    class Twice(FakeRunner):
+        asked = 0
+
+        def prepare(self, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
+            self.asked += 1
+            on_event(Preparing("once", 1.0, 2.0))
+            time.sleep(0.05)
+            if self.asked == 1:
+                stop.set()
+
+    def attend(run: SessionRun) -> bool:
+        stop.clear()
+        run.pause()
+        run.resume()
+        return True
+
+    runner, heard = Twice(space), Listener()
+    with Store() as store:
+        result = run_session(plan(space, runner, max_evaluations=5), store, heard, stop, attend)
+    assert (runner.asked, result.state, len(result.table)) == (2, SessionState.DONE, 5)
+    assert len(heard.of(Preparing)) == 2
