@@ -6,6 +6,7 @@ real ones would forbid they forbid, and they write down whenever a person would 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -57,10 +58,11 @@ def _main(helper: str, library: str, records_folder: str, uuid: str) -> int:
     sys.path.append(str(Path(helper).parents[3]))
     import pynvml
 
-    from app.engine.control.helper import holding, record
+    from app.engine.control.helper import holding, record, serve
 
     pynvml.nvmlLib = ctypes.CDLL(f"{library}/libnvidia-ml.so.1")
     record.FOLDER, record.LOCK_FOLDER = f"{records_folder}/records", f"{records_folder}/locks"
+    serve.BEAT_S = float(os.environ.get("STAND_IN_BEAT_S", serve.BEAT_S))
     return holding.main([uuid])
 
 

@@ -74,13 +74,10 @@ def _hold(uuid: str, uid: int) -> int:
         return 0
     for name in _CRASHES:
         signal.signal(getattr(signal, name), signal.SIG_DFL)  # NVML runs here from now on: a crash is a crash
-    try:
+    with contextlib.suppress(Failed, records.RecordError):  # the record stays for the next start
         put_back(uuid, holder)
-        return 0
-    except (Failed, records.RecordError):
-        return 1  # the record stays for the next start
-    finally:
-        os.close(lock)
+    os.close(lock)
+    return 1
 
 
 def _serving(uuid: str, holder: dict[str, int], alive: int) -> NoReturn:

@@ -1,0 +1,260 @@
+"""Kills at random moments of a session that changes clocks and caps: is the board always as it was before?
+
+    python tests/benchmarks/kills.py [KILLS] [SEED]
+
+Boards are stand-ins for the driver's library (tests/nvml); sessions, runner processes and the helper with rights are
+the product's own, and so are their ways to end. Needs root, as the helper has it, and a C compiler; sets nothing real.
+The prior state is not the default: another power limit, and for every other kill a clock lock that was confirmed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(_TESTS / "nvml"), str(_TESTS.parent)]
+
+from boards import StandIn  # noqa: E402
+
+from app.engine.control.helper import record  # noqa: E402
+from app.engine.control.left_over import left_over  # noqa: E402
+
+SIGNALS = ("SIGKILL", "SIGTERM", "SIGSEGV")
+TARGETS = ("session", "runner", "helper, serving", "helper, waiting", "helper, both", "all")
+BACK_S = 6.0  # by then everything must be as before
+_SPECIFICATION = """
+[kernel]
+name = "scale"
+source = "scale.cu"
+problem_size = ["n"]
+grid_divisors = { x = ["block_size_x"] }
+arguments = [
+    { name = "y", type = "float32", shape = ["n"], output = true },
+    { name = "x", type = "float32", shape = ["n"], fill = "random" },
+]
+[constants]
+n = 1000
+[parameters]
+block_size_x = [64, 128]
+[device_settings]
+graphics_clock_mhz = [1005, 1200, 1500, 1755, 1980]
+power_limit_w = [300, 500]
+[objective]
+minimise = "energy_j"
+[search]
+strategy = "random_sample"
+"""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill and what became of the board."""
+
+    target: str
+    signal: str
+    confirmed: bool  # whether the prior state held a lock that a person had confirmed
+    changed: bool  # whether the board differed from its prior state at that moment
+    back_s: float | None  # from the kill (of a runner: from the session's own end); None: not without the next start
+    after_next_start: bool
+    went_on: bool  # the session outlived it
+
+
+class Bench:
+    """A board of one's own, and sessions on it."""
+
+    def __init__(self, folder: Path, *, confirmed: bool) -> None:
+        self.stand_in = StandIn(folder, ("h200",))
+        self.stand_in.boards[0].settle_us = 20_000
+        self.confirmed = confirmed
+        self._specification = folder / "scale.toml"
+        self._specification.write_text(_SPECIFICATION)
+        (folder / "scale.cu").write_text("// what the compiler that is not there reads are the defines\n")
+        self._environment = {**os.environ, **self.stand_in.environment(), "WATTRIDGE_DATA": str(folder / "data")}
+        if confirmed:
+            self.run("apply", "--gpu", "0", "--clock", "1605", "--power-limit", "600", "--allow-control", "--keep")
+        self.prior = self.stand_in.settings()
+
+    def close(self) -> None:
+        for path in (
+            Path(record.FOLDER, f"{self.stand_in.uuids[0]}.json"),
+            Path(record.LOCK_FOLDER, f"{self.stand_in.uuids[0]}.lock"),
+        ):
+            path.unlink(missing_ok=True)
+        self.stand_in.close()
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        program = [sys.executable, str(_TESTS / "nvml" / "program.py"), *words]
+        nothing = subprocess.DEVNULL
+        return subprocess.Popen(program, env=self._environment, stdin=nothing, stdout=nothing, stderr=nothing)
+
+    def run(self, *words: str) -> int:
+        return self.start(*words).wait(120)
+
+    def session(self, evaluations: int) -> subprocess.Popen[bytes]:
+        budget = ("--max-evaluations", str(evaluations), "--seed", str(random.getrandbits(20)))
+        return self.start("tune", str(self._specification), "--gpu", "0", "--allow-control", *budget)
+
+    def next_start(self) -> None:
+        """What a person does next: a session that is allowed to set boards, or `wattridge restore`."""
+        if self.confirmed:
+            self.run("tune", str(self._specification), "--gpu", "0", "--allow-control", "--max-evaluations", "1")
+        else:
+            self.run("restore", "--gpu", "0")
+
+    def is_back(self) -> bool:
+        return self.stand_in.settings() == self.prior
+
+    def kill(self, target: str, name: str, rng: random.Random) -> Kill:
+        """Start a session, kill at a random moment after its first setting, and see what becomes of the board."""
+        before = len(self.stand_in.calls())
+        session = self.session(6 if target == "runner" else 20)
+        try:
+            _until(lambda: len(self.stand_in.calls()) > before or session.poll() is not None, 60.0)
+            time.sleep(rng.uniform(0.0, 2.5))
+            assert session.poll() is None, "the session ended before it was killed"
+            changed = not self.is_back()
+            victims = _victims(session.pid, target, rng)
+            killed = time.monotonic()
+            for victim in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(victim, getattr(signal, name))
+            went_on = target == "runner" and bool(victims) and session.poll() is None
+            if target == "runner":
+                session.wait(120)
+                went_on = went_on and session.returncode == 0
+                killed = time.monotonic()
+            back_s = killed if _until(self.is_back, BACK_S) else None
+            back_s = None if back_s is None else time.monotonic() - killed
+        finally:
+            with suppress(ProcessLookupError):
+                session.send_signal(signal.SIGINT)
+            session.wait(60)
+        _until(lambda: not _family(session.pid, self.stand_in.uuids[0]), 10.0)
+        after_next_start = False
+        if back_s is None:
+            told = left_over(self.stand_in.uuids[0])
+            assert told is not None, "nothing tells of what is left over"
+            assert told.unfinished
+            self.next_start()
+            after_next_start = self.is_back()
+        self.stand_in._state.calls = 0
+        return Kill(target, name, self.confirmed, changed, back_s, after_next_start, went_on)
+
+
+@contextmanager
+def bench(*, confirmed: bool) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        one = Bench(Path(folder), confirmed=confirmed)
+        try:
+            yield one
+        finally:
+            one.close()
+
+
+def _victims(session: int, target: str, rng: random.Random) -> list[int]:
+    children = _children(session)
+    runners = [pid for pid in children if "cuda.worker" in _command(pid)]
+    waiting = [pid for pid in children if _command(pid).rstrip("\0").rpartition("\0")[0].endswith("control/helper")]
+    serving = [pid for each in waiting for pid in _children(each)]
+    return {
+        "session": [session],
+        "runner": [rng.choice(runners)] if runners else [],
+        "helper, serving": serving,
+        "helper, waiting": waiting,
+        "helper, both": [*waiting, *serving],
+        "all": [session, *runners, *waiting, *serving],
+    }[target]
+
+
+def _family(session: int, uuid: str) -> list[int]:
+    """What is left of a session: it, and whatever serves its board."""
+    return [pid for pid in _pids() if pid == session or _command(pid).rstrip("\0").endswith(uuid)]
+
+
+def _children(parent: int) -> list[int]:
+    return [pid for pid in _pids() if _stat(pid)[1:2] == [str(parent)] and _stat(pid)[0] != "Z"]
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _until(happened: Any, patience_s: float) -> bool:
+    until = time.monotonic() + patience_s
+    while not happened():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def _table(kills: list[Kill]) -> str:
+    lines = [
+        f"{'killed':<16} {'signal':<8} {'kills':>5} {'back':>5} {'median s':>9} {'worst s':>8} "
+        f"{'next start':>10} {'lost':>5} {'went on':>7}"
+    ]
+    for target in TARGETS:
+        for name in SIGNALS:
+            some = [kill for kill in kills if (kill.target, kill.signal) == (target, name)]
+            if not some:
+                continue
+            times = [kill.back_s for kill in some if kill.back_s is not None]
+            started = sum(kill.after_next_start for kill in some)
+            middle, worst = (f"{statistics.median(times):.2f}", f"{max(times):.2f}") if times else ("–", "–")
+            lost = len(some) - len(times) - started
+            went_on = sum(kill.went_on for kill in some)
+            lines.append(
+                f"{target:<16} {name:<8} {len(some):>5} {len(times):>5} {middle:>9} {worst:>8} "
+                f"{started:>10} {lost:>5} {went_on:>7}"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    random.seed(rng.random())
+    plan = [(target, name) for target in TARGETS for name in SIGNALS]
+    chosen = [plan[at % len(plan)] for at in range(number)]
+    rng.shuffle(chosen)
+    kills: list[Kill] = []
+    with bench(confirmed=False) as plain, bench(confirmed=True) as confirmed:
+        for at, (target, name) in enumerate(chosen):
+            one = (plain, confirmed)[at % 2]
+            kills.append(one.kill(target, name, rng))
+            print(f"{at + 1}/{number} {kills[-1]}", file=sys.stderr, flush=True)
+    lost = sum(kill.back_s is None and not kill.after_next_start for kill in kills)
+    print(f"{number} kills; every other one with a confirmed lock as prior state; lost: {lost}")
+    print(f"the board differed from its prior state at the moment of {sum(kill.changed for kill in kills)} of them")
+    print("'back': as before within 6 s of the kill (of a runner: of the session's end); 'next start': after it\n")
+    print(_table(kills))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+"""The helper with rights, as a process: what it answers and refuses, and that the board is put back however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rights
+from boards import StandIn
+from hostile import hostile
+
+from app.engine.control.helper.serve import BEAT_S
+
+HELPER = Path(__file__).parents[2] / "app" / "engine" / "control" / "helper"
+Boards = Callable[..., StandIn]
+
+
+class Process:
+    """A helper with rights over a stand-in, its records in the stand-in's folder."""
+
+    def __init__(self, stand_in: StandIn, *words: str, **environment: str) -> None:
+        root = stand_in.folder / "root"
+        root.mkdir(exist_ok=True)
+        command = [sys.executable, "-I", "-B", rights.__file__, str(HELPER), str(stand_in.folder), str(root)]
+        self.records = root / "records"
+        self._process = subprocess.Popen(
+            [*command, *(words or (stand_in.uuids[0],))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"STAND_IN_RIGHTS": "1", **environment},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.input, self.output = self._process.stdin, self._process.stdout
+        self._number = 0
+        self.hello = self.told()
+
+    def told(self) -> dict[str, Any]:
+        line = self.output.readline()
+        return dict(json.loads(line)) if line.startswith(b"{") else {}
+
+    def send(self, line: bytes) -> None:
+        self.input.write(line)
+        self.input.flush()
+
+    def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
+        self._number += 1
+        self.send(json.dumps({"id": self._number, "do": verb, **fields}).encode() + b"\n")
+        told = self.told()
+        assert told["id"] == self._number
+        return told
+
+    @property
+    def waiting(self) -> int:
+        """The process that waits to put the board back."""
+        return self._process.pid
+
+    @property
+    def serving(self) -> int:
+        return int(Path(f"/proc/{self.waiting}/task/{self.waiting}/children").read_text().split()[0])
+
+    def end(self) -> int:
+        self.input.close()
+        status = self._process.wait(10)
+        self.output.close()
+        return status
+
+    def gone(self) -> int:
+        """The exit status of one that ends by itself."""
+        status = self._process.wait(10)
+        self.input.close()
+        self.output.close()
+        return status
+
+
+@pytest.fixture
+def helper() -> Iterator[Callable[..., Process]]:
+    made: list[Process] = []
+
+    def start(stand_in: StandIn, *words: str, **environment: str) -> Process:
+        made.append(Process(stand_in, *words, **environment))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.input.close()
+        each._process.wait(10)
+        each.output.close()
+
+
+def changed(stand_in: StandIn, process: Process) -> dict[str, Any]:
+    """Set a clock and a cap; the settings before."""
+    before = stand_in.settings()
+    told = process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
+    assert "error" not in told
+    assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000}
+    return before
+
+
+def until_back(stand_in: StandIn, before: dict[str, Any], seconds: float = 6.0) -> None:
+    deadline = time.monotonic() + seconds
+    while stand_in.settings() != before:
+        assert time.monotonic() < deadline, f"not back after {seconds} s: {stand_in.settings()}"
+        time.sleep(0.005)
+
+
+def test_five_verbs(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    assert process.hello["hello"] == 1
+    before = changed(stand_in, process)
+    state = process.ask("state")["state"]
+    assert state["applied"] == {"power_limit_w": 300, "graphics_clock_mhz": [1200, 1200]}
+    assert state["prior"] == {"power_limit_mw": 650_000, "locked_graphics_mhz": None}
+    process.ask("reset", settings=["graphics_clock_mhz"])
+    assert stand_in.settings() == {**before, "limit": 300_000}
+    process.ask("reset")
+    assert stand_in.settings() == before
+    changed(stand_in, process)
+    process.ask("confirm")
+    process.ask("quit")
+    assert process.gone() == 0
+    assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000}
+    again = helper(stand_in)
+    again.ask("reset", to="prior")
+    assert stand_in.settings() == before
+    assert again.end() == 0
+
+
+def test_the_prior_state_is_on_disk_before_the_first_setting(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    stand_in.fault("nvmlDeviceSetPowerManagementLimit", delay_s=0.5)
+    process.send(b'{"id": 1, "do": "set", "settings": {"power_limit_w": 300}}\n')
+    time.sleep(0.25)
+    assert stand_in.settings()["limit"] == 650_000  # the driver has not answered yet
+    [record] = process.records.glob("*.json")
+    document = json.loads(record.read_text())
+    assert document["prior"] == {"power_limit_mw": 650_000}
+    assert document["open"]
+    assert record.stat().st_mode & 0o777 == 0o644
+    process.told()
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("serving", "SIGTERM"),
+        ("serving", "SIGKILL"),
+        ("serving", "SIGSEGV"),
+        ("waiting", "SIGTERM"),
+        ("waiting", "SIGKILL"),
+        ("both", "SIGSEGV"),
+        ("both", "SIGTERM"),
+        ("client", "SIGKILL"),
+    ],
+)
+def test_however_one_of_its_processes_ends_the_board_is_put_back(
+    target: str, name: str, boards: Boards, helper: Callable[..., Process]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    before = changed(stand_in, process)
+    pids = {
+        "serving": [process.serving],
+        "waiting": [process.waiting],
+        "both": [process.serving, process.waiting],
+        "client": [],
+    }[target]
+    if target == "client":
+        process.input.close()
+    for pid in pids:
+        os.kill(pid, getattr(signal, name))
+    until_back(stand_in, before)
+    assert list(process.records.glob("*.json")) == []
+
+
+def test_killed_whole_it_leaves_a_record_and_the_next_one_puts_the_board_back(
+    boards: Boards, helper: Callable[..., Process]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    before = changed(stand_in, process)
+    for pid in (process.waiting, process.serving):
+        os.kill(pid, signal.SIGKILL)
+    process.gone()
+    assert stand_in.settings() != before
+    again = helper(stand_in)
+    assert again.hello["state"]["left_over"]
+    assert again.hello["state"]["prior"]["power_limit_mw"] == 650_000  # not the 300 W that the board has now
+    again.ask("reset")
+    assert stand_in.settings() == before
+    assert not again.ask("state")["state"]["left_over"]
+
+
+def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    before = changed(stand_in, process)
+    for pid in (process.waiting, process.serving):
+        os.kill(pid, signal.SIGKILL)
+    process.gone()
+    boot = helper(stand_in, "--restore")
+    assert boot.gone() == 0
+    assert stand_in.settings() == before
+    assert list(process.records.glob("*.json")) == []
+
+
+def test_a_restart_of_the_machine_forgets_what_was_confirmed_but_not_what_was_before(
+    boards: Boards, helper: Callable[..., Process]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    before = changed(stand_in, process)
+    process.ask("confirm")
+    process.end()
+    [record] = process.records.glob("*.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
+    board = stand_in.boards[0]
+    board.lock[0] = board.lock[1] = 0
+    board.limit = board.limit_default  # what the driver comes up with
+    again = helper(stand_in)
+    assert again.hello["state"]["left_over"]
+    again.ask("reset")
+    assert stand_in.settings() == before
+
+
+def test_silence_is_death(boards: Boards, helper: Callable[..., Process]) -> None:
+    assert BEAT_S == 5.0
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_BEAT_S="0.6")
+    before = changed(stand_in, process)
+    for _ in range(5):
+        time.sleep(0.2)
+        process.ask("state")
+    assert stand_in.settings() != before  # each request is a sign of life
+    process.send(b"what is not a request is none\n")
+    until_back(stand_in, before)
+    assert process.gone() == 0
+
+
+def test_a_reader_that_does_not_read_is_dead(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_BEAT_S="0.6")
+    before = changed(stand_in, process)
+    os.set_blocking(process.input.fileno(), False)
+    line = b'{"id": 1, "do": "state"}\n' * 40
+    deadline = time.monotonic() + 3.0
+    while time.monotonic() < deadline:  # until its output, and then its input, are full
+        try:
+            os.write(process.input.fileno(), line)
+        except BlockingIOError:
+            break
+    until_back(stand_in, before)
+
+
+def test_hostile_requests_change_nothing_and_stop_nothing(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process, before, rng = helper(stand_in), stand_in.settings(), random.Random(6)
+    for _ in range(400):
+        line = hostile(rng)
+        process.send(line)
+        if line.strip():
+            assert "error" in process.told(), line
+    assert "error" not in process.ask("state")
+    assert stand_in.settings() == before
+    assert stand_in.calls() == []
+    assert list(process.records.glob("*.json")) == []
+
+
+def test_lines_in_pieces_and_lines_in_heaps(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    for piece in (b'{"id": 7, ', b'"do"', b': "sta', b'te"}'):
+        process.send(piece)
+        time.sleep(0.01)
+    process.send(b"\n" + b'{"id": 8, "do": "state"}\n\n \n{"id": 9, "do": "state"}\n')
+    assert [process.told()["id"] for _ in range(3)] == [7, 8, 9]
+    process.send(b"x" * 100_000 + b"\n" + b'{"id": 10, "do": "state"}\n')
+    assert "longer than" in process.told()["error"]["what"]
+    assert process.told()["id"] == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "why"),
+    [
+        ((), {"WATTRIDGE_READ_ONLY": "1"}, "WATTRIDGE_READ_ONLY=1"),
+        ((), {"SUDO_UID": "1000", "LD_PRELOAD": ""}, "another user's libraries"),
+        (("GPU-0",), {}, "UUID"),
+        (("../../etc/passwd",), {}, "UUID"),
+        (("MIG-41b3359c-e721-56e5-8009-12e5797ed514",), {}, "UUID"),
+        (("GPU-00000000-0000-0000-0000-000000000000",), {}, "nvmlDeviceGetHandleByUUID"),
+    ],
+)
+def test_it_does_not_even_start(
+    words: tuple[str, ...],
+    environment: dict[str, str],
+    why: str,
+    boards: Boards,
+    helper: Callable[..., Process],
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, *words, **environment)
+    assert why in process.hello["error"]["what"]
+    assert process.gone() == 1
+    assert stand_in.calls() == []
+
+
+def test_it_needs_nothing_but_python_and_pynvml(tmp_path: Path) -> None:
+    """As root installs it: no site-packages, none of this project but its own folder."""
+    from app.engine.control.installing import write_installation
+
+    write_installation(tmp_path)
+    told = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(tmp_path / "wattridge-control"), "not a board"],
+        capture_output=True,
+        text=True,
+        env={},
+    )
+    assert "UUID" in json.loads(told.stdout)["error"]["what"]
+    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines() if line.startswith("import time")}
+    ours = {name for name in loaded if name.startswith("app")}
+    assert ours <= {"app", "app.engine", "app.engine.control"} | {n for n in ours if ".control.helper" in n}
+    assert not {name for name in loaded if name.split(".")[0] in ("numpy", "scipy", "PySide6", "site", "subprocess")}
