@@ -138,7 +138,7 @@ def plan_specification(
             strategy=strategy or spec.strategy,
             make_runner=_measuring(spec, gpu, space, guard),
             strategy_options=dict(strategy_options if strategy_options is not None else spec.strategy_options),
-            max_evaluations=max_evaluations if max_evaluations is not None else spec.max_evaluations,
+            max_evaluations=max_evaluations if max_evaluations is not None else _budget(spec, space),
             max_seconds=max_seconds if max_seconds is not None else spec.max_seconds,
             patience=patience if patience is not None else spec.patience,
             seed=seed if seed is not None else spec.seed,
@@ -279,6 +279,8 @@ def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[st
 
     Told before anything is swept: raises InputError and WattridgeError.
     """
+    if spec.refused:
+        raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
     if spec.command is not None:
         from app.engine.runner.command import not_its_own
         from app.engine.workloads.command import Command
@@ -291,6 +293,8 @@ def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[st
     if gpu.info.source == "nvml":
         from app.engine.runner.cuda.open import require_kernel
 
+        if spec.kernel is not None and spec.kernel.language != "CUDA":
+            raise InputError(f"its kernel is written in {spec.kernel.language}", str(spec.path), "CUDA kernels are run")
         require_kernel(spec, gpu, _limits(gpu))
         return _limits(gpu), ()
     from app.engine.workloads.profiled import ProfiledKernel
@@ -331,8 +335,22 @@ def _space(
 ) -> SearchSpace:
     names = {"block_size_names": spec.kernel.block_size_names} if spec.kernel else {}
     return build_space(
-        spec.parameters, spec.restrictions, spec.constants, limits, settings, notes=notes, where=str(spec.path), **names
+        spec.parameters,
+        spec.restrictions,
+        spec.constants,
+        limits,
+        settings,
+        notes=(*spec.notes, *notes),
+        where=str(spec.path),
+        **names,
     )
+
+
+def _budget(spec: Specification, space: SearchSpace) -> int | None:
+    """The evaluations that the specification allows, as a number or as a share of its space."""
+    if spec.max_evaluations is not None or spec.max_fraction is None:
+        return spec.max_evaluations
+    return max(1, min(space.size, math.ceil(spec.max_fraction * space.size)))
 
 
 def _limits(gpu: Gpu) -> DeviceLimits:

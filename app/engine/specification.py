@@ -15,6 +15,8 @@ from app.engine.expressions import Expression, parse
 from app.engine.measurement import Configuration, Value
 from app.engine.objectives import Objective
 
+ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
+
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSpec:
@@ -23,7 +25,7 @@ class ArgumentSpec:
     name: str
     type: str  # a NumPy type name
     shape: tuple[str, ...] = ()
-    fill: str = "zeros"  # zeros, ones, random, range, or the absolute path of a .npy file
+    fill: str = "zeros"  # zeros, ones, random, range, an absolute path, or an expression of `i` and `random`
     value: Value | None = None
     output: bool = False
     memory: Literal["global", "constant"] = "global"  # constant: the __constant__ symbol of that name, no parameter
@@ -55,9 +57,11 @@ class KernelSpec:
     compiler_options: tuple[str, ...] = ()
     include: tuple[Path, ...] = ()
     shared_memory: str = "0"
+    # parameters, or expressions over them; a name that is no parameter stands for 1
     block_size_names: tuple[str, str, str] = ("block_size_x", "block_size_y", "block_size_z")
     template: str = ""  # arguments of a kernel that is a template, as C++ has them
     timeout_s: float = 10.0  # of one launch
+    language: str = "CUDA"  # others can be described and searched in recordings, not run
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +95,20 @@ class Specification:
     strategy: str = "random_sample"
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     max_evaluations: int | None = None
+    max_fraction: float | None = None  # of the valid configurations
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
+    notes: tuple[str, ...] = ()  # what a person should know of how the file was read
+    refused: str = ""  # why it cannot be measured, though its space can be looked at
 
 
 def load_specification(path: Path) -> Specification:
-    """Read and check a specification. Raises InputError with file, key and remedy for anything wrong in it."""
+    """Read and check a specification, TOML or T1. Raises InputError with file, key and remedy for anything wrong."""
+    from app.engine.formats.t1 import is_json, read_t1
     from app.engine.specification_loader import load
 
-    return load(path)
+    return read_t1(path) if is_json(path) else load(path)
 
 
 def evaluate_metrics(

@@ -13,6 +13,7 @@ from app.engine.objectives import Goal, Objective
 from app.engine.parameter_values import parse_values
 from app.engine.space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from app.engine.specification import (
+    ARRAY_FILES,
     ArgumentSpec,
     CommandSpec,
     KernelSpec,
@@ -39,14 +40,20 @@ _SECTIONS = (
 _COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
 _KERNEL_KEYS = (
     *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
-    *("include", "shared_memory", "block_size_names", "template", "timeout_s"),
+    *("include", "shared_memory", "block_size_names", "template", "timeout_s", "language"),
 )
 _ARGUMENT_KEYS = ("name", "type", "shape", "fill", "value", "output", "memory", "seed")
+_SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 
 def load(path: Path) -> Specification:
     """The checked specification in a TOML file. Raises InputError."""
-    root = Section(read_toml(path), str(path), _SECTIONS)
+    return specification_of(read_toml(path), path)
+
+
+def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
+    """The specification in a document of this shape, checked; its files are relative to `path`. Raises InputError."""
+    root = Section(document, str(path), _SECTIONS)
     constants = _constants(root.table("constants"))
     parameters = _parameters(root.table("parameters"))
     settings = _device_settings(root.table("device_settings", DEVICE_SETTINGS))
@@ -65,7 +72,7 @@ def load(path: Path) -> Specification:
     command = _command(root.table("command", _COMMAND_KEYS), (*tunable, *constants)) if "command" in root else None
     measured = (*MEASURED, *(command.values if command else ()))
     metrics = _metrics(root.table("metrics"), (*tunable, *constants), measured)
-    search = root.table("search", ("strategy", "options", "max_evaluations", "max_seconds", "patience", "seed"))
+    search = root.table("search", _SEARCH_KEYS)
     return Specification(
         path=path,
         name=kernel.name if kernel else path.stem,
@@ -80,6 +87,7 @@ def load(path: Path) -> Specification:
         strategy=search.text("strategy", "random_sample"),
         strategy_options=_options(search.table("options")),
         max_evaluations=search.integer("max_evaluations", None, least=1),
+        max_fraction=search.number("max_fraction", None, least=0.0),
         max_seconds=search.number("max_seconds", None, least=0.001),
         patience=search.integer("patience", None, least=1),
         seed=search.integer("seed", 0, least=0) or 0,
@@ -186,6 +194,7 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
         block_size_names=(names[0], names[1], names[2]),
         template=section.text("template", ""),
         timeout_s=section.number("timeout_s", 10.0, least=0.001) or 10.0,
+        language=section.text("language", "CUDA"),
     )
 
 
@@ -210,10 +219,11 @@ def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> Argumen
     if kind not in TYPES:
         raise section.wrong("type", f"one of {', '.join(TYPES)}")
     fill = section.text("fill", "zeros")
-    if fill.endswith(".npy"):
+    if fill.endswith(ARRAY_FILES):
         fill = str((folder / fill).resolve())
     elif fill not in FILLS:
-        raise section.wrong("fill", f"one of {', '.join(FILLS)}, or a file .npy")
+        remedy = f"one of {', '.join(FILLS)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
+        parse(fill, section.place("fill")).check_names(("i", "random"), remedy)
     memory = section.text("memory", "global")
     if memory not in ("global", "constant"):
         raise section.wrong("memory", "global or constant")
@@ -248,7 +258,7 @@ def _verify(section: Section, arguments: Iterable[ArgumentSpec]) -> VerifySpec:
 
 def _reference(section: Section, key: str) -> str:
     reference = section.text(key)
-    if not re.fullmatch(r"[\w./ -]+\.(cu|npy|npz|csv)", reference):
+    if not re.fullmatch(r"[\w./ -]+\.(cu|npy|npz|csv|bin|raw|dat)", reference):
         parse_array_expression(reference, section.place(key))
     return reference
 

@@ -46,6 +46,10 @@ class Section:
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 
+    def as_mapping(self) -> Mapping[str, Any]:
+        """The table as it stands, unchecked."""
+        return self._table
+
     def place(self, key: str) -> str:
         """Where a key stands, as errors show it."""
         return f"{self.where}.{key}" if self.where.count(": ") else f"{self.where}: {key}"
@@ -120,7 +124,7 @@ class Section:
             raise self.wrong(key, "a table")
         return Section(value, self.place(key), known)
 
-    def tables(self, key: str, known: Sequence[str]) -> list[Section]:
+    def tables(self, key: str, known: Sequence[str] | None = None) -> list[Section]:
         """A list of tables below this one."""
         found = self._table.get(key, [])
         if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):

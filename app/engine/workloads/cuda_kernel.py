@@ -15,7 +15,7 @@ from app.engine.expressions import Expression, parse, parse_array_expression
 from app.engine.measurement import Configuration, State, Value
 from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference
 from app.engine.runner.cuda.backend import Launch
-from app.engine.specification import ArgumentSpec, KernelSpec, Specification
+from app.engine.specification import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
 from app.engine.workloads.defines import define_lines
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
@@ -86,7 +86,7 @@ class CudaKernel:
         kernel = self._kernel
         scope: dict[str, Value] = {**self._limits.as_names(), **self._spec.constants, **configuration}
         sizes = [self._whole(text, scope, "problem_size") for text in kernel.problem_size]
-        block = _three([int(scope.get(name, 1)) for name in kernel.block_size_names])
+        block = _three([self._block_size(text, scope) for text in kernel.block_size_names])
         divisors = [kernel.grid_divisors.get(axis, ()) for axis in "xyz"]
         by = [math.prod(self._whole(text, scope, "grid_divisors") for text in texts) for texts in divisors]
         if min(by) < 1 or min(sizes) < 1 or min(block) < 1:
@@ -102,6 +102,9 @@ class CudaKernel:
         )
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _block_size(self, text: str, scope: Mapping[str, Value]) -> int:
+        return self._whole(text, scope, "block_size_names") if text in scope or not text.isidentifier() else 1
 
     def _check_launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int) -> None:
         threads = math.prod(block)
@@ -169,7 +172,7 @@ class CudaKernel:
         known |= set(self._spec.parameters) | set(self._limits.as_names())
         for text in verify.references.values() or (verify.reference,):
             kind = self._kind(text)
-            if kind == "file" and not text.endswith(".npy"):
+            if kind == "file" and not text.endswith(ARRAY_FILES):
                 raise InputError(f"'{text}' is no .npy file", self._where, "write the reference with numpy.save")
             if kind == "expression":
                 for name in _names(text):
@@ -181,7 +184,7 @@ class CudaKernel:
     def _kind(self, text: str) -> str:
         if text.endswith(".cu"):
             return "kernel"
-        if re.search(r"\.(npy|npz|csv)$", text):
+        if re.search(r"\.(npy|npz|csv|bin|raw|dat)$", text):
             return "file"
         named = {argument.name for argument in self._kernel.arguments} | set(self._spec.constants)
         return "kernel" if text.isidentifier() and text not in named else "expression"

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.specification import ARRAY_FILES
 from app.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -24,7 +25,7 @@ class Argument:
     name: str
     type: str  # a NumPy type name
     shape: tuple[int, ...] | None
-    fill: str  # zeros, ones, random, range, or the path of a .npy file
+    fill: str  # zeros, ones, random, range, the path of a file, or an expression of `i` and `random`
     value: float | int | bool | None
     output: bool
     constant: bool  # goes to the __constant__ symbol of that name instead of the parameter list
@@ -82,7 +83,22 @@ def make_array(argument: Argument, place: int) -> Array:
         return np.arange(math.prod(argument.shape)).astype(kind).reshape(argument.shape)
     if argument.fill == "random":
         return _random(argument.shape, kind, np.random.default_rng([argument.seed, place]))
-    return read_array(Path(argument.fill), argument.shape, kind)
+    if argument.fill.endswith(ARRAY_FILES):
+        return read_array(Path(argument.fill), argument.shape, kind)
+    return _calculated_array(argument, kind, np.random.default_rng([argument.seed, place]))
+
+
+def _calculated_array(argument: Argument, kind: np.dtype[Any], rng: np.random.Generator) -> Array:
+    """Every element by an expression of its place `i` and of `random`, evenly spread over [0, 1). Raises InputError."""
+    from app.engine.expressions import parse
+
+    assert argument.shape is not None
+    size = math.prod(argument.shape)
+    expression = parse(argument.fill, f"arguments.{argument.name}.fill")
+    scope = {"i": np.arange(size, dtype=np.int64), "random": rng.random(size)}
+    with np.errstate(all="ignore"):
+        elements = np.asarray(expression.evaluate({name: scope[name] for name in expression.names})).astype(kind)
+    return np.ascontiguousarray(np.broadcast_to(elements, (size,)).reshape(argument.shape))
 
 
 def _random(shape: Sequence[int], kind: np.dtype[Any], rng: np.random.Generator) -> Array:
@@ -95,7 +111,9 @@ def _random(shape: Sequence[int], kind: np.dtype[Any], rng: np.random.Generator)
 
 
 def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any]) -> Array:
-    """An array from a .npy file, of that shape and type. Raises InputError."""
+    """An array from a .npy file, or from one of bare numbers, of that shape and type. Raises InputError."""
+    if path.suffix != ".npy" and shape is not None:
+        return _bare_numbers(path, shape, kind)
     try:
         loaded = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -104,6 +122,18 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any]) -> 
         told = getattr(loaded, "shape", "no array")
         raise InputError(f"it has shape {told} instead of {tuple(shape or ())}", str(path), "write it in that shape")
     return np.ascontiguousarray(loaded).astype(kind, copy=False)
+
+
+def _bare_numbers(path: Path, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
+    size = math.prod(shape)
+    try:
+        loaded = np.fromfile(path, dtype=kind, count=size)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", str(path), "check the path") from None
+    if loaded.size != size:
+        what = f"it holds {loaded.size} numbers of type {kind} instead of {size}"
+        raise InputError(what, str(path), "write it as long as the argument")
+    return loaded.reshape(shape)
 
 
 def make_references(plan: CallPlan, arrays: Mapping[str, Array], scratch: Path | None) -> dict[str, Array]:

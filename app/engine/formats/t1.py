@@ -1,0 +1,236 @@
+"""T1, the field's format of tuning problems (JSON): read as a specification, as if it had been written in TOML.
+
+What stands under a key of our own, as `t1_writer` puts it there, adds what T1 has no words for: constants, metrics, an
+objective, how a simulated board costs the kernel. Without one the time is made small, as Kernel Tuner does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import app.engine.strategies  # noqa: F401  (registers every strategy)
+from app.engine.formats.entries import OWN
+from app.engine.formats.files import read_text, text_chunks
+from app.engine.formats.json_stream import JsonStream
+from app.engine.formats.names import DEVICE_SETTINGS
+from app.engine.formats.t1_kernel import kernel_of
+from app.engine.formats.t1_text import T1Text
+from app.engine.formats.t1_values import values_of
+from app.engine.measurement import Value
+from app.engine.specification import Specification
+from app.engine.specification_loader import specification_of
+from app.engine.strategies import base as strategies
+from app.engine.toml_section import MAX_BYTES, Section
+from app.errors import InputError
+
+_MARKS = {"ConfigurationSpace", "KernelSpecification"}
+_STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "bruteforce": "brute_force"}
+LANGUAGES = ("CUDA", "OpenCL", "Vulkan", "HIP")
+_OWN_KEYS = ("version", "digest", "specification")
+_OWN_SECTIONS = ("constants", "metrics", "objective")  # of the specification beside it, where T1's part was changed
+_OWN_KERNEL = ("profile", "template", "include", "timeout_s")
+# Where our document has something, and where T1 does.
+_PLACES = {
+    ": parameters": ": ConfigurationSpace.TuningParameters",
+    ": restrictions": ": ConfigurationSpace.Conditions",
+    ": kernel.problem_size": ": KernelSpecification.ProblemSize",
+    ": kernel.grid_divisors": ": KernelSpecification.GridDiv",
+    ": kernel.arguments": ": KernelSpecification.Arguments",
+    ": kernel.shared_memory": ": KernelSpecification.SharedMemory",
+    ": kernel.verify": ": KernelSpecification.ReferenceArguments",
+    ": kernel.name": ": KernelSpecification.KernelName",
+    ": kernel": ": KernelSpecification",
+}
+
+
+def is_json(path: Path) -> bool:
+    """Whether the file begins as JSON does. Raises InputError where it cannot be read."""
+    for chunk in text_chunks(path):
+        if begun := chunk.lstrip():
+            return begun[0] == "{"
+    return False
+
+
+def is_t1(path: Path) -> bool:
+    """Whether a JSON file is a T1 specification, as the names of its first keys tell. Raises InputError."""
+    stream = JsonStream(str(path), ("cache", "results", "Results"))
+    for chunk in text_chunks(path):
+        stream.feed(chunk)
+        for member in stream.members():
+            if member.inside or member.name in _MARKS:
+                return not member.inside
+        if stream.opened:
+            return False
+    return False
+
+
+def read_t1(path: Path) -> Specification:
+    """The checked specification in a T1 file. Raises InputError naming line or key."""
+    if not is_t1(path):
+        what = "this is no T1 specification: it has no 'ConfigurationSpace'"
+        raise InputError(what, str(path), "pass a specification, or replay a recording with: wattridge replay")
+    document = _without_nulls(_document(path))
+    root = Section(document, str(path))
+    own = root.table(OWN, _OWN_KEYS) if OWN in root else Section({}, root.where)
+    if own.raw("digest") == digest(document):
+        return specification_of(own.table("specification").as_mapping(), path)
+    reading = _Reading(root, own.table("specification"), path)
+    try:
+        spec = specification_of(reading.document, path)
+    except InputError as error:
+        where = next((error.where.replace(ours, t1) for ours, t1 in _PLACES.items() if ours in error.where), None)
+        raise InputError(error.what, where or error.where, error.remedy) from None
+    return replace(spec, notes=tuple(reading.notes), refused=reading.refused)
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """What tells whether a file's T1 part is still as this program wrote it."""
+    t1 = {key: value for key, value in document.items() if key != OWN}
+    return hashlib.sha256(json.dumps(t1, sort_keys=True).encode()).hexdigest()
+
+
+class _Reading:
+    """One T1 file on its way into a document of our own shape."""
+
+    def __init__(self, root: Section, own: Section, path: Path) -> None:
+        self.notes: list[str] = []
+        self.refused = ""
+        if any(True for _ in own):
+            self.notes.append("changed since this program wrote it: ranges, shapes and checks are T1's")
+        space = root.table("ConfigurationSpace")
+        parameters, settings = self._parameters(space)
+        self.document: dict[str, Any] = {
+            "objective": {"minimise": "time_s"},
+            **{key: own.raw(key) for key in _OWN_SECTIONS if key in own},
+            "parameters": parameters,
+            "device_settings": settings,
+            "search": self._search(root),
+        }
+        lists = {name: values for name, values in parameters.items() if isinstance(values, list)}
+        text = T1Text((), lists)
+        language = root.table("KernelSpecification").text("Language", "CUDA")
+        if language not in LANGUAGES:  # such as the 'Hypertuner', whose kernels are none
+            self.refused = f"its kernel is written in {language[:80]}"
+        elif "KernelSpecification" in root:
+            kernel = kernel_of(root.table("KernelSpecification"), path, lists)
+            more = own.table("kernel")
+            self.notes += kernel.notes
+            self.refused = kernel.refused
+            self.document["kernel"] = kernel.document | {key: more.raw(key) for key in _OWN_KERNEL if key in more}
+            text = kernel.text
+        self.document["restrictions"] = self._restrictions(space, text)
+
+    def _parameters(self, space: Section) -> tuple[dict[str, list[Value] | str], dict[str, list[Value]]]:
+        parameters: dict[str, list[Value] | str] = {}
+        settings: dict[str, list[Value]] = {}
+        for given in space.tables("TuningParameters"):
+            name, kind = given.text("Name"), given.text("Type", "int")
+            values = values_of(given.raw("Values"), given.place("Values"))
+            if name in parameters or DEVICE_SETTINGS.get(name, name) in settings:
+                raise InputError(f"the parameter '{name[:80]}' stands there twice", given.where, "remove one of them")
+            if isinstance(values, str):
+                parameters[name] = values
+            elif name in DEVICE_SETTINGS or name in DEVICE_SETTINGS.values():
+                settings[DEVICE_SETTINGS.get(name, name)] = list(values)
+            else:
+                parameters[name] = [_typed(value, kind) for value in values]
+        return parameters, settings
+
+    def _restrictions(self, space: Section, text: T1Text) -> list[str]:
+        conditions = space.tables("Conditions")
+        return [text.translated(given.text("Expression"), given.place("Expression")) for given in conditions]
+
+    def _search(self, root: Section) -> dict[str, Any]:
+        search: dict[str, Any] = {}
+        if "Search" in root:
+            given = root.table("Search")
+            name = given.text("Name")
+            known = _STRATEGIES.get(name.lower(), name.lower())
+            options = {item.text("Name"): item.raw("Value") for item in given.tables("Attributes")}
+            for ours, theirs in (("max_evaluations", "max_fevals"), ("max_seconds", "time_limit")):
+                if theirs in options:
+                    search[ours] = options.pop(theirs)
+            if known in strategies.names():
+                search["strategy"] = known
+                fields = {field.name for field in dataclasses.fields(strategies.get(known).Options)}
+                search["options"] = {key: value for key, value in options.items() if key in fields}
+                options = {key: value for key, value in options.items() if key not in fields}
+            else:
+                self.notes.append(f"the search '{name[:80]}' is not known here and left out")
+            if options:
+                self.notes.append(f"left out of the search: {', '.join(key[:40] for key in options)}")
+        return search | self._budget(root)
+
+    def _budget(self, root: Section) -> dict[str, Any]:
+        budget: dict[str, Any] = {}
+        for given in root.tables("Budget") if isinstance(root.raw("Budget"), list) else _one(root, "Budget"):
+            kind, value = given.text("Type"), given.number("BudgetValue", None)
+            if kind == "ConfigurationCount":
+                budget["max_evaluations"] = round(value or 0)
+            elif kind == "TuningDuration":
+                budget["max_seconds"] = value
+            elif kind == "ConfigurationFraction":
+                budget["max_fraction"] = value
+            else:
+                raise given.wrong("Type", "TuningDuration, ConfigurationCount or ConfigurationFraction")
+        return budget
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """The JSON object in the file. Raises InputError naming line and column, or the key that stands there twice."""
+    where = str(path)
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"the key '{twice[:80]}' stands twice in one object", where, "remove one of them")
+        return found
+
+    text = read_text(path, MAX_BYTES)
+    try:
+        document = json.loads(text, object_pairs_hook=once)
+        json.dumps(document, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        what = f"{place}: not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise InputError(what, where, "mend that place") from None
+    except UnicodeEncodeError:
+        raise InputError("a text holds half a character (a lone surrogate)", where, "remove it") from None
+    except RecursionError:
+        raise InputError("nested too deeply", where, "nest it less") from None
+    except ValueError:
+        raise InputError("a number of thousands of digits", where, "write a smaller one") from None
+    if not isinstance(document, dict):
+        raise InputError("an object in braces is needed", where, "pass a specification, TOML or T1")
+    return document
+
+
+def _without_nulls(value: Any) -> Any:
+    """A null stands for nothing said."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _one(root: Section, key: str) -> list[Section]:
+    """Some write a list of one without its brackets."""
+    return [root.table(key)] if key in root else []
+
+
+def _typed(value: Value, kind: str) -> Value:
+    """A value as its type has it, where that loses nothing."""
+    if kind == "bool" and value in (0, 1):
+        return bool(value)
+    if kind in ("int", "uint") and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -1,0 +1,211 @@
+"""The `KernelSpecification` of T1 as the `[kernel]` of our own specification."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from app.engine.expressions import parse
+from app.engine.formats.t1_text import PROBLEM_SIZE, T1Text
+from app.engine.measurement import Value
+from app.engine.space.build import BLOCK_SIZE_NAMES
+from app.engine.specification import ARRAY_FILES
+from app.engine.toml_section import Section
+
+_AXES = ("X", "Y", "Z")
+TYPES = {
+    **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": "bool",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "int": "int32",
+    "uint": "uint32",
+}
+_BYTES = {"bool": 1, "float16": 2, "float32": 4, "float64": 8}
+_LANES = ("2", "3", "4", "8", "16")
+_RUNS_A_PROGRAM = "is filled by a program, and none is run"
+
+
+class Kernel(NamedTuple):
+    """What the kernel's part of the file gives."""
+
+    document: dict[str, Any]
+    text: T1Text  # for the rest of the file
+    notes: list[str]
+    refused: str  # why the kernel cannot be run here
+
+
+def kernel_of(given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) -> Kernel:
+    """Read it; `lists` are the values of the parameters that have a list. Raises InputError."""
+    plain = T1Text((), lists)
+    sizes = [plain.translated(size, given.place(PROBLEM_SIZE)) for size in given.texts(PROBLEM_SIZE, numbers=True)]
+    text = T1Text(sizes, lists)
+    reading = _Arguments(text)
+    for argument in given.tables("Arguments"):
+        reading.take(argument)
+    block = [_axis(given, "LocalSize", axis, text) for axis in _AXES]
+    shared = " + ".join([*reading.shared, *_shared_memory(given, text)]) or "0"
+    document: dict[str, Any] = {
+        "name": given.text("KernelName"),
+        "source": [_source(given.text("KernelFile"), path)],
+        "language": given.text("Language"),
+        "compiler_options": [option for option in given.texts("CompilerOptions") if option],
+        "shared_memory": shared,
+        "block_size_names": [text if text else name for text, name in zip(block, BLOCK_SIZE_NAMES, strict=True)],
+        "arguments": reading.documents,
+    }
+    document |= _grid(given, sizes, block, text, lists)
+    references: dict[str, str] = {}
+    for reference in given.tables("ReferenceArguments"):
+        references |= reading.reference(reference)
+    if references:
+        document["verify"] = {"reference": references, **reading.tolerances}
+    return Kernel(document, text, reading.notes, reading.refused)
+
+
+def _source(name: str, path: Path) -> str:
+    """The kernel's file beside the specification, or where the folder above it is meant."""
+    for folder in (".", ".."):
+        if (path.parent / folder / name).is_file():
+            return str(Path(folder) / name)
+    return name
+
+
+def _axis(given: Section, key: str, axis: str, text: T1Text) -> str:
+    """One axis of LocalSize or GlobalSize as an expression; '' where it is not there."""
+    section = given.table(key)
+    written = section.texts(axis, numbers=True)
+    if len(written) > 1:
+        raise section.wrong(axis, "an expression as text")
+    return text.translated(written[0], section.place(axis)) if written else ""
+
+
+def _shared_memory(given: Section, text: T1Text) -> list[str]:
+    written = given.texts("SharedMemory", numbers=True)
+    return [text.translated(each, given.place("SharedMemory")) for each in written if each != "0"]
+
+
+def _grid(
+    given: Section, sizes: Sequence[str], block: Sequence[str], text: T1Text, lists: Mapping[str, Sequence[Value]]
+) -> dict[str, Any]:
+    """Problem size and grid divisors.
+
+    With a ProblemSize they are what they are for Kernel Tuner, whose divisors are the block sizes where none are given;
+    else GlobalSize is the grid, in blocks, or for OpenCL and Vulkan in threads.
+    """
+    divisors: dict[str, list[str]] = {}
+    if sizes:
+        for axis, name in zip(_AXES[: len(sizes)], BLOCK_SIZE_NAMES, strict=False):
+            key = f"GridDiv{axis}"
+            written = list(given.texts(key, numbers=True)) if key in given else [name]
+            known = [each for each in written if each in lists or each not in BLOCK_SIZE_NAMES]
+            divisors[axis.lower()] = [text.translated(each, given.place(key)) for each in known]
+        return {"problem_size": list(sizes), "grid_divisors": divisors}
+    problem = [_axis(given, "GlobalSize", axis, text) or "1" for axis in _AXES]
+    if given.text("GlobalSizeType", given.text("Language")) != "CUDA":
+        divisors = {axis.lower(): [size] for axis, size in zip(_AXES, block, strict=True) if size}
+    return {"problem_size": problem, "grid_divisors": divisors}
+
+
+class _Arguments:
+    """The arguments one by one, and what their outputs are checked against."""
+
+    def __init__(self, text: T1Text) -> None:
+        self.documents: list[dict[str, Any]] = []
+        self.shared: list[str] = []  # bytes of dynamic shared memory, of arguments in local memory
+        self.notes: list[str] = []
+        self.refused = ""
+        self.tolerances: dict[str, float] = {}
+        self._text = text
+
+    def take(self, given: Section) -> None:
+        """Read one argument. Raises InputError."""
+        name = given.text("Name", f"argument_{len(self.documents) + 1}")
+        kind, lanes = self._type(given)
+        memory = given.text("MemoryType")
+        if memory == "Local":
+            size = self._size(given, [])
+            self.shared.append(f"({' * '.join([*size, str(_bytes(kind)), *lanes])})")
+            return
+        if memory not in ("Scalar", "Vector", "Symbol"):
+            raise given.wrong("MemoryType", "Scalar, Vector, Local or Symbol")
+        document: dict[str, Any] = {"name": name, "type": kind}
+        if memory == "Scalar" or (memory == "Symbol" and "Size" not in given):
+            if lanes:
+                raise given.wrong("Type", "a scalar of one number")
+            document["value"] = self._scalar(given)
+        else:
+            document["shape"] = self._size(given, lanes)
+            document["fill"] = self._fill(given, name)
+            document["output"] = bool(given.raw("Output")) or given.text("AccessType", "ReadOnly") != "ReadOnly"
+        if memory == "Symbol" or given.text("MemType", "") == "Constant":
+            document["memory"] = "constant"
+        if "RandomSeed" in given:
+            document["seed"] = abs(given.integer("RandomSeed", 0, least=-(2**62)) or 0)
+        self.documents.append(document)
+
+    def reference(self, given: Section) -> dict[str, str]:
+        """What one output must be, as far as that can be checked here."""
+        name, target = given.text("Name", "reference"), given.text("TargetName")
+        threshold = given.number("ValidationThreshold", None, least=0)
+        if threshold is not None:
+            relative = given.text("ValidationMethod", "") == "SideBySideRelativeComparison"
+            self.tolerances["rtol" if relative else "atol"] = threshold
+        kind, source = given.text("FillType"), given.text("DataSource", "")
+        if kind == "Constant":
+            return {target: repr(given.number("FillValue", 0.0))}
+        if kind == "BinaryRaw" and source.endswith(ARRAY_FILES):
+            return {target: source}
+        self.notes.append(f"'{target[:80]}' is not checked: its reference '{name[:80]}' is of kind {kind[:40]}")
+        return {}
+
+    def _type(self, given: Section) -> tuple[str, list[str]]:
+        """The type of the numbers, and how many stand side by side."""
+        written = given.text("Type")
+        if written == "custom":
+            return "uint8", [str(given.integer("TypeSize", 1, least=1, most=2**20) or 1)]
+        if written in TYPES:
+            return TYPES[written], []
+        vector = re.fullmatch(r"([a-z]+)(\d+)", written)
+        if vector is None or vector[1] not in TYPES or vector[2] not in _LANES:
+            raise given.wrong("Type", f"one of {', '.join(TYPES)}, these with 2, 3, 4, 8 or 16 behind, or custom")
+        return TYPES[vector[1]], [vector[2]]
+
+    def _size(self, given: Section, lanes: Sequence[str]) -> list[str]:
+        written = given.texts("Size", numbers=True)
+        if len(written) != 1:
+            raise given.wrong("Size", "a number, or an expression as text,")
+        return [self._text.translated(written[0], given.place("Size")), *lanes]
+
+    def _scalar(self, given: Section) -> Value:
+        value = given.raw("FillValue")
+        if isinstance(value, str):
+            return self._text.translated(value, given.place("FillValue"))
+        return given.value("FillValue") if "FillValue" in given else 0
+
+    def _fill(self, given: Section, name: str) -> str:
+        kind = given.text("FillType", "Constant")
+        source = given.text("DataSource", "")
+        if kind == "Constant":
+            value = given.number("FillValue", 0.0) or 0.0
+            return {0.0: "zeros", 1.0: "ones"}.get(value, repr(value))
+        if kind == "Random":
+            most = given.number("FillValue", 1.0)
+            return "random" if most in (1.0, 0.0) else f"random * {most!r}"
+        if kind == "Generator":
+            parse(source, given.place("DataSource")).check_names(("i",), "use i, the element's place")
+            return "range" if source.strip() == "i" else source
+        if kind == "BinaryRaw" and source.endswith(ARRAY_FILES):
+            return source
+        if kind in ("Script", "BinaryHDF", "BinaryRaw"):
+            why = _RUNS_A_PROGRAM if kind == "Script" else f"is filled from '{source[:80]}', which cannot be read here"
+            self.refused = f"the argument '{name[:80]}' {why}"
+            return "zeros"
+        raise given.wrong("FillType", "Constant, Random, Generator, Script, BinaryRaw or BinaryHDF")
+
+
+def _bytes(kind: str) -> int:
+    return _BYTES.get(kind) or int(re.sub(r"\D", "", kind)) // 8
