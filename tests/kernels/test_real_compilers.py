@@ -119,6 +119,13 @@ def test_headers_of_ones_own_and_options_of_nvccs(compiler: Compiler, tmp_path: 
     assert symbol(compiler.image(build(text, *options, include=(tmp_path,))), "f") == "f"
 
 
+def test_what_the_compiler_and_the_assembler_say_is_kept(compiler: Compiler) -> None:
+    made = compiler.compile(build('extern "C" __global__ void f(float *y) { int unused; y[0] = 1; }', "-Xptxas", "-v"))
+    assert re.search(r'kernel\.cu\(1\): warning.*"unused" was declared', made.said)
+    assert re.search(r"ptxas info +: Used \d+ registers", made.said)
+    assert not compiler.compile(build('extern "C" __global__ void f(float *y) { y[0] = 1; }')).said
+
+
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
