@@ -1,43 +1,60 @@
-"""What a model sees of a configuration: for each parameter the level it takes, and how far apart levels are."""
+"""What a model sees of a configuration: on each of its axes the level it takes, and how far apart levels are."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from app.engine.measurement import Value
-from app.engine.space.search_space import Rows, SearchSpace
+from app.engine.space.search_space import Parameter, Rows, SearchSpace
 
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.intp]  # shape (rows, axes): which level each axis takes, numbered through over all axes
 
 MOST_LEVELS = 64  # more values than that share levels, so that a table over all pairs stays small
+_MOST_MERGED = 12  # levels of a derived axis
+_MOST_FACTORS = 7  # parameters that are multiplied by one another
+_MOST_FACTOR = 512  # values of such a parameter
 
 
 class Features:
-    """The levels of a space's rows. Only parameters that vary are axes.
+    """The levels of a space's rows, on an axis for each parameter that varies, and on derived ones.
 
-    `positions[axis]` places an axis' levels on 0..1, None where its values have no order (words, or only two values).
+    What a parameter means to a processor often shows in how often it divides by two (whole warps, banks, vectors), and
+    in products of two (threads of a block, work of a tile): each is an axis too, `derived`, which a model should
+    expect to matter less. `positions[axis]` places an axis' levels on 0..1, None where its values have no order (words,
+    or only two values).
     """
 
     def __init__(self, space: SearchSpace) -> None:
         self._codes = space.codes
-        self._parameters = [j for j, p in enumerate(space.parameters) if len(p.values) > 1]
-        self._level_of: list[Levels] = []  # per axis: code -> level, numbered through
+        self._axes: list[_Axis] = []
         self.positions: list[Floats | None] = []
         self.starts = [0]  # first level of each axis, and the end
-        for j in self._parameters:
-            levels, positions = _levels_of(space.parameters[j].values)
-            self._level_of.append(levels + self.starts[-1])
-            self.positions.append(positions)
-            self.starts.append(self.starts[-1] + int(levels.max()) + 1)
+        varying = [j for j, p in enumerate(space.parameters) if len(p.values) > 1]
+        for j in varying:
+            self._add((j,), *_levels_of(space.parameters[j].values))
+        self.own = len(self._axes)  # the axes behind these are derived
+        sizes = {j: numbers for j in varying if (numbers := _sizes(space.parameters[j])) is not None}
+        for j, numbers in sizes.items():
+            twos = np.array([(number & -number).bit_length() - 1 for number in numbers], dtype=np.int64)
+            if 1 < len(np.unique(twos)) < len(numbers):  # else it says nothing, or as much as the value itself
+                self._add((j,), *_merged(twos.astype(np.float64)))
+        several = sorted((j for j, n in sizes.items() if 2 < len(n) <= _MOST_FACTOR), key=lambda j: -len(sizes[j]))[
+            :_MOST_FACTORS
+        ]
+        for one, other in itertools.combinations(sorted(several), 2):
+            logs = np.log(np.multiply.outer(np.array(sizes[one], float), np.array(sizes[other], float)))
+            self._add((one, other), *_merged(logs))
 
     @property
     def axes(self) -> int:
-        """How many parameters vary."""
-        return len(self._parameters)
+        """How many axes there are."""
+        return len(self._axes)
 
     @property
     def total(self) -> int:
@@ -48,9 +65,42 @@ class Features:
         """The levels of rows, shape (rows, axes)."""
         codes = self._codes[np.asarray(rows, dtype=np.int64)]
         levels = np.empty((len(codes), self.axes), dtype=np.intp)
-        for axis, (j, level_of) in enumerate(zip(self._parameters, self._level_of, strict=True)):
-            levels[:, axis] = level_of[codes[:, j]]
+        for at, axis in enumerate(self._axes):
+            levels[:, at] = axis.levels[tuple(codes[:, j] for j in axis.parameters)]
         return levels
+
+    def _add(self, parameters: tuple[int, ...], levels: Levels, positions: Floats | None) -> None:
+        self._axes.append(_Axis(parameters, levels + self.starts[-1]))
+        self.positions.append(positions)
+        self.starts.append(self.starts[-1] + int(levels.max()) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    parameters: tuple[int, ...]  # one, or two whose values are multiplied
+    levels: Levels  # by the parameters' codes, numbered through over all axes
+
+
+def _sizes(parameter: Parameter) -> list[int] | None:
+    """The values of a parameter that is a size: whole numbers above 0. A clock or a cap is none."""
+    if parameter.device_setting or not all(
+        isinstance(value, int | float) and 0 < value < 2**53 and float(value).is_integer() for value in parameter.values
+    ):
+        return None
+    return [int(value) for value in parameter.values]
+
+
+def _merged(values: Floats) -> tuple[Levels, Floats | None]:
+    """Levels of numbers of any shape, near ones merged where there are many, and the levels' positions."""
+    numbers, inverse = np.unique(np.round(values, 9), return_inverse=True)
+    positions = (numbers - numbers[0]) / (numbers[-1] - numbers[0])
+    if len(numbers) > _MOST_MERGED:
+        cells = np.floor(positions * _MOST_MERGED).clip(0, _MOST_MERGED - 1)
+        _, cell = np.unique(cells, return_inverse=True)
+        positions = np.array([positions[cell == at].mean() for at in range(int(cell.max()) + 1)])
+        inverse = cell[inverse]
+    levels: Levels = inverse.reshape(values.shape).astype(np.intp)
+    return levels, positions if len(positions) > 2 else None
 
 
 def _levels_of(values: tuple[Value, ...]) -> tuple[Levels, Floats | None]:

@@ -29,6 +29,7 @@ _CHUNK: Final = 4096  # candidates looked at together
 # Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points say little about them.
 _LOG_LENGTH: Final = (math.log(0.6), 0.8, math.log(0.03), math.log(10.0))
 _LOGIT_SHARE: Final = (1.0, 1.5, -6.0, 6.0)
+_LOGIT_DERIVED: Final = (-1.0, 1.5, -6.0, 6.0)  # of derived axes: they matter less
 _LOG_NOISE: Final = (math.log(1e-3), 1.5, math.log(1e-6), 0.0)
 
 
@@ -210,8 +211,8 @@ class Posterior:
 def _priors(features: Features) -> Floats:
     """Mean, standard deviation, lower and upper bound of every hyperparameter, in the order of theta."""
     rows = []
-    for positions in features.positions:
-        rows.append(_LOGIT_SHARE)
+    for axis, positions in enumerate(features.positions):
+        rows.append(_LOGIT_SHARE if axis < features.own else _LOGIT_DERIVED)
         if positions is not None:
             rows.append(_LOG_LENGTH)
     return np.array([*rows, _LOG_NOISE])
