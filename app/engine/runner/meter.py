@@ -32,12 +32,12 @@ from app.sensors.load import Execution, Load
 __all__ = ["Meter", "Run", "Window", "confidence_interval"]
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
-BUFFER_WINDOW_S: Final = 0.15  # at least: what is queued still runs after it, and makes seven to nine samples
+BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
 POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
 POLLED_MOST_S: Final = 3.0
 TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
-LEAST_TOLD: Final = 4  # samples before their spread says anything
+LEAST_TOLD: Final = 2  # samples before their spread, with the board's usual one, says anything
 LOOK_S: Final = 0.02  # between looks where the buffer tells power
 LEFT_OVER_S: Final = 1.5  # how long a limit that the load before ran into may last
 LIMITED_WINDOW_S: Final = 0.95  # one period of the controller

@@ -15,9 +15,10 @@ from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.square_wave import wave_build, wave_launch
 from app.engine.runner.meter import Meter
+from app.engine.runner.window import Run, Window
 from app.sensors.load import Load
 
-EVERY: Final = 25  # configurations from one look to the next; a look costs about as much as a configuration
+EVERY: Final = 40  # configurations from one look to the next; a look costs about as much as a configuration
 LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)
 
 
@@ -41,22 +42,24 @@ class Drift:
             self._setting = setting
         return not self._broken and self._seen >= self._due_at and setting == self._setting
 
-    def look(self, gpu: CudaGpu, meter: Meter, stop: threading.Event) -> dict[str, float]:
-        """The reference kernel's figures, none when stopped or where it does not run. Raises KernelFailed when lost."""
+    def look(self, gpu: CudaGpu, meter: Meter, stop: threading.Event) -> Run | None:
+        """Run the reference kernel; None when stopped or where it does not run. Raises KernelFailed when lost."""
         self._due_at = self._seen + EVERY
         try:
             launch = wave_launch(gpu.limits.multiprocessors)
             gpu.ask({"do": "drift", "id": LOAD.name, "launch": launch}, [self._image.result().image])
-            window = meter.measure(LOAD, stop=stop)
+            return meter.run(LOAD, stop=stop)
         except KernelFailed as failure:
             self._broken = True
             if failure.lost:
                 raise
-            return {}
-        if window is None:
-            return {}
-        return {
-            "reference_time_s": window.time_s,
-            "reference_power_w": window.power_w,
-            "reference_energy_j": window.energy_j,
-        }
+            return None
+
+
+def reference_figures(window: Window) -> dict[str, float]:
+    """The reference kernel's, as a measurement carries them."""
+    return {
+        "reference_time_s": window.time_s,
+        "reference_power_w": window.power_w,
+        "reference_energy_j": window.energy_j,
+    }

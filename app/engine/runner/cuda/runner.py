@@ -26,7 +26,7 @@ from app.engine.runner.cuda.arguments import CallPlan
 from app.engine.runner.cuda.backend import Launch
 from app.engine.runner.cuda.comparer import SOURCE
 from app.engine.runner.cuda.compiler import Compiled, Compiler, symbol
-from app.engine.runner.cuda.drift import Drift
+from app.engine.runner.cuda.drift import Drift, reference_figures
 from app.engine.runner.cuda.first_look import look_once
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed
@@ -93,6 +93,9 @@ class CudaRunner:
         self._busy_with: Load | None = None  # the last kernel that worked: it keeps the board warm while we wait
         self._loaded: list[str] = []
         self._pending: _Candidate | None = None  # ran, and its samples are not all told yet
+        self._pending_reference: tuple[_Candidate, Run] | None = (
+            None  # the same of the reference kernel, before that one
+        )
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
 
@@ -112,7 +115,7 @@ class CudaRunner:
             self._settle()
             yield from self._told()
         finally:
-            self._pending = None
+            self._pending = self._pending_reference = None
 
     def close(self) -> None:
         """Restore the board's settings and end the compilers. The board's processes go with the board."""
@@ -141,7 +144,11 @@ class CudaRunner:
         return tuple(settings_of(self._space, self._space.configuration(row)).items())
 
     def _settle(self) -> None:
-        """Figures of the configuration that ran last. Its samples are told by now, and not for ever."""
+        """Figures of what ran last. Its samples are told by now, and not for ever."""
+        if self._pending_reference is not None:
+            carrier, reference = self._pending_reference
+            self._pending_reference = None
+            carrier.reference = reference_figures(self._meter.window(reference))
         if self._pending is not None:
             candidate, self._pending = self._pending, None
             self._finished.append(self._measured(candidate))
@@ -238,7 +245,8 @@ class CudaRunner:
             self._begin_anew()
             return
         self._settle()
-        candidate.reference = reference
+        if reference is not None:
+            self._pending_reference = candidate, reference
 
     # --- the kernel -------------------------------------------------------------------------------------------------
 
@@ -357,7 +365,7 @@ class CudaRunner:
             state,
             error,
             source=self.source,
-            values=values,
+            values={**(values or {}), **candidate.reference},
             message=candidate.said,
             cost_s=time.monotonic() - candidate.began,
         )
