@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from app.engine.array_expressions import evaluate_array
 from app.engine.measurement import State
+from app.engine.runner.cuda import toolchain
 from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference, make_array, make_references
 from app.engine.runner.cuda.backend import difference
 from app.engine.runner.cuda.comparer import TYPES, compared_type
@@ -29,7 +30,7 @@ from app.engine.runner.cuda.wire import WireError, receive, send
 from app.engine.specification import load_specification
 from app.engine.specification_loader import TYPES as ALL_TYPES
 from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused
-from app.errors import InputError
+from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import limits_of
 
 FAKE = Toolchain((sys.executable, str(Path(__file__).parent / "fake_cuda.py")), "fake 1")
@@ -365,6 +366,41 @@ def test_occupancy_on_hopper(threads: int, registers: int, shared: int, blocks: 
     asked = {"threads": threads, "registers": registers, "shared_byte": shared}
     assert resident_blocks(LIMITS, **asked) == blocks
     assert occupancy(LIMITS, **asked) == pytest.approx(blocks * -(-threads // 32) * 32 / 2048)
+
+
+# --- which compiler
+
+
+@pytest.mark.skipif(os.name != "posix", reason="its programs are scripts for sh")
+@pytest.mark.parametrize(
+    ("programs", "library", "chosen"),
+    [
+        (("nvcc", "gcc"), "13.0", "nvcc V1.2"),
+        (("nvcc",), "13.0", "NVRTC 13.0"),  # nvcc cannot work without a compiler for the host
+        (("nvcc",), None, "nvcc V1.2"),  # it says best itself what it lacks
+        ((), "13.0", "NVRTC 13.0"),
+        ((), None, None),
+    ],
+)
+def test_the_compiler_that_can_work_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: tuple[str, ...], library: str | None, chosen: str | None
+) -> None:
+    for name in programs:
+        (tmp_path / name).write_text("#!/bin/sh\necho release 1, V1.2\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("NVCC_CCBIN", raising=False)
+    monkeypatch.setattr(toolchain, "toolkits", list)
+    monkeypatch.setattr(toolchain, "library_version", lambda: library)
+    toolchain.find_toolchain.cache_clear()
+    try:
+        if chosen is None:
+            with pytest.raises(WattridgeError, match="no CUDA compiler"):
+                toolchain.find_toolchain()
+        else:
+            assert toolchain.find_toolchain().version == chosen
+    finally:
+        toolchain.find_toolchain.cache_clear()
 
 
 # --- NVRTC without its library (with it: tests/kernels/test_real_compilers.py)

@@ -1,7 +1,8 @@
-"""The compiler: nvcc where there is one, else NVRTC; and its version, which belongs to every image's key."""
+"""The compiler: nvcc where it can work, else NVRTC; and its version, which belongs to every image's key."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -34,13 +35,16 @@ class Toolchain:
 
 @lru_cache(maxsize=1)
 def find_toolchain() -> Toolchain:
-    """Raises WattridgeError where no compiler is found."""
+    """Raises WattridgeError where no compiler is found.
+
+    nvcc calls the host's compiler, which may be missing (cl.exe mostly is); NVRTC needs none.
+    """
     nvcc = _nvcc()
-    if nvcc is not None:
-        return Toolchain((nvcc,), _version(nvcc))
-    version = library_version()
+    version = None if nvcc is not None and _has_host_compiler() else library_version()
     if version is not None:
         return Toolchain((sys.executable, "-m", "app.engine.runner.cuda.nvrtc"), f"NVRTC {version}")
+    if nvcc is not None:
+        return Toolchain((nvcc,), _version(nvcc))
     raise WattridgeError(
         "no CUDA compiler was found",
         "compile",
@@ -51,6 +55,10 @@ def find_toolchain() -> Toolchain:
 def _nvcc() -> str | None:
     folders = [str(folder / "bin") for folder in toolkits()]
     return shutil.which("nvcc") or next((found for at in folders if (found := shutil.which("nvcc", path=at))), None)
+
+
+def _has_host_compiler() -> bool:
+    return bool(os.environ.get("NVCC_CCBIN") or shutil.which("cl" if sys.platform == "win32" else "gcc"))
 
 
 def _version(nvcc: str) -> str:
