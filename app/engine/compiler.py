@@ -51,6 +51,8 @@ class Compiler:
         self._text = text
         self._where = where
         self._algebra = algebra
+        self.names: dict[str, None] = {}  # those met, in order of appearance
+        self.operations = 0  # that one evaluation takes, about
 
     def _refuse(self, what: str) -> InputError:
         return InputError(f"{what} in '{shortened(self._text)}'", self._where, GRAMMAR)
@@ -59,10 +61,12 @@ class Compiler:
         if depth > MAX_DEPTH:
             raise self._refuse(f"more than {MAX_DEPTH} nested operations")
         depth += 1
+        self.operations += 1
         match node:
             case ast.Constant(value=value):
                 return self._constant(value)
             case ast.Name(id=name):
+                self.names[name] = None
                 return lambda scope: scope[name]
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.compile(operand, depth))
@@ -151,7 +155,7 @@ class Compiler:
             raise self._refuse("a call with named or starred arguments")
         arguments = node.args
         if name == "len" and len(arguments) == 1:
-            return self._length(arguments[0])
+            return self._length(arguments[0], depth)
         if name not in FUNCTIONS:
             raise self._refuse(f"the call of '{name}'" if name != "?" else "a call of something other than a function")
         if name in ("min", "max") and len(arguments) == 1 and isinstance(arguments[0], (ast.List, ast.Tuple)):
@@ -163,10 +167,10 @@ class Compiler:
         function = self._algebra.functions[name]
         return lambda scope: function(*[argument(scope) for argument in compiled])
 
-    def _length(self, argument: ast.expr) -> Closure:
+    def _length(self, argument: ast.expr, depth: int) -> Closure:
         match argument:
             case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-                length = len(items)
+                length = len([self.compile(item, depth) for item in items])
             case ast.Constant(value=str() as text):
                 length = len(text)
             case _:

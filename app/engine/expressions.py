@@ -126,9 +126,9 @@ def _names(node: ast.AST) -> list[str]:
 
 def expression_of(node: ast.expr, text: str, where: str) -> Expression:
     """The expression of a syntax tree that was parsed from `text`. Raises InputError."""
-    closure = Compiler(text, where, arithmetic.ALGEBRA).compile(node, 0)
-    operations = sum(1 for part in ast.walk(node) if isinstance(part, ast.expr))
-    return Expression(text, where, tuple(dict.fromkeys(_names(node))), closure, node, operations)
+    compiler = Compiler(text, where, arithmetic.ALGEBRA)
+    closure = compiler.compile(node, 0)
+    return Expression(text, where, tuple(compiler.names), closure, node, compiler.operations)
 
 
 def syntax_tree(text: str, where: str) -> ast.expr:

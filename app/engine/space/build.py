@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from app.engine.arithmetic import Column, column_of, normalised
 from app.engine.compiler import shortened
@@ -22,15 +21,14 @@ from app.engine.space.dependent import Dependent, count_completions, expand, in_
 from app.engine.space.effort import Effort
 from app.engine.space.factors import Codes, Factor, check_size, product
 from app.engine.space.joining import Scope, join, restrict
-from app.engine.space.keys import MAX_SPAN, radix
 from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
+from app.engine.space.table import sorted_table
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 
 MAX_ROWS = 2 * 10**7
 MAX_PARAMETERS = 64
 MAX_PARTS = 1000  # restrictions, split at their `and`s
-_BLOCK = 2**15  # rows decoded at once
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 
 
@@ -79,7 +77,7 @@ def _built(
         builder.restrict(text, where)
     builder.run()
     settings = frozenset(device_parameters)
-    values, codes = builder.table(list(given))
+    values, codes = builder.table()
     described = tuple(Parameter(name, tuple(values[name].tolist()), device_setting=name in settings) for name in given)
     return SearchSpace(described, codes, builder.cartesian, builder.removed_by, time.perf_counter() - start, notes)
 
@@ -204,25 +202,48 @@ class _Builder:
             return math.prod(factor.size for factor in self._factors)
         return count_completions(self._factors, self._pending, self._scope, MAX_ROWS, self._effort)
 
-    def _replace(self, old: Sequence[Factor], new: Factor) -> None:
-        self._factors = [factor for factor in self._factors if not any(factor is other for other in old)] + [new]
-
     def _apply(self, restriction: Expression, ready: Sequence[Expression]) -> None:
         """Apply a restriction; where it joins factors, with it those that concern the same ones."""
         touched = self._touched(restriction.names)
         together = [restriction]
-        if len(touched) > 1 and not self._pending:
-            inside = {name for factor in touched for name in factor.codes} | set(self._scope.fixed)
-            together += [part for part in ready if part is not restriction and inside.issuperset(part.names)]
         if len(touched) > 1:
-            factor, rows = join(touched, together, self._scope, MAX_ROWS, self._effort)
+            if not self._pending:
+                inside = self._inside(touched, ready)
+                together += [part for part in inside if part is not restriction]
+            factor, left = join(touched, together, self._scope, MAX_ROWS, self._effort)
         else:
             factor = restrict(touched[0], restriction, self._scope, self._effort)
-            rows = [factor.size]
+            left = [factor.size]
         self._replace(touched, factor)
-        rest = math.prod(other.size for other in self._factors if other is not factor)
-        left = [self._total()] if self._pending else [count * rest for count in rows]
-        for part, total in zip(together, left, strict=True):
+        self._count(together, left)
+
+    def _expand(self, dependent: Dependent) -> None:
+        """Put a dependent parameter in; where it is the last, with the restrictions that this makes ready."""
+        touched = self._touched(dependent.needs)
+        check_size(self._joined_size(dependent.needs), MAX_ROWS)
+        together = self._inside(touched, self._restrictions, dependent.name) if len(self._pending) == 1 else []
+        grown = expand(product(touched), dependent, together, self._scope, MAX_ROWS, self._effort)
+        self.values[dependent.name] = grown.levels
+        self._pending.remove(dependent)
+        self._replace(touched, grown.factor)
+        if not len(grown.levels):
+            text = shortened(dependent.expression.text)
+            raise InputError(f"'{text}' has no values", f"parameters.{dependent.name}", "widen the range")
+        self._count(together, grown.left)
+
+    def _inside(self, factors: Sequence[Factor], parts: Sequence[Expression], *names: str) -> list[Expression]:
+        """The restrictions that concern nothing but these factors and names."""
+        known = {name for factor in factors for name in factor.codes}.union(self._scope.fixed, names)
+        return [part for part in parts if known.issuperset(part.names)]
+
+    def _replace(self, old: Sequence[Factor], new: Factor) -> None:
+        self._factors = [factor for factor in self._factors if not any(factor is other for other in old)] + [new]
+
+    def _count(self, applied: Sequence[Expression], rows: Sequence[int]) -> None:
+        """Note what restrictions removed that left so many rows of the newest factor."""
+        rest = math.prod(factor.size for factor in self._factors[:-1])
+        left = [self._total()] if self._pending and applied else [count * rest for count in rows]
+        for part, total in zip(applied, left, strict=True):
             self._restrictions.remove(part)
             self._order.setdefault(part.text, len(self._order))
             self.removed_by[part.text] += self._left - total
@@ -234,78 +255,14 @@ class _Builder:
                     "relax it or widen the parameters",
                 )
 
-    def _expand(self, dependent: Dependent) -> None:
-        touched = self._touched(dependent.needs)
-        check_size(self._joined_size(dependent.needs), MAX_ROWS)
-        grown, levels, _ = expand(product(touched), dependent, self._scope, MAX_ROWS, self._effort)
-        self.values[dependent.name] = levels
-        self._pending.remove(dependent)
-        self._replace(touched, grown)
-        if grown.size == 0:
-            text = shortened(dependent.expression.text)
-            raise InputError(f"'{text}' has no values", f"parameters.{dependent.name}", "widen the range")
+    def table(self) -> tuple[dict[str, Column], Codes]:
+        """The values that occur, by parameter, and the codes of all rows; see `sorted_table`.
 
-    def table(self, names: Sequence[str]) -> tuple[dict[str, Column], Codes]:
-        """The values that occur, by parameter, and the codes of all rows in the order of `names`, sorted.
-
-        Shape (rows, parameters). The factors are done with: they are given up while the table is made.
+        The factors are done with: they are given up while the table is made.
         """
         check_size(self._total(), MAX_ROWS)
-        factors: list[Factor] = []
-        for factor in self._factors:
-            columns: dict[str, Codes] = {}
-            for name, column in factor.codes.items():
-                self.values[name], columns[name] = _occurring(self.values[name], column)
-            factors.append(Factor(columns, factor.size))
-        self._factors = []
-        sizes = [len(self.values[name]) for name in names]
-        span = math.prod(sizes)
-        if span > MAX_SPAN:
-            codes = product(factors).codes
-            order = np.lexsort([codes[name] for name in reversed(names)])
-            return self.values, np.stack([codes[name][order] for name in names], axis=1)
-        key = _sorted_keys(factors, dict(zip(names, radix(sizes).tolist(), strict=True)), span)
-        return self.values, _decoded(key, sizes)
-
-
-def _occurring(values: Column, codes: Codes) -> tuple[Column, Codes]:
-    """The values that some row takes, and the codes among those."""
-    used = np.zeros(len(values), dtype=np.bool_)
-    used[codes] = True
-    if used.all():
-        return values, codes
-    return values[used], (np.cumsum(used) - 1).astype(smallest_dtype([len(values)]))[codes]
-
-
-def _sorted_keys(factors: Sequence[Factor], weight: Mapping[str, int], span: int) -> npt.NDArray[np.unsignedinteger]:
-    """One integer below `span` per row of the product of the factors, ascending."""
-    kind = np.dtype(np.uint32 if span < 2**32 else np.uint64)
-    key: Codes = np.zeros(1, dtype=kind)
-    for factor in sorted(factors, key=lambda factor: factor.size):
-        own: Codes = np.zeros(factor.size, dtype=kind)
-        for name, column in factor.codes.items():
-            own += column * kind.type(weight[name])
-        key = (own[:, None] + key[None, :]).ravel()
-    if span > 16 * len(key):
-        key.sort()
-        return key
-    present = np.zeros(span, dtype=np.bool_)  # quicker than sorting where keys lie densely
-    present[key] = True
-    return np.flatnonzero(present).astype(kind)
-
-
-def _decoded(key: npt.NDArray[np.unsignedinteger], sizes: Sequence[int]) -> Codes:
-    """The codes behind keys, shape (rows, axes)."""
-    table = np.zeros((len(key), len(sizes)), dtype=smallest_dtype(sizes))
-    weights = radix(sizes).astype(key.dtype)
-    for start in range(0, len(key), _BLOCK):
-        left = key[start : start + _BLOCK].copy()
-        for axis, (size, weight) in enumerate(zip(sizes, weights, strict=True)):
-            if size > 1:
-                code = left // weight
-                left -= code * weight
-                table[start : start + _BLOCK, axis] = code
-    return table
+        factors, self._factors = self._factors, []
+        return sorted_table(factors, self.values, self._names)
 
 
 def _listed(listed: Sequence[Value] | Value, where: str) -> list[Value]:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.arithmetic import Column, column_of
+from app.engine.expressions import Expression
 from app.engine.parameter_values import ValuesExpression
 from app.engine.space.effort import Effort
-from app.engine.space.factors import Codes, Factor, Integers, check_size, distinct, product, spread
-from app.engine.space.joining import Scope, evaluated
+from app.engine.space.factors import Factor, Integers, check_size, distinct, product, spread
+from app.engine.space.joining import Scope, collected, evaluated
 from app.engine.space.search_space import smallest_dtype
 from app.errors import InputError
 
@@ -54,23 +55,34 @@ class _Choices:
     start: Integers  # per row of the factor: where in `codes`
 
 
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A factor with a dependent parameter put in."""
+
+    factor: Factor
+    levels: Column  # the parameter's values by code
+    repeats: Integers  # how many values each row of the old factor had
+    left: list[int]  # rows after each restriction
+
+
 def expand(
-    factor: Factor, dependent: Dependent, scope: Scope, limit: int, effort: Effort
-) -> tuple[Factor, Column, Integers]:
-    """The factor with the parameter put in, the parameter's values by code, and how often each old row was repeated.
+    factor: Factor,
+    dependent: Dependent,
+    restrictions: Sequence[Expression],
+    scope: Scope,
+    limit: int,
+    effort: Effort,
+) -> Expanded:
+    """Put the parameter in, and keep only what restrictions over the factor and the parameter allow.
 
     Values are ordered upwards, or downwards where the range counts down; those of words as they come.
     """
     choices = _choices(factor, dependent, scope, effort)
-    total = int(choices.rows.sum())
-    check_size(total, limit)
-    codes: dict[str, Codes] = {name: np.empty(total, column.dtype) for name, column in factor.codes.items()}
-    own = np.empty(total, dtype=smallest_dtype([len(choices.levels)]))
-    for block, parent, within in spread(choices.rows):
-        for name, column in factor.codes.items():
-            codes[name][block] = column[parent]
-        own[block] = choices.codes[choices.start[parent] + within]
-    return Factor({**codes, dependent.name: own}, total), choices.levels, choices.rows
+    known = Scope({**scope.values, dependent.name: choices.levels}, scope.fixed)
+    own = Factor({dependent.name: choices.codes.astype(smallest_dtype([len(choices.levels)]))}, len(choices.codes))
+    blocks = ([parent, choices.start[parent] + within] for parent, within in spread(choices.rows))
+    grown, left = collected([factor, own], blocks, restrictions, known, limit, effort)
+    return Expanded(grown, choices.levels, choices.rows, left[1:])
 
 
 def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort) -> _Choices:
@@ -128,8 +140,9 @@ def count_completions(
         for _, own in joined:
             weight = _times(weight[:, None], own[None, :]).ravel()
         if any(dependent.name in other.needs for other in pending[at + 1 :]):
-            factor, values[dependent.name], repeats = expand(factor, dependent, scope, limit, effort)
-            tables = [*rest, (factor, np.repeat(weight, repeats))]
+            grown = expand(factor, dependent, (), scope, limit, effort)
+            values[dependent.name] = grown.levels
+            tables = [*rest, (grown.factor, np.repeat(weight, grown.repeats))]
         else:
             repeats = _choices(factor, dependent, scope, effort).rows
             tables = [*rest, (factor, _times(weight, repeats))]

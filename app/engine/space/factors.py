@@ -65,14 +65,14 @@ class Distinct:
 
 def combined_key(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int], length: int) -> tuple[Integers, int]:
     """One integer per row that tells its combination apart, and the bound below which all lie."""
-    kind = np.dtype(np.int32 if math.prod(sizes) < 2**31 else np.int64)
-    key = np.zeros(length, dtype=kind)
+    kind: type[np.signedinteger] = np.int32 if math.prod(sizes) < 2**31 else np.int64
+    key: Integers = np.zeros(length, dtype=kind)
     span = 1
     for column, size in zip(columns, sizes, strict=True):
         if span * size > MAX_SPAN:
             unique, place = np.unique(key, return_inverse=True)
             key, span = place.astype(kind), len(unique)
-        key *= kind.type(size)
+        key *= kind(size)
         key += column.astype(kind)
         span *= size
     return key, span
@@ -84,6 +84,8 @@ def distinct(factor: Factor, names: Sequence[str], sizes: Mapping[str, int]) -> 
     if len(names) == len(factor.codes):  # rows of a factor are distinct already
         return Distinct(factor.codes, factor.size)
     key, span = combined_key([factor.codes[name] for name in names], [sizes[name] for name in names], factor.size)
+    first: Integers
+    group: Integers
     if span <= max(2**16, 4 * factor.size):
         one_row = np.full(span, -1, dtype=np.int32)
         one_row[key] = np.arange(factor.size, dtype=np.int32)
@@ -96,10 +98,10 @@ def distinct(factor: Factor, names: Sequence[str], sizes: Mapping[str, int]) -> 
     return Distinct({name: factor.codes[name][first] for name in names}, len(first), group)
 
 
-def spread(counts: Integers) -> Iterator[tuple[slice, Integers, Integers]]:
+def spread(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Walk the rows that come of repeating row i counts[i] times, a block at a time.
 
-    Yields (rows, parent, within): the block's place, which row each one repeats, and the how many-th repeat it is.
+    Yields (parent, within): which row each one repeats, and the how many-th repeat it is.
     """
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
@@ -109,7 +111,7 @@ def spread(counts: Integers) -> Iterator[tuple[slice, Integers, Integers]]:
         covered = np.arange(first, last + 1)
         begin = ends[covered] - counts[covered]
         share = np.minimum(ends[covered], stop) - np.maximum(begin, start)
-        yield slice(start, stop), np.repeat(covered, share), np.arange(start, stop) - np.repeat(begin, share)
+        yield np.repeat(covered, share), np.arange(start, stop) - np.repeat(begin, share)
 
 
 def product(factors: Sequence[Factor]) -> Factor:

@@ -7,19 +7,20 @@ what cannot become true any more, judged by the intervals in which the others li
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.engine.arithmetic import Column, Operand
-from app.engine.expressions import Expression
-from app.engine.intervals import hull_of
+from app.engine.expressions import Expression, Possibility
+from app.engine.intervals import Interval, hull_of
 from app.engine.space.effort import Effort
 from app.engine.space.factors import Codes, Distinct, Factor, Integers, Mask, check_size, distinct, spread
 
 _BLOCK = 2**16  # combinations evaluated at once
 
+Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
 Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
 
 
@@ -55,30 +56,51 @@ def join(
     first, *others = restrictions
     factors = sorted(factors, key=lambda factor: factor.size)
     parts = [distinct(factor, first.names, scope.sizes()) for factor in factors]
-    left = [0] * len(restrictions)
+    blocks = (rows for places in _valid(parts, first, scope, effort) for rows in _rows(places, parts))
+    return collected(factors, blocks, others, scope, limit, effort)
+
+
+def collected(
+    factors: Sequence[Factor],
+    blocks: Iterable[list[Integers]],
+    restrictions: Sequence[Expression],
+    scope: Scope,
+    limit: int,
+    effort: Effort,
+) -> tuple[Factor, list[int]]:
+    """One factor of the rows that blocks tell, a row number per factor and row, and that all restrictions allow.
+
+    Beside it how many rows there were, and how many each restriction left. Raises InputError as `join` does.
+    """
+    left = [0] * (1 + len(restrictions))
     found: dict[str, list[Codes]] = {name: [] for factor in factors for name in factor.codes}
-    for places in _valid(parts, first, scope, effort):
-        repeats = np.ones(len(places[0]))  # rows behind each combination; floats, which do not wrap around
-        for place, part in zip(places, parts, strict=True):
-            if part.group is not None:
-                repeats *= part.counts[place]
-        left[0] += int(repeats.sum())
-        check_size(left[0], effort.left if others else limit)
-        for rows in _rows(places, parts, repeats.astype(np.int64)):
-            for at, restriction in enumerate(others, start=1):
-                rows = _filtered(factors, rows, restriction, scope, effort)
-                left[at] += len(rows[0])
-            check_size(left[-1], limit)
-            for factor, row in zip(factors, rows, strict=True):
-                for name, column in factor.codes.items():
-                    found[name].append(column[row])
-    codes = {name: np.concatenate([np.empty(0, np.uint8), *found.pop(name)]) for name in list(found)}
+    for rows in blocks:
+        left[0] += len(rows[0])
+        for at, restriction in enumerate(restrictions, start=1):
+            rows = _filtered(factors, rows, restriction, scope, effort)
+            left[at] += len(rows[0])
+        check_size(left[-1], limit)
+        for factor, row in zip(factors, rows, strict=True):
+            for name, column in factor.codes.items():
+                found[name].append(column[row])
+    codes = {
+        name: np.concatenate([column[:0], *found.pop(name)])
+        for factor in factors
+        for name, column in factor.codes.items()
+    }
     return Factor(codes, left[-1]), left
 
 
-def _rows(places: Places, parts: Sequence[Distinct], repeats: Integers) -> Iterator[list[Integers]]:
+def _rows(places: Places, parts: Sequence[Distinct]) -> Iterator[list[Integers]]:
     """The rows of each factor that stand behind combinations, a block at a time."""
-    for _, parent, within in spread(repeats):
+    if all(part.group is None for part in parts):
+        yield list(places)
+        return
+    repeats = np.ones(len(places[0]), dtype=np.int64)
+    for place, part in zip(places, parts, strict=True):
+        if part.group is not None:
+            repeats *= part.counts[place]
+    for parent, within in spread(repeats):
         rows: list[Integers] = []
         for place, part in zip(places, parts, strict=True):
             row = place[parent]
@@ -110,34 +132,34 @@ def _valid(parts: Sequence[Distinct], restriction: Expression, scope: Scope, eff
 
     Depth first, a block of combinations at a time, so that memory stays small whatever is let through.
     """
-    worth_pruning = math.prod(part.size for part in parts) > _BLOCK
-    possible = restriction.possibility() if worth_pruning else _anywhere
-    hulls = [{name: hull_of(scope.values[name][codes]) for name, codes in part.codes.items()} for part in parts]
+    values = [{name: scope.values[name][codes] for name, codes in part.codes.items()} for part in parts]
+    may_hold: list[Test] = [_anywhere] * (len(parts) - 1)
+    if math.prod(part.size for part in parts) > _BLOCK:  # else it costs more than it saves
+        possible = restriction.possibility()
+        hulls = [{name: hull_of(column) for name, column in columns.items()} for columns in values]
+        open_names = [
+            {name: hull for part in hulls[depth:] for name, hull in part.items()} for depth in range(len(parts))
+        ]
+        may_hold = [_within(possible, names) for names in open_names[1:]]
+    tests: list[Test] = [*may_hold, restriction.mask]
 
     def walk(depth: int, places: Places) -> Iterator[Places]:
         """Put the next part in, one axis over the combinations so far and one over its own."""
-        last = depth == len(parts) - 1
-        open_names = {} if last else {name: hull for part in hulls[depth + 1 :] for name, hull in part.items()}
-        own = {name: scope.values[name][codes] for name, codes in parts[depth].codes.items()}
-        width = min(parts[depth].size, _BLOCK)
+        size = parts[depth].size
+        width = min(size, _BLOCK)
         height = max(1, _BLOCK // max(1, width))
         for top in range(0, len(places[0]) if places else 1, height):
             some = tuple(place[top : top + height, None] for place in places)
-            columns: dict[str, Operand] = {
-                name: scope.values[name][codes[place]]
-                for part, place in zip(parts, some, strict=False)
-                for name, codes in part.codes.items()
-            }
-            for left in range(0, parts[depth].size, width):
-                columns |= {name: column[left : left + width] for name, column in own.items()}
-                shape = (len(some[0]) if some else 1, min(width, parts[depth].size - left))
-                known = {**scope.fixed, **columns}
+            known: dict[str, Operand] = dict(scope.fixed)
+            for columns, place in zip(values, some, strict=False):
+                known |= {name: column[place] for name, column in columns.items()}
+            for left in range(0, size, width):
+                known |= {name: column[left : left + width] for name, column in values[depth].items()}
+                shape = (len(some[0]) if some else 1, min(width, size - left))
                 effort.spend(math.prod(shape), restriction)
-                true = np.flatnonzero(
-                    restriction.mask(known, shape) if last else possible({**known, **open_names}, shape)
-                )
+                true = np.flatnonzero(tests[depth](known, shape))
                 grown = (*(place[true // shape[1], 0] for place in some), true % shape[1] + left)
-                if last:
+                if depth == len(parts) - 1:
                     yield grown
                 else:
                     yield from walk(depth + 1, grown)
@@ -145,8 +167,13 @@ def _valid(parts: Sequence[Distinct], restriction: Expression, scope: Scope, eff
     return walk(0, ())
 
 
-def _anywhere(_: Mapping[str, object], shape: tuple[int, ...]) -> Mask:
+def _anywhere(_: Mapping[str, Operand], shape: tuple[int, ...]) -> Mask:
     return np.ones(shape, dtype=np.bool_)
+
+
+def _within(possible: Possibility, hulls: Mapping[str, Interval]) -> Test:
+    """The test whether a restriction may hold while some names are only known to lie in an interval."""
+    return lambda known, shape: possible({**known, **hulls}, shape)
 
 
 def evaluated(codes: Mapping[str, Codes], names: Sequence[str], scope: Scope) -> dict[str, Operand]:
