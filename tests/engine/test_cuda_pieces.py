@@ -20,7 +20,7 @@ from app.engine.runner.cuda import toolchain
 from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference, make_array, make_references
 from app.engine.runner.cuda.backend import difference
 from app.engine.runner.cuda.comparer import TYPES, compared_type
-from app.engine.runner.cuda.compiler import Compiler, symbol
+from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
 from app.engine.runner.cuda.nvrtc import device_options, header_options
 from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.engine.runner.cuda.process import KernelFailed
@@ -326,6 +326,14 @@ def test_what_the_compiler_says_of_an_image_is_kept_with_it(compiler: Compiler, 
     assert compiler.compile(warns) == made
     assert compiler.compiled == 1
     assert compiler.compile(Build("#define fault none\n", (), (), ())).said == ""
+
+
+def test_what_a_compiler_says_without_end_is_cut(compiler: Compiler) -> None:
+    warns, fails = (Build(f"#define says 100000\n#define fault {fault}\n", (), (), ()) for fault in ("none", "broken"))
+    assert compiler.compile(warns).said == "x" * MAX_MESSAGE
+    with pytest.raises(KernelFailed) as failed:
+        compiler.compile(fails)
+    assert failed.value.what == "x" * MAX_MESSAGE
 
 
 def test_a_damaged_image_on_disk_is_made_anew(compiler: Compiler, tmp_path: Path) -> None:
