@@ -112,14 +112,22 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     tune = add("tune", "search a specification's space on a board", _call("search", "tune"))
-    tune.add_argument("specification", nargs="?", metavar="SPEC", help="the TOML specification")
-    tune.add_argument("--resume", type=int, metavar="SESSION", help="go on with a stored session")
+    tune.add_argument("specification", nargs="?", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
+    tune.add_argument(
+        "--resume",
+        metavar="SESSION|FILE",
+        help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
+    )
     _add_board(tune, speed=float("inf"))
     _add_search(tune)
     _add_control(tune)
 
-    replay = add("replay", "search a recorded Kernel Tuner cache instead of a board", _call("search", "replay"))
-    replay.add_argument("cache", metavar="CACHE", help="a cache file, plain or .gz, or h200-sgemm-session")
+    replay = add("replay", "search a recorded session instead of a board", _call("search", "replay"))
+    replay.add_argument(
+        "cache",
+        metavar="FILE",
+        help="a Kernel Tuner cache, T4 results or a session as CSV, plain or .gz, or h200-sgemm-session",
+    )
     _add_search(replay)
 
     characterise = add(
@@ -133,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     space = add("space", "the size of a specification's search space", _call("search", "space"))
-    space.add_argument("specification", metavar="SPEC", help="the TOML specification")
+    space.add_argument("specification", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
     space.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")
 
     score = add("score", "how good search strategies are on recorded caches", _call("score", "score"))
@@ -150,19 +158,24 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--jobs", type=_positive_int, default=1, metavar="N", help="processes that share the work")
 
     fit = add("fit", "fit the frequency model and find the ridge", _call("take_away", "fit"))
-    fit.add_argument("file", nargs="?", metavar="FILE", help="a CSV, a Kernel Tuner cache, or the number of a session")
+    fit.add_argument("file", nargs="?", metavar="FILE", help="a CSV, a cache, T4 results, or the number of a session")
     _add_board(fit, speed=float("inf"))
     fit.add_argument("--points", type=int, default=10, metavar="N", help="clocks of a sweep with --gpu (default 10)")
     for column in ("clock", "power", "time", "rate"):
         fit.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
     fit.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")
 
-    export = add("export", "write a configuration of a stored session as files", _call("take_away", "export"))
-    export.add_argument("session", nargs="?", type=int, metavar="SESSION", help="its number (default: the newest)")
-    export.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
+    export = add("export", "write a session, or a file of one, in other formats", _call("take_away", "export"))
     export.add_argument(
-        "--kind", action="append", choices=("json", "header", "script", "csv", "cache", "t4"), help="only these files"
+        "source",
+        nargs="?",
+        metavar="SESSION|FILE",
+        help="a session's number (default: the newest), a cache, T4 results, a CSV file, or a specification",
     )
+    export.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
+    kinds = ("json", "header", "script", "csv", "cache", "t4", "t1")
+    export.add_argument("--kind", action="append", choices=kinds, help="only these files")
+    export.add_argument("--gpu", metavar="GPU", help="the board whose limits a specification's T1 has")
     export.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
 
     apply = add("apply", "set a board's clocks and power limit, and see whether it obeys", _call("control", "apply"))

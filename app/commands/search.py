@@ -22,21 +22,25 @@ if TYPE_CHECKING:
 def tune(arguments: Namespace) -> int:
     """Run a specification's session on a board."""
     from app.commands.control import guard_of
+    from app.engine.formats.read import read_recording
     from app.engine.planning import plan_specification
     from app.engine.specification import load_specification
     from app.engine.store import Store
+    from app.engine.taking_over import with_recording
     from app.sensors.select import open_gpu
 
-    if arguments.resume is not None:
-        return _resume(arguments)
+    if arguments.resume is not None and (arguments.specification is None or _is_session(arguments.resume)):
+        return _resume(arguments, _session_number(arguments.resume))
     if arguments.specification is None:
-        raise InputError("no specification", "tune", "name a TOML file, or --resume a session")
+        raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
     specification = load_specification(Path(arguments.specification))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)
     guard = guard_of(gpu, allow_control=arguments.allow_control)
     try:
         plan = plan_specification(specification, gpu, guard=guard, **_overrides(arguments))
+        if arguments.resume is not None:
+            plan = with_recording(plan, specification, read_recording(arguments.resume))
         for note in plan.space.notes:
             say(note)
         with Store() as store:
@@ -46,7 +50,20 @@ def tune(arguments: Namespace) -> int:
         gpu.close()
 
 
-def _resume(arguments: Namespace) -> int:
+def _is_session(text: str) -> bool:
+    return text.isdecimal() and not Path(text).exists()
+
+
+def _session_number(text: str) -> int:
+    """The number of a session. Raises InputError for a file: it needs a specification beside it."""
+    if not _is_session(text):
+        raise InputError(
+            f"'{text}' is no session's number", "--resume", "to go on from a file: tune SPEC --resume FILE"
+        )
+    return int(text)
+
+
+def _resume(arguments: Namespace, session: int) -> int:
     """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
     from app.commands.control import guard_of
     from app.engine.planning import plan_resume
@@ -55,14 +72,14 @@ def _resume(arguments: Namespace) -> int:
 
     budgets = {name: getattr(arguments, name) for name in ("max_evaluations", "max_seconds", "patience")}
     with Store() as store:
-        origin = store.session(arguments.resume).origin
+        origin = store.session(session).origin
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
         if selector is None:
-            return _run(plan_resume(store, arguments.resume, **budgets), store, arguments)
+            return _run(plan_resume(store, session, **budgets), store, arguments)
         gpu = open_gpu(selector, seed=seed, speed=arguments.speed)
         guard = guard_of(gpu, allow_control=arguments.allow_control)
         try:
-            return _run(plan_resume(store, arguments.resume, gpu=gpu, guard=guard, **budgets), store, arguments)
+            return _run(plan_resume(store, session, gpu=gpu, guard=guard, **budgets), store, arguments)
         finally:
             guard.close()
             gpu.close()

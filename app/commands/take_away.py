@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.commands.search import print_fit
 from app.commands.terminal import ProgressBar, print_json
@@ -68,7 +68,20 @@ def _fit_board(arguments: Namespace) -> FrequencyFit:
 
 
 def export(arguments: Namespace) -> int:
-    """Write one configuration of a stored session as files to take away."""
+    """Write a stored session, a recording or a specification in other formats."""
+    source = arguments.source
+    if source is not None and not (source.isdecimal() and not Path(source).exists()):
+        document = _export_file(Path(source), arguments)
+    else:
+        document = _export_stored(int(source) if source is not None else None, arguments)
+    if arguments.json:
+        print_json(document)
+    else:
+        print("\n".join(document["files"]))
+    return 0
+
+
+def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
     from app.engine.formats.export import export_session
     from app.engine.planning import plan_of
     from app.engine.store import Store
@@ -77,18 +90,37 @@ def export(arguments: Namespace) -> int:
         known = store.sessions()
         if not known:
             raise InputError("no session is stored", "export", "run `wattridge tune` or `wattridge demo` first")
-        session = arguments.session if arguments.session is not None else known[0].id
+        session = number if number is not None else known[0].id
         loaded = store.load(session)
     plan = plan_of(loaded)
     index = chosen_index(arguments.configuration, loaded.table)
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / f"session-{session}"
-    kinds = arguments.kind or None
-    files = [str(f) for f in export_session(plan, loaded.table, session, index, folder, kinds)]
-    if arguments.json:
-        print_json({"session": session, "files": files})
-    else:
-        print("\n".join(files))
-    return 0
+    files = export_session(plan, loaded.table, session, index, folder, arguments.kind)
+    return {"session": session, "files": [str(file) for file in files]}
+
+
+def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
+    from app.engine.formats.export import export_session, export_specification
+    from app.engine.formats.read import read_recording
+    from app.engine.formats.t1 import is_specification
+    from app.engine.planning import plan_replay
+    from app.engine.specification import load_specification
+    from app.sensors.select import open_gpu
+
+    folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / path.name.split(".")[0]
+    if not is_specification(path):
+        plan, table = plan_replay(path), read_recording(path).table()
+        index = chosen_index(arguments.configuration, table)
+        files = export_session(plan, table, None, index, folder, arguments.kind)
+        return {"session": None, "files": [str(file) for file in files]}
+    if set(arguments.kind or ["t1"]) != {"t1"}:
+        raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
+    gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None
+    try:
+        return {"session": None, "files": [str(export_specification(load_specification(path), folder, gpu))]}
+    finally:
+        if gpu is not None:
+            gpu.close()
 
 
 def chosen_index(text: str | None, table: object) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import Any
 import app.engine.strategies  # noqa: F401  (registers every strategy)
 from app.engine.control.guard import DeviceGuard
 from app.engine.fitting import fit_of_sweep
+from app.engine.formats.files import digest_of
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.measurement import Value
@@ -81,7 +81,7 @@ def plan_replay(
             patience=patience,
             seed=seed or 0,
             units=dict(recording.units),
-            origin={"kind": "replay", "file": str(path.resolve()), "sha256": _digest(path)},
+            origin={"kind": "replay", "file": str(path.resolve()), "sha256": digest_of(path)},
         )
     )
 
@@ -145,7 +145,7 @@ def plan_specification(
             origin={
                 "kind": "specification",
                 "file": str(spec.path.resolve()),
-                "sha256": _digest(spec.path),
+                "sha256": digest_of(spec.path),
                 "gpu": gpu.info.uuid,
                 "sim_seed": str(getattr(gpu, "seed", 0)),
             },
@@ -169,8 +169,13 @@ def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
     if gpu is None:
         listed = {name: tuple(wanted) for name, wanted in kept.items() if isinstance(wanted, tuple)}
         notes.insert(0, "no GPU was named: the limits are those of compute capability 8.0")
-        return _space(spec, limits_of((8, 0)), listed, tuple(notes))
+        return _space(spec, limits_on(None), listed, tuple(notes))
     return _space(spec, _limits(gpu), resolve_device_settings(kept, gpu), tuple(notes))
+
+
+def limits_on(gpu: Gpu | None) -> DeviceLimits:
+    """The limits of a board, else of compute capability 8.0."""
+    return limits_of((8, 0)) if gpu is None else _limits(gpu)
 
 
 def plan_of(loaded: LoadedSession) -> SessionPlan:
@@ -222,7 +227,7 @@ def plan_resume(
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
     if not path.is_file():
         raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
-    if _digest(path) != record.origin.get("sha256"):
+    if digest_of(path) != record.origin.get("sha256"):
         raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
     make_runner: Callable[[], Runner]
     if record.origin.get("kind") == "replay":
@@ -403,8 +408,3 @@ def _default_front(names: Sequence[str]) -> tuple[Goal, ...]:
     """Time against energy, where both are told."""
     told = tuple(name for name in ("time_s", "energy_j") if name in names)
     return tuple(Goal(name, maximise=False) for name in told) if len(told) == 2 else ()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

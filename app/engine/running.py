@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from app.engine.events import (
     SessionState,
 )
 from app.engine.measurement import Measurement, State
+from app.engine.pace import Pace
 from app.engine.results import ResultTable
 from app.engine.runner.base import Prepares, Runner
 from app.engine.session import SessionPlan
@@ -34,9 +35,26 @@ from app.errors import InputError, WattridgeError
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
-MARKS = 100  # writes over which the rate is taken
 
-Attend = Callable[["SessionRun"], bool]
+
+class Attended(Protocol):
+    """A session under way, as whoever attends to it sees it."""
+
+    @property
+    def plan(self) -> SessionPlan: ...
+
+    @property
+    def table(self) -> ResultTable: ...
+
+    @property
+    def session(self) -> int: ...
+
+    def pause(self, reason: str = "") -> None: ...
+
+    def resume(self) -> None: ...
+
+
+Attend = Callable[[Attended], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +82,10 @@ def run_session(
     ends. A runner or store that fails ends the session as FAILED, with an EngineFault; what was reported is on disk.
     Raises InputError, with nothing written, where the strategy or its options are wrong.
     """
+    if plan.follow is not None:
+        from app.engine.following import follow_session
+
+        return follow_session(plan, store, on_event, stop, attend)
     chosen = strategies.get(plan.strategy)
     options = strategies.make_options(chosen, dict(plan.strategy_options))
     runner = plan.make_runner()
@@ -110,9 +132,7 @@ class SessionRun:
         self._state = SessionState.RUNNING
         self._elapsed_before_s = 0.0
         self.session, self.table = self._open()
-        # (seconds, evaluated) at the last writes: the rate now, whatever the warm-up or another phase took before.
-        self._marks = deque([(self._elapsed_before_s, len(self._known))], maxlen=MARKS)
-        self._running_since: float | None = time.monotonic()
+        self._pace = Pace(self._elapsed_before_s, len(self._known))
         self._flushed_at = time.monotonic()
         on_event(SessionStarted(self.session, plan, self.table))
 
@@ -121,14 +141,14 @@ class SessionRun:
     def pause(self, reason: str = "") -> None:
         """Stop the session's clock and say so. Everything measured is on disk first."""
         self._flush()
-        self._elapsed_before_s, self._running_since = self._elapsed_s(), None
+        self._pace.halt()
         self._state = SessionState.PAUSED
-        self._store.set_state(self.session, self._state, self._elapsed_before_s)
+        self._store.set_state(self.session, self._state, self._pace.elapsed_s)
         self._on_event(SessionChanged(self._progress(), reason))
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._running_since = time.monotonic()
+        self._pace.go()
         self._state = SessionState.RUNNING
         self._store.set_state(self.session, self._state)
         self._on_event(SessionChanged(self._progress()))
@@ -159,9 +179,9 @@ class SessionRun:
         if not isinstance(self._runner, Prepares):
             return
         while True:
-            self._running_since = None
+            self._pace.halt()
             self._runner.prepare(self._stop, self._on_event)
-            self._running_since = time.monotonic()
+            self._pace.go()
             if not self._stop.is_set():
                 return
             self._heed_stop()
@@ -203,7 +223,7 @@ class SessionRun:
             for measurement in measuring:
                 self._take(measurement)
                 limit = self.plan.max_seconds
-                if limit is not None and self._elapsed_s() >= limit:
+                if limit is not None and self._pace.elapsed_s >= limit:
                     raise _Ended(SessionState.DONE, "the time is used up")
                 self._check_patience()
         finally:
@@ -224,7 +244,7 @@ class SessionRun:
 
     def _open(self) -> tuple[int, ResultTable]:
         if self.plan.resume is None:
-            return self._store.create_session(self.plan), ResultTable(self.plan.space)
+            return self._begin()
         session = self.plan.resume
         if not _same_space(self._store.space(session), self.plan.space):
             raise InputError(
@@ -238,6 +258,16 @@ class SessionRun:
             table.append(measurement)
             self._learn(measurement, index)
         self._elapsed_before_s = loaded.record.elapsed_s
+        return session, table
+
+    def _begin(self) -> tuple[int, ResultTable]:
+        """A new session, with what is known of its space already."""
+        session, table = self._store.create_session(self.plan), ResultTable(self.plan.space)
+        if self.plan.known:
+            self._store.append(session, self.plan.known)
+        for index, measurement in enumerate(self.plan.known):
+            table.append(measurement)
+            self._learn(measurement, index)
         return session, table
 
     def _take(self, measurement: Measurement) -> None:
@@ -262,16 +292,16 @@ class SessionRun:
         if not self._pending:
             return
         fresh, self._pending = self._pending, []
-        self._store.append(self.session, fresh, self._elapsed_s())
+        self._store.append(self.session, fresh, self._pace.elapsed_s)
         self.table.extend(fresh)
-        self._marks.append((self._elapsed_s(), len(self.table)))
+        self._pace.mark(len(self.table))
         self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
     def _close(self, ended: _Ended) -> SessionResult:
-        self._elapsed_before_s, self._running_since = self._elapsed_s(), None
+        self._pace.halt()
         self._state = ended.state
         try:
-            self._store.finish(self.session, ended.state, ended.reason, self._elapsed_before_s)
+            self._store.finish(self.session, ended.state, ended.reason, self._pace.elapsed_s)
         except WattridgeError as error:  # a full disk: the session will be found interrupted, with what was reported
             self._on_event(EngineFault(error.what, error.remedy))
         progress = self._progress()
@@ -280,12 +310,8 @@ class SessionRun:
 
     # --- where it stands --------------------------------------------------------------------------------------------
 
-    def _elapsed_s(self) -> float:
-        since = self._running_since
-        return self._elapsed_before_s + (time.monotonic() - since if since is not None else 0.0)
-
     def _progress(self) -> Progress:
-        length, elapsed_s, rate = len(self.table), self._elapsed_s(), self._rate_per_s()
+        length, elapsed_s, rate = len(self.table), self._pace.elapsed_s, self._pace.rate_per_s
         best = self._best_index if self._best_index is not None and self._best_index < length else None
         return Progress(
             session=self.session,
@@ -299,13 +325,6 @@ class SessionRun:
             best_index=best,
             best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
         )
-
-    def _rate_per_s(self) -> float:
-        marks = list(self._marks)
-        if len(marks) > 2 and len(marks) < MARKS:
-            del marks[0]  # the first measurements carry the warm-up
-        (first_s, first), (last_s, last) = marks[0], marks[-1]
-        return (last - first) / (last_s - first_s) if last_s > first_s else 0.0
 
     def _eta_s(self, length: int, elapsed_s: float, rate: float) -> float | None:
         by_count = (self._budget - length) / rate if rate > 0 else None

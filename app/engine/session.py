@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from app.engine.measurement import Measurement
 from app.engine.objectives import Objective
 from app.engine.runner.base import Runner
 from app.engine.space.search_space import SearchSpace
@@ -30,4 +32,6 @@ class SessionPlan:
     seed: int = 0
     units: Mapping[str, str] = field(default_factory=dict)  # unit of a value where its name does not tell
     resume: int | None = None  # id of a stored session whose measurements are taken over
+    follow: Path | None = None  # a growing cache that is shown instead of a search
+    known: tuple[Measurement, ...] = ()  # of a file: they count as evaluated from the start
     origin: Mapping[str, str] = field(default_factory=dict)  # file and gpu selector: what a resume needs

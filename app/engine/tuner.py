@@ -24,7 +24,7 @@ from app.engine.events import (
 )
 from app.engine.fitting import fit_of_sweep, fit_of_table
 from app.engine.results import ResultTable
-from app.engine.running import SessionResult, SessionRun, run_session
+from app.engine.running import Attended, SessionResult, run_session
 from app.engine.session import SessionPlan
 from app.engine.store import Store
 from app.errors import WattridgeError
@@ -123,7 +123,7 @@ class Tuner:
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
-    def _attend(self, run: SessionRun) -> bool:
+    def _attend(self, run: Attended) -> bool:
         """Work off the waiting commands between two measurements of a session; False ends it."""
         self._last = (run.plan, run.table, run.session)
         self._attention.clear()
@@ -151,7 +151,7 @@ class Tuner:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
 
-    def _fit_during(self, run: SessionRun, command: Fit, paused: bool) -> None:
+    def _fit_during(self, run: Attended, command: Fit, paused: bool) -> None:
         pausing = command.sweep and not paused
         if pausing:
             run.pause("clock sweep")
@@ -176,7 +176,7 @@ class Tuner:
                 raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
             plan, table, session = self._last
             fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
-        self._store.save_fit(fit, source, session)
+        self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
         self._on_event(FitFinished(fit, source))
 
     def _apply(self, command: Apply) -> None:

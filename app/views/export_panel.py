@@ -28,6 +28,7 @@ _KINDS = (
     ("csv", "CSV", "Every measurement of the session, units in the heads"),
     ("cache", "Cache", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
     ("t4", "T4", "T4 results: every measurement of the session, as the field's benchmarks exchange them"),
+    ("t1", "T1", "The specification as T1, for other tuners: kernel, arguments, parameters, restrictions"),
 )
 
 
@@ -97,7 +98,7 @@ class ExportPanel(QWidget):
             self._selection.session,
             self._index(),
         )
-        kinds = [kind for kind, box in self.kinds.items() if box.isChecked()]
+        kinds = [kind for kind, box in self.kinds.items() if box.isChecked() and box.isEnabled()]
         if table is None or plan is None or session is None or index is None or not kinds:
             return
         text = self.folder.text().strip()
@@ -149,7 +150,8 @@ class ExportPanel(QWidget):
 
     @Slot()
     def _show_chosen(self, *_: object) -> None:
-        index, table = self._index(), self._selection.table
+        index, table, plan = self._index(), self._selection.table, self._selection.plan
+        self.kinds["t1"].setEnabled(plan is not None and plan.origin.get("kind") == "specification")
         if table is None or index is None:
             self.chosen.setText("Export: select a measurement in the table or the scatter.")
             self.button.setEnabled(False)

@@ -156,7 +156,7 @@ class _Header:
             told["power_source"],
             told["source"],
             _number(told.get("timestamp_s", "")),
-            _number(told.get("cost_s", "")),
+            _number(told.get("cost_s") or "0"),
             told.get("message", ""),
         )
 

@@ -141,7 +141,7 @@ class EntryReader:
             _text(own.get("power_source")),
             _text(own.get("source")) or "recorded",
             as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
-            as_number(own["cost_s"]) if "cost_s" in own else _cost_s(entry),
+            _known_cost(own["cost_s"]) if "cost_s" in own else _cost_s(entry),
             _text(own.get("message")),
         )
 
@@ -195,6 +195,11 @@ def _mark(name: str, value: object) -> str | None:
     if name == "__error__":
         return _text(value) or "failed"
     return value if isinstance(value, str) and _MARK.fullmatch(value[:100]) else None
+
+
+def _known_cost(value: object) -> float:
+    cost_s = as_number(value)
+    return cost_s if math.isfinite(cost_s) else 0.0
 
 
 def _cost_s(entry: Mapping[str, Any]) -> float:

@@ -1,4 +1,5 @@
-"""Take a configuration away as JSON, C header or a script that sets its clocks; its session as CSV, cache or T4."""
+"""Take a configuration away as JSON, C header or a script that sets its clocks; its session as CSV, cache or T4; what
+was tuned as T1."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,18 +18,21 @@ import numpy as np
 from app import __version__
 from app.engine.formats.clock_script import clock_script
 from app.engine.formats.csv_table import SIGNATURE, write_csv
-from app.engine.formats.files import write_text
+from app.engine.formats.files import digest_of, write_text
 from app.engine.formats.header import c_header
 from app.engine.formats.kernel_tuner_writer import write_cache
 from app.engine.formats.names import DEVICE_SETTINGS
 from app.engine.formats.own import About
+from app.engine.formats.t1_writer import write_t1
 from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import unit_of
 from app.engine.measurement import Measurement, State, Value
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
+from app.engine.specification import Specification, load_specification
 from app.errors import InputError, WattridgeError
 from app.sensors.event_reasons import names as reason_names
+from app.sensors.gpu import Gpu
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
 KINDS = {
@@ -37,6 +42,7 @@ KINDS = {
     "csv": "-session.csv",
     "cache": "-cache.json",
     "t4": "-t4.json",
+    "t1": "-t1.json",
 }
 _OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
 _MEASURED = {"time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"}
@@ -125,13 +131,15 @@ def export_session(
     """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
 
     Each file is written whole or not at all; one that this program did not write is never overwritten. Raises
-    InputError for an unknown kind, WattridgeError where nothing succeeded or the folder refuses.
+    InputError for an unknown kind, and for T1 where no specification was tuned, WattridgeError where nothing succeeded
+    or the folder refuses.
     """
     unknown = set(kinds or ()) - set(KINDS)
     if unknown:
         raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
+    wanted = [kind for kind in KINDS if (kind in kinds if kinds is not None else kind != "t1" or _has_t1(plan))]
     stem = file_stem(plan.title)
-    paths = {kind: folder / f"{stem}{end}" for kind, end in KINDS.items() if kinds is None or kind in kinds}
+    paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     for path in paths.values():
         _refuse_foreign(path)
     about = About(plan.gpu, plan.title, plan.objective, plan.source, units=plan.units)
@@ -139,9 +147,51 @@ def export_session(
     for kind, path in paths.items():
         if choice is not None and kind in _CHOICES:
             write_text(path, _CHOICES[kind](choice), overwrite=True, executable=kind == "script")
+        elif kind == "t1":
+            _write_plan_as_t1(plan, path)
         else:
             _SESSIONS[kind](table, path, about, overwrite=True)
     return list(paths.values())
+
+
+def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = None) -> Path:
+    """Write a specification as T1, its device limits those of the board, else of compute capability 8.0.
+
+    Raises InputError and WattridgeError as `export_session` does.
+    """
+    path = folder / f"{file_stem(spec.name)}{KINDS['t1']}"
+    _refuse_foreign(path)
+    return _write_as_t1(spec, path, gpu)
+
+
+def _has_t1(plan: SessionPlan) -> bool:
+    """Whether the session's specification is there, as it was, and describes a kernel."""
+    path = Path(plan.origin.get("file", ""))
+    if plan.origin.get("kind") != "specification" or not path.is_file():
+        return False
+    return digest_of(path) == plan.origin.get("sha256") and load_specification(path).command is None
+
+
+def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:
+    from app.sensors.select import open_gpu
+
+    if not _has_t1(plan):
+        what = "T1 is written of a kernel's specification, and this session has none that is as it was"
+        raise InputError(what, plan.title, "choose other kinds")
+    gpu = None
+    with suppress(WattridgeError):  # a board that is gone only leaves its limits unknown
+        gpu = open_gpu(plan.origin.get("gpu"), speed=math.inf)
+    try:
+        _write_as_t1(load_specification(Path(plan.origin["file"])), path, gpu)
+    finally:
+        if gpu is not None:
+            gpu.close()
+
+
+def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None) -> Path:
+    from app.engine.planning import limits_on, space_of
+
+    return write_t1(spec, space_of(spec, gpu), limits_on(gpu), path, overwrite=True)
 
 
 def export_json(choice: Choice) -> str:

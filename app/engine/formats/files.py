@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import os
 import tempfile
 import zlib
@@ -72,6 +73,12 @@ def _decoded(file: IO[bytes] | gzip.GzipFile, maximum_bytes: int, where: str) ->
         yield decode(decoder, chunk, lines, where)
         lines += chunk.count(b"\n")
     decode(decoder, b"", lines, where, final=True)
+
+
+def digest_of(path: Path) -> str:
+    """What tells whether a file is still as it was. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: str, *, final: bool = False) -> str:

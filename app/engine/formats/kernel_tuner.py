@@ -42,6 +42,11 @@ class CacheHeader:
         self.units = own.units
         self._kept = own.kept
 
+    def tells_as(self, other: CacheHeader) -> bool:
+        """Whether the other is of the same run, as far as headers tell."""
+        mine, its = ((h.keys, h.names, h.device, h.kernel, h.problem_size, h.objective) for h in (self, other))
+        return mine == its
+
     def entry_reader(self) -> EntryReader:
         """What reads the entries below this header."""
         return EntryReader(self.keys, kept=self._kept, objective=self.objective.goal.name)

@@ -95,6 +95,10 @@ class RecordingBuilder:
             raise InputError(f"more than {MAXIMUM_ENTRIES} entries", str(self._path), "split the file")
         self._columns.put(at, facts)
 
+    def facts(self, at: int) -> Facts:
+        """What was taken in of the configuration that came so-manieth, counted from 0."""
+        return self._columns.facts(at)
+
     def finish(
         self,
         *,

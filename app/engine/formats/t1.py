@@ -70,6 +70,11 @@ def is_t1(path: Path) -> bool:
     return False
 
 
+def is_specification(path: Path) -> bool:
+    """Whether a file is a specification, TOML or T1, and no recording. Raises InputError where it cannot be read."""
+    return is_t1(path) if is_json(path) else path.suffix.lower() == ".toml"
+
+
 def read_t1(path: Path) -> Specification:
     """The checked specification in a T1 file. Raises InputError naming line or key."""
     if not is_t1(path):
