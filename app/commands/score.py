@@ -32,7 +32,7 @@ def score(arguments: Namespace) -> int:
         over_time=arguments.over_time,
         batch=arguments.batch,
         options=dict(arguments.strategy_option),
-        jobs=arguments.jobs,
+        jobs=arguments.jobs if arguments.jobs > 1 else None,
     )
     if arguments.seed < 0:
         raise InputError("the seed is negative", "--seed", "0 or more")

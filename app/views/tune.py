@@ -108,6 +108,11 @@ class TunePanel(QWidget):
         super().resizeEvent(event)
         self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
 
+    @property
+    def cache(self) -> Path | None:
+        """The recorded cache that is open, if it is one."""
+        return self._draft.path if self._draft is not None and self._draft.replay else None
+
     # --- what to tune ------------------------------------------------------------------------------------------------
 
     def open(self, path: Path, *, start: bool = False) -> None:

@@ -42,6 +42,7 @@ from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
 if TYPE_CHECKING:
     from app.engine.events import Event
     from app.engine.store import Store
+    from app.views.score_window import ScoreWindow
     from app.views.sensor_panel import SensorWindow
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
         self._store: Store | None = None
         self._help: HelpWindow | None = None
         self._sensors: SensorWindow | None = None
+        self._score_window: ScoreWindow | None = None
         self._specification: tuple[Path, bool] | None = None
         self._write_chosen: Callable[[Path], None] | None = None
         self._closed = False
@@ -178,6 +180,7 @@ class MainWindow(QMainWindow):
             "wide_traces": lambda _: self._share(0.30),
             "wide_panels": lambda _: self._share(0.66),
             "sensors": lambda _: self._show_sensors(),
+            "scores": lambda _: self._show_scores(),
             "shortcuts": lambda _: self._show_help(),
         }
         for name, length_s in LENGTH_ACTIONS.items():
@@ -338,6 +341,18 @@ class MainWindow(QMainWindow):
         self._sensors.show()
         self._sensors.raise_()
 
+    def _show_scores(self) -> None:
+        """Open the strategies' scores, on the cache that is open under Tune where there is one."""
+        from app.views.score_window import ScoreWindow
+
+        if self._score_window is None:
+            self._score_window = ScoreWindow(self)
+        cache = self.panels["tune"].cache if "tune" in self.panels else None
+        if cache is not None and self._score_window.scores is None:
+            self._score_window.set_caches([cache])
+        self._score_window.show()
+        self._score_window.raise_()
+
     def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
         dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -376,6 +391,8 @@ class MainWindow(QMainWindow):
             self._settings.sync()
             self.monitor.shutdown()
             self._loader.shutdown()
+            if self._score_window is not None:
+                self._score_window.shutdown()
             for panel in self.panels.values():
                 shutdown = getattr(panel, "shutdown", None)
                 if shutdown is not None:

@@ -48,6 +48,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("toggle_front", "&Front", "&View", "F7", "Speed against energy efficiency", checkable=True),
     ActionSpec("toggle_model", "&Model", "&View", "F8", "The frequency model", checkable=True),
     ActionSpec("sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is"),
+    ActionSpec("scores", "&Strategy scores", "&View", "F11", "How good search strategies are on recorded caches"),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
     ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
     ActionSpec("theme_system", "Colours of the &system", "&View", group="theme", checked=True, separator=True),

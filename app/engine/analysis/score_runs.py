@@ -114,7 +114,7 @@ class ScorePlan:
     over_time: bool = False  # seconds of evaluating, as the cache tells them, instead of evaluations
     batch: int = 1  # rows a strategy may ask for at once
     options: Mapping[str, Any] = field(default_factory=dict)  # of every strategy
-    jobs: int = 1  # processes
+    jobs: int | None = None  # processes of their own that do it; None: this one
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def score(
     bench = _Bench(plan)
     tasks = [(s, name, repeat) for repeat in range(plan.repeats) for s in bench.spaces for name in plan.strategies]
     found: dict[tuple[str, str, int], Floats] = {}
-    work = _in_processes(plan, tasks, stop) if plan.jobs > 1 else _here(bench, tasks, stop)
+    work = _in_processes(plan, plan.jobs, tasks, stop) if plan.jobs else _here(bench, tasks, stop)
     for task, advantage in work:
         found[task] = advantage
         on_progress(len(found), len(tasks))
@@ -240,10 +240,10 @@ def _here(
 
 
 def _in_processes(
-    plan: ScorePlan, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
+    plan: ScorePlan, jobs: int, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
 ) -> Iterator[tuple[tuple[str, str, int], Floats]]:
     """Runs done by processes of their own, in any order; leaving it ends them at once."""
-    with multiprocessing.get_context("spawn").Pool(plan.jobs, initializer=_open, initargs=(plan,)) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,)) as pool:
         results = pool.imap_unordered(_work, tasks)
         while not stop.is_set():
             try:
