@@ -1,0 +1,127 @@
+"""The energy roofline of one board and precision: time, energy and power over intensity (S4 eqs 1 to 13; DOMAIN 7).
+
+Three figures of energy and two of speed say it all. Units: pJ/flop, pJ/B, W, flop/s, B/s; intensity I in flop/B. Every
+method takes an intensity or an array of them, greater than zero, and gives an array of the same shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+PJ = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyRoofline:
+    """E = W eps_flop + Q eps_mem + T pi_0 (S4 eq 5), at the peak speeds `peak_flops` and `bandwidth`."""
+
+    eps_flop_pj: float
+    eps_mem_pj_per_b: float
+    pi_0_w: float
+    peak_flops: float
+    bandwidth: float
+
+    # --- what follows from the five -------------------------------------------------------------------------------
+
+    @property
+    def time_balance(self) -> float:
+        """B_tau, flop/B: from there on the work takes longer than the traffic."""
+        return self.peak_flops / self.bandwidth
+
+    @property
+    def energy_balance(self) -> float:
+        """B_eps, flop/B: from there on the work itself takes more energy than the traffic itself."""
+        return self.eps_mem_pj_per_b / self.eps_flop_pj if self.eps_flop_pj else np.inf
+
+    @property
+    def eps_0_pj(self) -> float:
+        """Constant energy per flop at peak speed, tau_flop pi_0."""
+        return self.pi_0_w / self.peak_flops / PJ
+
+    @property
+    def effective_eps_flop_pj(self) -> float:
+        """eps_flop + eps_0, the least energy of a flop."""
+        return self.eps_flop_pj + self.eps_0_pj
+
+    @property
+    def eta_flop(self) -> float:
+        """Share of a flop's least energy that is the flop's own (S4 eq 13)."""
+        return self.eps_flop_pj / self.effective_eps_flop_pj
+
+    @property
+    def pi_flop_w(self) -> float:
+        """Power of the flops alone at peak speed."""
+        return self.eps_flop_pj * PJ * self.peak_flops
+
+    @property
+    def pi_mem_w(self) -> float:
+        """Power of the traffic alone at full bandwidth."""
+        return self.eps_mem_pj_per_b * PJ * self.bandwidth
+
+    def eps_mop_pj(self, word_byte: int) -> float:
+        """Energy to move one word."""
+        return self.eps_mem_pj_per_b * word_byte
+
+    @property
+    def effective_energy_balance(self) -> float:
+        """The intensity at which the effective balance equals the intensity itself (I = hat B(I)), flop/B.
+
+        Below B_tau hat B falls with slope -(1 - eta), above it is constant, so there is exactly one.
+        """
+        eta, b_tau = self.eta_flop, self.time_balance
+        constant = eta * self.energy_balance
+        if constant >= b_tau:
+            return constant
+        return (constant + (1 - eta) * b_tau) / (2 - eta)
+
+    # --- over intensity -------------------------------------------------------------------------------------------
+
+    def effective_balance(self, intensity: npt.ArrayLike) -> Floats:
+        """hat B(I) = eta B_eps + (1 - eta) max(0, B_tau - I), flop/B (S4 eq 8)."""
+        eta = self.eta_flop
+        gap = np.maximum(0.0, self.time_balance - np.asarray(intensity, dtype=np.float64))
+        return np.asarray(eta * self.energy_balance + (1 - eta) * gap)
+
+    def roofline(self, intensity: npt.ArrayLike) -> Floats:
+        """Speed, flop/s: min(peak, I x bandwidth)."""
+        return np.minimum(self.peak_flops, np.asarray(intensity, dtype=np.float64) * self.bandwidth)
+
+    def archline(self, intensity: npt.ArrayLike) -> Floats:
+        """Work per energy, flop/J: 1 / (hat eps_flop (1 + hat B(I) / I)) (from S4 eq 9)."""
+        at = np.asarray(intensity, dtype=np.float64)
+        return np.asarray(1.0 / (self.effective_eps_flop_pj * PJ * (1.0 + self.effective_balance(at) / at)))
+
+    def powerline(self, intensity: npt.ArrayLike) -> Floats:
+        """Power, W (S4 eq 10): (pi_flop / eta) (min(I, B_tau) / B_tau + hat B(I) / max(I, B_tau))."""
+        at, b_tau = np.asarray(intensity, dtype=np.float64), self.time_balance
+        share = np.minimum(at, b_tau) / b_tau + self.effective_balance(at) / np.maximum(at, b_tau)
+        return np.asarray(self.pi_flop_w / self.eta_flop * share)
+
+    def capped(self, intensity: npt.ArrayLike, limit_w: float) -> tuple[Floats, Floats, Floats]:
+        """Speed (flop/s), work per energy (flop/J) and power (W) under a power limit.
+
+        Where the powerline crosses the limit, everything is slowed until power meets it (what S4 leaves open). The
+        energies of a flop and of a byte are taken as they are at the peak clock: a lower clock, and with it a lower
+        voltage, makes them smaller, so this is what a board reaches at least. Where pi_0 alone is beyond it: NaN.
+        """
+        at = np.asarray(intensity, dtype=np.float64)
+        speed, power_w = self.roofline(at), self.powerline(at)
+        headroom_w = limit_w - self.pi_0_w
+        slow = np.where(power_w > limit_w, headroom_w / (power_w - self.pi_0_w) if headroom_w > 0 else np.nan, 1.0)
+        capped_w = self.pi_0_w + slow * (power_w - self.pi_0_w)
+        return speed * slow, speed * slow / capped_w, capped_w
+
+    def predict(
+        self, work_flop: float, traffic_byte: float, limit_w: float | None = None
+    ) -> tuple[float, float, float]:
+        """Time (s), energy (J) and power (W) of a kernel of that work and traffic at full overlap, within the limit."""
+        time_s = max(work_flop / self.peak_flops, traffic_byte / self.bandwidth)
+        active_j = work_flop * self.eps_flop_pj * PJ + traffic_byte * self.eps_mem_pj_per_b * PJ
+        if limit_w is not None and active_j / time_s + self.pi_0_w > limit_w > self.pi_0_w:
+            time_s = active_j / (limit_w - self.pi_0_w)
+        energy_j = active_j + self.pi_0_w * time_s
+        return time_s, energy_j, energy_j / time_s

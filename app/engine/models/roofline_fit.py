@@ -1,0 +1,179 @@
+"""Fits an energy roofline to measured speeds and powers, and says whether they determine it (DOMAIN 7).
+
+Ordinary least squares on E/W or E/Q (S4 eqs 6 and 7) is led by the points at the ends of an axis that spans decades:
+a throttled board with a baseline of -2625 W still scores R2 = 0.99997. Here the relative residuals of power are
+minimised, P = (W/T) eps_flop + (Q/T) eps_mem + pi_0, all three at least zero; R2 and errors are of power. Eqs 6 and 7
+stand beside it for comparison with S4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+from app.engine.models.energy_roofline import PJ, EnergyRoofline
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+PEAK_SHARE: Final = 0.995  # of the highest clock: points there count
+MOST_CONDITION: Final = 100.0
+MOST_STANDARD_ERROR: Final = 0.25
+LEAST_POINTS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoints:
+    """Measured points of one board and precision; arrays of shape (n,)."""
+
+    gpu: str
+    precision: str
+    flops: Floats  # achieved, flop/s
+    bytes_per_s: Floats  # achieved, B/s
+    power_w: Floats
+    clock_mhz: Floats  # observed; NaN where not told
+    limited: Bools  # a power or thermal limit acted
+    occupancy: Floats  # 0..1, NaN where not told
+    power_error_w: Floats  # half of the 95 % interval, NaN where not told
+    kind: tuple[str, ...]  # roofline, flop, copy or baseline, of each point
+
+    def __len__(self) -> int:
+        return len(self.power_w)
+
+    def at_peak(self) -> Bools:
+        """Points at the peak clock that no limit held back."""
+        if np.isnan(self.clock_mhz).all():
+            return ~self.limited
+        return ~self.limited & (self.clock_mhz >= PEAK_SHARE * np.nanmax(self.clock_mhz))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The three energies by one estimator, with standard errors."""
+
+    eps_flop_pj: float
+    eps_mem_pj_per_b: float
+    pi_0_w: float
+    standard_errors: tuple[float, float, float]  # in the same units and order
+
+
+@dataclass(frozen=True, slots=True)
+class RooflineFit:
+    """What the points tell. Figures of the model are those of `relative`; whether they count, `identifiable` says."""
+
+    gpu: str
+    precision: str
+    points: int  # at the peak clock, that were fitted
+    throttled: int  # that were not
+    relative: Estimate
+    per_flop: Estimate | None  # S4 eq 6
+    per_byte: Estimate | None  # S4 eq 7
+    peak_flops: float  # highest achieved
+    bandwidth: float
+    r2: float  # of power
+    mean_relative_error: float
+    max_relative_error: float
+    max_relative_error_all: float  # with the throttled points
+    condition_number: float
+    identifiable: bool
+    reasons: tuple[str, ...]  # why not, and what else a person should know
+
+    @property
+    def model(self) -> EnergyRoofline:
+        """The lines of the fitted figures."""
+        told = self.relative
+        return EnergyRoofline(told.eps_flop_pj, told.eps_mem_pj_per_b, told.pi_0_w, self.peak_flops, self.bandwidth)
+
+
+def fit_roofline(points: RooflinePoints) -> RooflineFit:
+    """Fit the points at the peak clock. Raises ValueError where fewer than six are left or none has work or traffic."""
+    kept = points.at_peak()
+    if kept.sum() < LEAST_POINTS:
+        raise ValueError(f"{int(kept.sum())} points at the peak clock; {LEAST_POINTS} are needed")
+    design = np.column_stack([points.flops * PJ, points.bytes_per_s * PJ, np.ones(len(points))])
+    if not (design[kept, :2].max(axis=0) > 0).all():
+        raise ValueError("points with work and points with traffic are needed")
+    estimate, condition = _relative(design[kept], points.power_w[kept])
+    figures = np.array([estimate.eps_flop_pj, estimate.eps_mem_pj_per_b, estimate.pi_0_w])
+    apart = np.abs(design @ figures / points.power_w - 1)
+    power_w = points.power_w[kept]
+    residual = power_w - design[kept] @ figures
+    spread = float(((power_w - power_w.mean()) ** 2).sum())
+    reasons = _reasons(estimate, condition)
+    throttled = int((~kept).sum())
+    notes = [f"{throttled} points below the peak clock or at a limit are left out"] if throttled else []
+    return RooflineFit(
+        gpu=points.gpu,
+        precision=points.precision,
+        points=int(kept.sum()),
+        throttled=throttled,
+        relative=estimate,
+        per_flop=_normalised(design[kept], power_w, 0),
+        per_byte=_normalised(design[kept], power_w, 1),
+        peak_flops=float(points.flops.max()),
+        bandwidth=float(points.bytes_per_s.max()),
+        r2=1 - float((residual**2).sum()) / spread if spread else math.nan,
+        mean_relative_error=float(apart[kept].mean()),
+        max_relative_error=float(apart[kept].max()),
+        max_relative_error_all=float(apart.max()),
+        condition_number=condition,
+        identifiable=not reasons,
+        reasons=(*reasons, *notes),
+    )
+
+
+def _relative(design: Floats, power_w: Floats) -> tuple[Estimate, float]:
+    """Least squares of relative residuals, non-negative; and the condition number of the scaled design."""
+    weighted = design / power_w[:, None]
+    scale = np.linalg.norm(weighted, axis=0)
+    scaled = weighted / scale
+    condition = float(np.linalg.cond(scaled))
+    found = nnls(scaled, np.ones(len(power_w)))[0]
+    errors = _standard_errors(scaled, np.ones(len(power_w)) - scaled @ found)
+    return _estimate(found / scale, errors / scale), condition
+
+
+def _normalised(design: Floats, power_w: Floats, by: int) -> Estimate | None:
+    """Ordinary least squares of E/W (by 0) or E/Q (by 1), as S4 does; None where too few points have any of it."""
+    some = design[:, by] > 0
+    if some.sum() < LEAST_POINTS:
+        return None
+    per = design[some] / design[some, by][:, None]
+    scale = np.linalg.norm(per, axis=0)
+    target = power_w[some] / design[some, by]
+    found = np.linalg.lstsq(per / scale, target, rcond=None)[0]
+    errors = _standard_errors(per / scale, target - per / scale @ found)
+    return _estimate(found / scale, errors / scale)
+
+
+def _standard_errors(design: Floats, residual: Floats) -> Floats:
+    degrees = max(1, len(residual) - design.shape[1])
+    return np.asarray(np.sqrt(np.diag(np.linalg.pinv(design.T @ design)) * float((residual**2).sum()) / degrees))
+
+
+def _estimate(figures: Floats, errors: Floats) -> Estimate:
+    flop, mem, base = (float(x) for x in figures)
+    return Estimate(flop, mem, base, (float(errors[0]), float(errors[1]), float(errors[2])))
+
+
+def _reasons(estimate: Estimate, condition: float) -> list[str]:
+    reasons = []
+    if condition > MOST_CONDITION:
+        reasons.append(
+            f"the points do not tell work, traffic and time apart: condition number {condition:.0f}, "
+            f"{MOST_CONDITION:.0f} at most"
+        )
+    named = ("eps_flop", "eps_mem", "pi_0")
+    figures = (estimate.eps_flop_pj, estimate.eps_mem_pj_per_b, estimate.pi_0_w)
+    for name, figure, error in zip(named, figures, estimate.standard_errors, strict=True):
+        if figure <= 0:
+            reasons.append(f"{name} comes out as zero")
+        elif error > MOST_STANDARD_ERROR * figure:
+            reasons.append(
+                f"{name} is known only to {error / figure:.0%} (standard error), {MOST_STANDARD_ERROR:.0%} at most"
+            )
+    return reasons
