@@ -86,11 +86,35 @@ def _resume(arguments: Namespace, session: int) -> int:
 
 
 def replay(arguments: Namespace) -> int:
-    """Run a session against a recorded cache instead of a board."""
+    """Run a session against a recording instead of a board, or follow one that another program still writes."""
     from app.engine.planning import plan_replay
     from app.engine.store import Store
 
-    plan = plan_replay(_cache_file(arguments.cache), **_overrides(arguments))
+    path = _cache_file(arguments.cache)
+    if arguments.follow:
+        return _follow(path, arguments)
+    plan = plan_replay(path, **_overrides(arguments))
+    for note in plan.space.notes:
+        say(note)
+    with Store() as store:
+        return _run(plan, store, arguments)
+
+
+def _follow(path: Path, arguments: Namespace) -> int:
+    """Show a growing cache until its tuner closes it, or Ctrl+C."""
+    from app.engine.following import plan_follow
+    from app.engine.store import Store
+
+    given = _overrides(arguments)
+    objective, front = given.pop("objective"), given.pop("front")
+    unfit = next((name for name, value in given.items() if value is not None), None)
+    if unfit is not None:
+        option = f"--{unfit.replace('_', '-')}"
+        raise InputError(f"{option} does not go with --follow", "replay", "a followed file is shown as it was measured")
+    if not path.exists():
+        say(f"waiting for {path}")
+    with stop_on_interrupt() as stop:
+        plan = plan_follow(path, stop, objective=objective, front=front)
     with Store() as store:
         return _run(plan, store, arguments)
 
@@ -134,7 +158,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     if arguments.json:
         print_json(document)
     else:
-        print_summary(document, plan)
+        print_summary(document, result.plan)
     if result.state is SessionState.FAILED:
         raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
     return 0
@@ -163,8 +187,8 @@ def _watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRe
         if isinstance(event, MeasurementsAdded):
             progress = event.progress
             best = f"best {number(progress.best_value)} {plan.objective.goal.name}"
-            details = f"{progress.rate_per_s:.0f}/s  {best}  ETA {duration(progress.eta_s)}"
-            bar.show(progress.evaluated, progress.budget, details)
+            left = f"  ETA {duration(progress.eta_s)}" if progress.budget else ""
+            bar.show(progress.evaluated, progress.budget, f"{progress.rate_per_s:.0f}/s  {best}{left}")
         elif isinstance(event, SessionRemark):
             say(event.text)
         elif isinstance(event, Preparing):

@@ -109,7 +109,8 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
 
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / path.name.split(".")[0]
     if not is_specification(path):
-        plan, table = plan_replay(path), read_recording(path).table()
+        recording = read_recording(path)
+        plan, table = plan_replay(path, read=recording), recording.table()
         index = chosen_index(arguments.configuration, table)
         files = export_session(plan, table, None, index, folder, arguments.kind)
         return {"session": None, "files": [str(file) for file in files]}

@@ -87,9 +87,10 @@ class ProgressBar:
         if self._quiet or (not final and now - self._last < (0.1 if self._terminal else 2.0)):
             return
         self._last = now
-        share = min(1.0, done / total) if total else 1.0
-        filled = round(share * 24)
-        line = f"[{'█' * filled}{'░' * (24 - filled)}] {done}/{total}  {details}"
+        line = f"{done} so far  {details}"
+        if total:  # how many there will be is known
+            filled = round(min(1.0, done / total) * 24)
+            line = f"[{'█' * filled}{'░' * (24 - filled)}] {done}/{total}  {details}"
         if self._terminal:
             columns = shutil.get_terminal_size().columns
             line = line[: columns - 1]

@@ -77,7 +77,7 @@ class Progress:
     state: SessionState
     evaluated: int
     failed: int
-    budget: int  # evaluations at most: the budget or the size of the space
+    budget: int  # evaluations at most: the budget or the size of the space; 0 while nobody knows
     elapsed_s: float
     rate_per_s: float
     eta_s: float | None  # None until a rate is known

@@ -22,6 +22,7 @@ from app.engine.events import (
     SessionStarted,
     SessionState,
 )
+from app.engine.formats.facts import Facts
 from app.engine.formats.files import digest_of
 from app.engine.formats.follow import CacheFollower, Entry
 from app.engine.formats.kernel_tuner import CacheHeader
@@ -59,12 +60,18 @@ def plan_follow(
         if not names and not look.more and stop.wait(LOOK_S):
             raise WattridgeError("stopped while waiting for the first configuration that succeeds", str(path))
     assert follower.header is not None
-    header = follower.header
-    own = header.objective
-    goal = objective or (front[0] if front else own.goal)
     for wanted in (objective, *(front or ())):
         if wanted is not None and names and wanted.name not in names:
             raise InputError(f"there is no value '{wanted.name}'", str(path), f"known: {', '.join(names)}")
+    return _plan(path, follower.header, tuple(names), objective or (front[0] if front else None), front)
+
+
+def _plan(
+    path: Path, header: CacheHeader, names: Sequence[str], goal: Goal | None, front: Sequence[Goal] | None
+) -> SessionPlan:
+    """The plan of a run with this header; its own goals where none is given. `names`: the values of its entries."""
+    own = header.objective
+    goal = goal if goal is not None else own.goal
     if goal.name not in names and "time_s" in names:
         goal = Goal("time_s", maximise=False)
     if front is None:
@@ -113,9 +120,10 @@ def follow_session(
         on_event(SessionRemark(run.session, f"{plan.follow.name} was replaced: another run is followed now"))
         run.end(SessionState.DONE, reason)
         assert follower.header is not None
-        header = follower.header
-        device, title = header.device or "unknown device", header.kernel or plan.title
-        run = FollowRun(replace(plan, gpu=device, title=title, space=_Rows(header).space()), store, on_event)
+        names = dict.fromkeys(name for entry in waiting for name in entry.facts.values)
+        known = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
+        goals = (plan.objective.goal, plan.objective.front) if known else (None, None)
+        run = FollowRun(_plan(plan.follow, follower.header, tuple(names), *goals), store, on_event)
 
 
 class FollowRun:
@@ -183,7 +191,7 @@ class FollowRun:
         assert self._builder is not None
         for entry in entries:
             row = self._rows.row_of(entry.configuration)
-            if not same or (row is not None and self._builder.facts(row) != entry.facts):
+            if not same or (row is not None and _differ(self._builder.facts(row), entry.facts)):
                 return entries
         return None
 
@@ -296,6 +304,11 @@ class _Rows:
             for name, values in zip(self._names, self._values, strict=True)
         )
         return SearchSpace(parameters, self._codes[: len(self._row_of)], self._cartesian)
+
+
+def _differ(one: Facts, other: Facts) -> bool:
+    """Whether these are two measurements. What is not known (NaN) is not compared."""
+    return (one.state, one.values, one.error) != (other.state, other.values, other.error)
 
 
 def _no_runner() -> Runner:

@@ -42,6 +42,7 @@ MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_
 def plan_replay(
     path: Path,
     *,
+    read: Recording | None = None,
     strategy: str | None = None,
     strategy_options: Mapping[str, Any] | None = None,
     objective: Goal | None = None,
@@ -51,12 +52,12 @@ def plan_replay(
     patience: int | None = None,
     seed: int | None = None,
 ) -> SessionPlan:
-    """A session that is answered from a recording. Brute force unless a strategy is named.
+    """A session that is answered from a recording, which `read` is if it was read already.
 
-    Without an objective the first goal of the front is taken, else the recording's own. Raises InputError for a bad
-    file, strategy, option or name of a value.
+    Brute force unless a strategy is named. Without an objective the first goal of the front is taken, else the
+    recording's own. Raises InputError for a bad file, strategy, option or name of a value.
     """
-    recording = read_recording(path)
+    recording = read if read is not None else read_recording(path)
     names = recording.value_names
     if not names:
         raise InputError("every configuration in the file failed", str(path), "there is nothing to search for in it")
