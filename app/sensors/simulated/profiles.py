@@ -12,7 +12,16 @@ from typing import Final
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 from app.sensors.load import Load
-from app.sensors.simulated.kernels import blocked_gemm, convolution, gemm, n_body, stencil, streaming, transpose
+from app.sensors.simulated.kernels import (
+    blocked_gemm,
+    convolution,
+    gemm,
+    n_body,
+    roofline,
+    stencil,
+    streaming,
+    transpose,
+)
 from app.sensors.simulated.kernels.arguments import Arguments
 from app.sensors.simulated.kernels.residency import LaunchRefused
 
@@ -29,6 +38,7 @@ _PROFILES: Final[Mapping[str, Callable[[Arguments, DeviceLimits], Load]]] = {
     "transpose": transpose.load,
     "stencil": stencil.load,
     "n_body": n_body.load,
+    "roofline": roofline.load,
 }
 PROFILES: Final = tuple(_PROFILES)
 

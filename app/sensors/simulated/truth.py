@@ -23,6 +23,7 @@ _USUAL: Final[Mapping[str, Mapping[str, int]]] = {
     "reduction": {"block_size_x": 256, "vector_width": 4, "loop_unroll_factor": 4, "n": 2**26},
     "transpose": {"tile_dim": 32, "block_size_x": 32, "block_size_y": 8, "use_padding": 1, "n": 8192},
     "stencil": {"block_size_x": 32, "block_size_y": 8, "tile_size_z": 16, "keep_planes": 1, "n": 512},
+    "roofline": {"load_store": 1, "operations": 32, "block_size_x": 256, "blocks_per_multiprocessor": 8},
     "n_body": {"block_size_x": 256, "tile_size_x": 4, "loop_unroll_factor": 4, "n": 131072},
 }
 # What these do is told in bytes through memory: they hardly calculate.

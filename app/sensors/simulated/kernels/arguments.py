@@ -27,17 +27,17 @@ class Arguments:
     def __init__(self, values: Mapping[str, object]) -> None:
         self._values = values
 
-    def whole(self, default: int, *names: str, most: int = 2**40) -> int:
-        """The first of these names that has a value: a whole number from 1 to `most`."""
+    def whole(self, default: int, *names: str, least: int = 1, most: int = 2**40) -> int:
+        """The first of these names that has a value: a whole number from `least` to `most`."""
         for name in names:
             if name in self._values:
                 value = self._values[name]
-                if isinstance(value, (int, float)) and not isinstance(value, bool) and 1 <= value <= most:
+                if isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most:
                     whole = int(value)
                     if whole == value:
                         return whole
                 raise InputError(
-                    f"'{name}' is {value!r}", "kernel profile", f"it must be a whole number from 1 to {most}"
+                    f"'{name}' is {value!r}", "kernel profile", f"it must be a whole number from {least} to {most}"
                 )
         return default
 

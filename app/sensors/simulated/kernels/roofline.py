@@ -1,0 +1,40 @@
+"""The microbenchmarks of the energy roofline: load, `operations` fused multiply-adds, store, as in `roofline.cu`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.sensors.device_limits import DeviceLimits
+from app.sensors.load import Load
+from app.sensors.simulated.kernels.arguments import Arguments
+from app.sensors.simulated.kernels.residency import issue_slots_per_fma, latency_hiding, residency
+
+_LANE_BYTES: Final = 16  # of a load; each of its words is an independent chain
+_STEP: Final = 128.0  # operations between two branches of the loop
+
+
+def load(given: Arguments, limits: DeviceLimits) -> Load:
+    """`operations` per word of `n`, which is loaded and stored where `load_store` says so.
+
+    `block_size_x` and `blocks_per_multiprocessor` make the occupancy: the grid stays on the board.
+    """
+    precision, word = given.precision()
+    if given.switch(False, "double_precision"):
+        precision, word = "fp64", 8
+    n = given.whole(2**26, "n")
+    operations = given.whole(0, "operations", least=0, most=2**20)
+    threads = given.whole(256, "block_size_x", most=4096)
+    each = given.whole(8, "blocks_per_multiprocessor", most=64)
+    seat = residency(limits, threads=threads, registers=24, shared_byte=0, blocks=each * limits.multiprocessors)
+    moved = 2.0 * n * word if given.switch(True, "load_store") else 0.0
+    slots = issue_slots_per_fma(limits.compute_capability, precision)
+    hidden = latency_hiding(seat.warps, _LANE_BYTES // word, slots)
+    other = 1.0 / _STEP + (2.0 / max(1, operations) if moved else 0.0)  # instructions per fused multiply-add
+    return Load(
+        name="roofline",
+        precision=precision,
+        work_flop=2.0 * n * operations,
+        traffic_byte=moved,
+        occupancy=seat.occupancy,
+        issue_efficiency=hidden / (1.0 + other / slots),
+    )
