@@ -165,7 +165,7 @@ def restore(arguments: Namespace) -> int:
         if not arguments.json:
             say(f"As root: sh {Path(arguments.out) / 'install.sh'}")
         return 0
-    selectors = [arguments.gpu] if arguments.gpu else [found.uuid for found in all_left_over()]
+    selectors = [arguments.gpu] if arguments.gpu else _here(all_left_over())
     documents = [_restore(selector, quiet=arguments.json) for selector in selectors]
     if not documents:
         documents = [_nothing(None)]
@@ -173,6 +173,17 @@ def restore(arguments: Namespace) -> int:
     if arguments.json:
         print_json(documents[0] if len(documents) == 1 else {"boards": documents})
     return 0 if all(document["obeyed"] for document in documents) else 1
+
+
+def _here(recorded: list[LeftOver]) -> list[str]:
+    """Of the boards that something is recorded of, those that are in this machine."""
+    from app.sensors.select import gpu_selectors
+
+    there = {selector for selector, _ in gpu_selectors()} if recorded else set()
+    for found in recorded:
+        if found.uuid not in there:
+            say(f"{found.name} ({found.uuid}) is not in this machine now; what it had before stays recorded.")
+    return [found.uuid for found in recorded if found.uuid in there]
 
 
 def _restore(selector: str, *, quiet: bool) -> dict[str, Any]:

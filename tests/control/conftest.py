@@ -21,9 +21,8 @@ for folder in ("nvml", "engine"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
 import rights as stand_in_rights  # noqa: E402
-from boards import StandIn, compiler  # noqa: E402
+from boards import AS_ROOT, StandIn, compiler  # noqa: E402
 
-AS_ROOT = os.name == "posix" and os.geteuid() == 0
 Boards = Callable[..., StandIn]
 
 
@@ -77,14 +76,27 @@ def sudo(monkeypatch: pytest.MonkeyPatch, boards: Boards) -> Callable[..., Path]
 
 
 @pytest.fixture(params=["root", "sudo"])
-def with_rights(request: pytest.FixtureRequest, boards: Boards, sudo: Callable[..., Path]) -> Boards:
-    """As `boards`, in a process that can get the rights: as root, or by a sudo that needs no password."""
+def with_either_right(request: pytest.FixtureRequest, boards: Boards, sudo: Callable[..., Path]) -> Boards:
+    """As `with_rights`, once as root and once by sudo."""
 
     def make(*kinds: str, missing: tuple[str, ...] = ()) -> StandIn:
         if request.param == "root" and not AS_ROOT:
             pytest.skip("these tests do not run as root")
         stand_in = boards(*kinds, missing=missing)
         if request.param == "sudo":
+            sudo(stand_in, free=True)
+        return stand_in
+
+    return make
+
+
+@pytest.fixture
+def with_rights(boards: Boards, sudo: Callable[..., Path]) -> Boards:
+    """As `boards`, in a process that can get the rights: as root, else by a sudo that needs no password."""
+
+    def make(*kinds: str, missing: tuple[str, ...] = ()) -> StandIn:
+        stand_in = boards(*kinds, missing=missing)
+        if not AS_ROOT:
             sudo(stand_in, free=True)
         return stand_in
 

@@ -34,9 +34,9 @@ def guarded(opened: Opened) -> Iterator[Callable[..., DeviceGuard]]:
 
 @pytest.mark.parametrize("kind", ["h200", "a100", "a4000"])
 def test_a_board_with_locks_is_set_obeys_and_is_as_it_was_again(
-    kind: str, with_rights: Boards, guarded: Callable[..., DeviceGuard]
+    kind: str, with_either_right: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:
-    stand_in = with_rights(kind)
+    stand_in = with_either_right(kind)
     board, before = stand_in.boards[0], stand_in.settings()
     guard = guarded()
     assert UNLOCKING in guard.open()
@@ -182,9 +182,9 @@ def test_nested_guards_put_back_what_the_outer_one_set(
 
 
 def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
-    with_rights: Boards, guarded: Callable[..., DeviceGuard]
+    with_either_right: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:
-    stand_in = with_rights("h200")
+    stand_in = with_either_right("h200")
     stand_in.boards[0].persistence = 0
     before = stand_in.settings()
     first = guarded()

@@ -25,6 +25,7 @@ SOURCE = Path(__file__).with_name("stand_in.c")
 LIBRARY = "libnvidia-ml.so.1"
 BOARDS, FAULTS, CALLS, KEPT, FUNCTION = 8, 16, 16384, 1024, 48
 NOT_SUPPORTED, NO_PERMISSION, TIMEOUT, LOST = 3, 4, 10, 15
+AS_ROOT = os.name == "posix" and os.geteuid() == 0
 
 
 def _numbers(*names: str) -> list[tuple[str, Any]]:

@@ -1,0 +1,249 @@
+"""The whole way without a window: tune over clocks and parameters, apply what was found, see it obeyed, restore."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import program
+import pytest
+from boards import AS_ROOT, StandIn
+
+from app.cli import main
+from app.engine.control.helper import record
+from app.paths import resources
+
+Boards = Callable[..., StandIn]
+SPECIFICATION = """
+[kernel]
+name = "scale"
+source = "scale.cu"
+problem_size = ["n"]
+grid_divisors = { x = ["block_size_x"] }
+arguments = [
+    { name = "y", type = "float32", shape = ["n"], output = true },
+    { name = "x", type = "float32", shape = ["n"], fill = "random" },
+]
+verify = { reference = "factor * x", rtol = 1e-6 }
+[constants]
+n = 1000
+factor = 2
+[parameters]
+block_size_x = [64]
+[device_settings]
+graphics_clock_mhz = [900, 1800]
+power_limit_w = [300, 600]
+[objective]
+minimise = "energy_j"
+[search]
+strategy = "brute_force"
+"""
+
+
+@pytest.fixture
+def specification(tmp_path: Path) -> Path:
+    (tmp_path / "scale.cu").write_text("// what the compiler that is not there reads are the defines\n")
+    path = tmp_path / "scale.toml"
+    path.write_text(SPECIFICATION)
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Any]]:
+    """`run("apply", ...)`: the command in this process, kernels on the stand-in's boards; status, document, errors."""
+    from app.engine.runner import meter
+    from app.engine.runner.cuda import open as opening
+    from app.engine.runner.cuda import runner
+    from app.sensors import nvml_library
+
+    replaced = ((opening, "require_cuda"), (opening, "open_cuda_runner"), (runner, "look_once"), (meter, "WARM_STEP_S"))
+    for module, name in replaced:
+        monkeypatch.setattr(module, name, getattr(module, name))  # as it is, to be put back
+    program.install()
+    monkeypatch.setattr("app.engine.control.guard.SETTLE_S", 0.08)
+
+    def command(*words: str) -> tuple[int, Any, str]:
+        monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
+        status = main([*words, "--json"])
+        told = capsys.readouterr()
+        return status, json.loads(told.out), told.err
+
+    yield command
+    nvml_library.LIBRARY._ready = False
+    nvml_library.LIBRARY._module = None
+
+
+def test_tune_apply_obeyed_restore(with_either_right: Boards, run: Callable[..., Any], specification: Path) -> None:
+    stand_in = with_either_right("h200")
+    before = stand_in.settings()
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert status == 0, said
+    assert (tuned["evaluated"], tuned["failed"]) == (4, {})
+    assert tuned["source"] == "nvml"
+    assert "restoring will unlock" in said
+    assert stand_in.settings() == before
+    clocks = [call.a for call in stand_in.calls() if call.function == "nvmlDeviceSetGpuLockedClocks"]
+    assert clocks == [900, 1800]  # each once
+    limits = [call.a for call in stand_in.calls() if call.function == "nvmlDeviceSetPowerManagementLimit"]
+    assert len(limits) == 4  # two, the other one after the new clock, and the prior one
+    chosen = tuned["best"]["configuration"]
+    stand_in.work(30.0)
+    status, applied, _ = run("apply", "--session", str(tuned["session"]), "--gpu", "0", "--allow-control", "--keep")
+    assert "error" not in applied, applied
+    assert status == 0
+    assert applied["applied"] == {name: chosen[name] for name in ("power_limit_w", "graphics_clock_mhz")}
+    assert applied["prior"] == {"power_limit_w": 650.0, "graphics_clock_mhz": None}
+    assert applied["obeyed"]
+    assert applied["observed"]["graphics_clock_mhz"] == chosen["graphics_clock_mhz"]
+    status, [board], said = run("gpus")
+    assert board["left_over"]["kept"] == applied["applied"]
+    assert "wattridge restore" in said
+    status, restored, _ = run("restore")
+    assert status == 0
+    assert restored["prior"] == applied["prior"]
+    assert restored["obeyed"]
+    assert stand_in.settings() == before
+    status, nothing, said = run("restore")
+    assert (status, nothing["prior"], nothing["message"]) == (0, {}, "nothing is left over")
+
+
+def test_without_allow_control_no_setter_is_reached(
+    with_rights: Boards, run: Callable[..., Any], specification: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = with_rights("h200")
+    status, tuned, said = run("tune", str(specification), "--gpu", "0")
+    assert (status, tuned["evaluated"]) == (0, 1)
+    assert "stay as they are" in said
+    status, refused, _ = run("apply", "--gpu", "0", "--clock", "1200")
+    assert status == 1
+    assert "--allow-control" in refused["error"]["remedy"]
+    monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert (status, tuned["evaluated"]) == (0, 1)
+    assert "WATTRIDGE_READ_ONLY=1" in said
+    status, refused, _ = run("apply", "--gpu", "0", "--clock", "1200", "--allow-control")
+    assert status == 1
+    assert "WATTRIDGE_READ_ONLY=1" in refused["error"]["what"]
+    assert stand_in.calls() == []
+
+
+def test_unless_confirmed_everything_returns(with_rights: Boards, run: Callable[..., Any]) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    words = ("--gpu", "0", "--clock", "900:1201", "--power-limit", "500", "--allow-control", "--countdown", "0.2")
+    status, applied, said = run("apply", *words)
+    assert (status, applied["kept"]) == (0, False)
+    assert applied["applied"] == {"power_limit_w": 500, "graphics_clock_mhz": 1200}
+    assert "lies between two supported clocks" in applied["message"]
+    assert "as it was before" in said
+    assert stand_in.settings() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--clock", "2500"), "2500 MHz is outside"),
+        (("--power-limit", "5000"), "5000 W is outside"),
+        ((), "nothing to set"),
+        (("--clock", "900:600"), "LOW:HIGH"),
+        (("--clock", "nan"), "positive number"),
+    ],
+)
+def test_what_makes_no_sense_is_an_input_error(
+    words: tuple[str, ...], what: str, with_rights: Boards, run: Callable[..., Any]
+) -> None:
+    stand_in = with_rights("h200")
+    status, refused, _ = run("apply", "--gpu", "0", "--allow-control", *words)
+    assert status == 2
+    assert what in refused["error"]["what"]
+    assert stand_in.calls() == []
+
+
+def test_a_configuration_that_is_not_obeyed_says_so(
+    with_rights: Boards, run: Callable[..., Any], specification: Path
+) -> None:
+    stand_in = with_rights("h200")
+    stand_in.boards[0].obeys, stand_in.boards[0].clamp = 0, 655_000
+    specification.write_text(SPECIFICATION.replace("600]", "690]"))
+    status, tuned, _ = run("tune", str(specification), "--gpu", "0", "--allow-control", "--max-evaluations", "4")
+    assert status == 0
+    from app.engine.store import Store
+
+    with Store() as store:
+        table = store.load(tuned["session"]).table
+    messages = {
+        (m.configuration["graphics_clock_mhz"], m.configuration["power_limit_w"]): m.message
+        for m in (table.measurement(at) for at in range(len(table)))
+    }
+    assert all("not obeyed: the clock runs at" in messages[900, limit_w] for limit_w in (300, 690))
+    assert "clock" not in messages[1800, 300]  # lower, for the power cap acts
+    assert "the power limit is 655 W instead of 690" in messages[900, 690]
+    assert "power limit" not in messages[900, 300]
+
+
+def test_a_setting_that_a_board_lacks_is_left_out_with_its_reason(
+    with_rights: Boards, run: Callable[..., Any], specification: Path
+) -> None:
+    stand_in = with_rights("laptop")
+    specification.write_text(SPECIFICATION.replace("[300, 600]", "[60, 80]"))
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert (status, tuned["evaluated"]) == (0, 2)
+    assert "power_limit_w stays as it is: this board does not let its power limit be set" in said
+    assert stand_in.settings()["lock"] == (0, 0)
+
+
+def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..., Any], tmp_path: Path) -> None:
+    stand_in = with_rights("h200")
+    words = ("--gpu", "0", "--clock", "1200", "--power-limit", "500", "--out", str(tmp_path / "out"))
+    status, told, _ = run("apply", *words)
+    assert status == 0
+    script, unit = (Path(file) for file in told["files"])
+    assert subprocess.run(["/bin/sh", "-n", str(script)]).returncode == 0
+    assert "-lgc 1200,1200" in script.read_text()
+    text = unit.read_text()
+    assert f"ExecStart=/usr/bin/nvidia-smi -i {stand_in.uuids[0]} -lgc 1200,1200" in text
+    assert f"ExecStop=/usr/bin/nvidia-smi -i {stand_in.uuids[0]} -pl 700" in text
+    assert stand_in.calls() == []
+
+
+def test_what_root_can_install_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["restore", "--out", str(tmp_path), "--json"]) == 0
+    files = [Path(file) for file in json.loads(capsys.readouterr().out)["files"]]
+    names = {str(file.relative_to(tmp_path.resolve())) for file in files}
+    assert {"install.sh", "pynvml.py", "wattridge-restore.service", "app/engine/control/helper/holding.py"} <= names
+    assert subprocess.run(["/bin/sh", "-n", str(tmp_path / "install.sh")]).returncode == 0
+    policy = ElementTree.parse(tmp_path / "org.wattridge.control.policy").getroot()
+    assert policy.findtext("action/annotate") == "/usr/lib/wattridge/wattridge-control"
+    assert policy.findtext("action/defaults/allow_any") == "auth_admin"
+    unit = (tmp_path / "wattridge-restore.service").read_text()
+    assert "ExecStart=/usr/lib/wattridge/wattridge-control --restore" in unit
+    assert record.FOLDER in unit
+    assert (resources() / "control").is_dir()
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="the helper is started as root")
+def test_a_session_that_is_killed_leaves_nothing(boards: Boards, specification: Path, tmp_path: Path) -> None:
+    stand_in = boards("h200")
+    before = stand_in.settings()
+    words = [sys.executable, program.__file__, "tune", str(specification), "--gpu", "0", "--allow-control"]
+    environment = {**os.environ, **stand_in.environment(), "WATTRIDGE_DATA": str(tmp_path / "data")}
+    nothing = subprocess.DEVNULL
+    session = subprocess.Popen(words, env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
+    deadline = time.monotonic() + 30.0
+    while stand_in.settings() == before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    session.send_signal(signal.SIGKILL)
+    session.wait(10)
+    deadline = time.monotonic() + 6.0
+    while stand_in.settings() != before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

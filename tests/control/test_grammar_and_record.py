@@ -1,0 +1,205 @@
+"""What the helper takes for a request, and what it takes for a record: exactly what is written for it, nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "nvml"))
+from hostile import hostile
+
+from app.engine.control.helper.grammar import MOST_BYTES, SETTINGS, Refused, line_of, parse
+from app.engine.control.helper.record import Record, RecordError, Records, boot, is_uuid, started
+
+UUID = "GPU-5f0e3c1a-1111-2222-3333-444455556666"
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
+    max_leaves=8,
+)
+clocks = st.integers(1, 20_000)
+good_settings = st.fixed_dictionaries(
+    {},
+    optional={
+        "graphics_clock_mhz": st.lists(clocks, min_size=2, max_size=2).map(sorted),
+        "memory_clock_mhz": clocks,
+        "power_limit_w": st.floats(1, 10_000) | st.integers(1, 10_000),
+    },
+).filter(bool)
+good = st.one_of(
+    st.fixed_dictionaries({"do": st.sampled_from(("state", "confirm", "quit", "reset"))}),
+    st.fixed_dictionaries({"do": st.just("set"), "settings": good_settings}),
+    st.fixed_dictionaries(
+        {"do": st.just("reset"), "settings": st.lists(st.sampled_from(SETTINGS), min_size=1, max_size=3, unique=True)},
+        optional={"to": st.sampled_from(("start", "prior"))},
+    ),
+)
+
+
+@given(st.binary(max_size=2000))
+@example(b'{"id": 1, "do": "state"}')
+@example(b"[" * 1000)
+@example(b'{"id": 1, "do": "set", "settings": {"power_limit_w": 1e999}}')
+def test_any_bytes_are_a_request_or_refused(line: bytes) -> None:
+    try:
+        request = parse(line)
+    except Refused:
+        return
+    assert request.verb in ("state", "set", "reset", "confirm", "quit")
+    assert len(line) <= MOST_BYTES
+
+
+@given(st.integers(0, 2**53 - 1), good)
+def test_what_is_in_the_grammar_is_taken_as_it_was_meant(number: int, request: dict[str, Any]) -> None:
+    taken = parse(line_of({"id": number, **request}).rstrip(b"\n"))
+    assert (taken.number, taken.verb) == (number, request["do"])
+    if taken.verb == "set":
+        assert {name: list(v) if isinstance(v, tuple) else v for name, v in taken.settings.items()} == request[
+            "settings"
+        ]
+    else:
+        assert list(taken.names) == request.get("settings", [])
+        assert taken.to == request.get("to", "start")
+
+
+@given(good, st.text(max_size=12), values)
+def test_one_field_too_many_is_one_too_many(request: dict[str, Any], key: str, value: Any) -> None:
+    if key in ("id", "do", "settings", "to"):
+        return
+    with pytest.raises(Refused):
+        line_of({"id": 1, **request, key: value})
+
+
+@given(st.sampled_from(SETTINGS), values)
+def test_values_are_numbers_within_bounds_or_refused(name: str, value: Any) -> None:
+    try:
+        line = line_of({"id": 1, "do": "set", "settings": {name: value}})
+    except Refused:
+        return
+    [taken] = parse(line.rstrip(b"\n")).settings.values()
+    for number in taken if isinstance(taken, tuple) else (taken,):
+        assert type(number) in (int, float)
+        assert 1 <= number <= 20_000
+
+
+def test_hostile_lines_are_refused_before_any_board_is_asked() -> None:
+    rng, beside = random.Random(0), 0
+    for _ in range(3000):
+        line = hostile(rng).rstrip(b"\n")
+        try:
+            request = parse(line)
+        except Refused:
+            continue
+        # what is left is in the grammar and outside this board, or a confirmation of nothing
+        beside += 1
+        assert request.verb in ("set", "confirm"), line
+    assert beside < 400
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name != "posix", reason="the helper is for Linux")
+RECORD = Record(UUID, "Some board", {"power_limit_mw": 650_000, "locked_graphics_mhz": None}, open=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "records"
+    path.mkdir(mode=0o755)
+    return path
+
+
+@posix
+def test_a_record_comes_back_as_it_was_written(folder: Path) -> None:
+    with Records(str(folder), make=True) as records:
+        assert records.read(UUID) is None
+        records.write(RECORD)
+        assert records.read(UUID) == RECORD
+        assert records.uuids() == [UUID]
+        assert RECORD.boot == boot()
+        assert [path.name for path in folder.iterdir()] == [f"{UUID}.json"]
+        records.remove(UUID)
+        records.remove(UUID)
+        assert records.read(UUID) is None
+
+
+@posix
+@given(document=values)
+@settings(max_examples=60)
+def test_a_record_that_nobody_wrote_so_is_damaged(document: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    (folder / f"{UUID}.json").write_text(json.dumps(document))
+    with Records(str(folder), make=True) as records, pytest.raises(RecordError, match="damaged"):
+        records.read(UUID)
+
+
+@posix
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prior": {"power_limit_mw": True}},
+        {"prior": {"power_limit_mw": -1}},
+        {"prior": {"fan": 1}},
+        {"prior": {"locked_graphics_mhz": [1200]}},
+        {"prior": {"application_clocks_mhz": None}},
+        {"kept": {"persistence_mode": 1}},  # of what there is nothing before
+        {"uuid": "GPU-00000000-0000-0000-0000-000000000000"},
+        {"version": 2},
+        {"holder": {"pid": "1"}},
+        {"holder": {"user": 1}},
+        {"open": 1},
+        {"more": 1},
+    ],
+)
+def test_a_changed_record_is_damaged(change: dict[str, Any], folder: Path) -> None:
+    with Records(str(folder), make=True) as records:
+        records.write(RECORD)
+        path = folder / f"{UUID}.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+        with pytest.raises(RecordError, match="damaged"):
+            records.read(UUID)
+
+
+@posix
+def test_no_link_is_followed_and_no_folder_of_others_is_trusted(folder: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("{}")
+    (folder / f"{UUID}.json").symlink_to(secret)
+    (folder / f"{UUID}.new").symlink_to(secret)  # where a new one is written first
+    with Records(str(folder), make=True) as records:
+        with pytest.raises(RecordError):
+            records.read(UUID)
+        records.write(RECORD)
+        assert records.read(UUID) == RECORD
+    assert secret.read_text() == "{}"
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    with pytest.raises(RecordError):
+        Records(str(link), make=True)
+    folder.chmod(0o777)
+    with pytest.raises(RecordError, match="alone to write"):
+        Records(str(folder), make=True)
+
+
+@posix
+def test_a_process_is_known_by_its_start_too() -> None:
+    assert started(os.getpid()) == started(os.getpid()) is not None
+    assert started(2**22 + 1) is None
+
+
+@given(st.text())
+@example("../../etc/passwd")
+@example(UUID + "\n")
+@example("GPU-5F0E3C1A-1111-2222-3333-444455556666")
+def test_only_the_uuid_of_a_whole_board_becomes_a_file(text: str) -> None:
+    assert is_uuid(UUID)
+    assert not is_uuid(text)
