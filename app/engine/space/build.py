@@ -131,40 +131,51 @@ class _Builder:
     def __init__(self, given: Mapping[str, Sequence[Value] | Value], fixed: Mapping[str, Value]) -> None:
         self.values: dict[str, Column] = {}
         self.removed_by: dict[str, int] = {}
-        self._scope = Scope(self.values, dict(fixed))
+        self._scope = Scope(self.values, dict(fixed))  # a parameter of one value is fixed too
         self._effort = Effort()
         self._names = tuple(given)
+        self._known = (*given, *fixed)
         self._factors: list[Factor] = []
+        self._factor_of: dict[str, Factor] = {}
         self._restrictions: list[Expression] = []  # those not yet applied
         self._order: dict[str, int] = {}  # text -> the how many-th it was applied
-        dependents: list[Dependent] = []
         for name, listed in given.items():
-            where = f"parameters.{name}"
             if not isinstance(listed, str):
-                self._bind(name, _listed(listed, where))
-                continue
-            expression = parse_values(listed, where)
+                self._bind(name, _listed(listed, f"parameters.{name}"))
+        self._pending = in_order(self._dependents({n: text for n, text in given.items() if isinstance(text, str)}))
+        self.cartesian = self._left = self._total()
+
+    def _dependents(self, texts: Mapping[str, str]) -> list[Dependent]:
+        """The parameters whose values depend on others; the rest of those that are text are bound."""
+        dependents: list[Dependent] = []
+        for name, text in texts.items():
+            where = f"parameters.{name}"
+            expression = parse_values(text, where)
             for part in expression.parts:
-                part.check_names((*self._names, *fixed))
-            needs = tuple(needed for needed in expression.names if needed in given)
+                part.check_names(self._known)
+            needs = tuple(needed for needed in expression.names if needed not in self._scope.fixed)
             if needs:
                 dependents.append(Dependent(name, expression, needs))
             else:
                 flat, _ = expression.expand(self._scope.fixed, 1)
+                if not len(flat):
+                    raise InputError(f"'{shortened(text)}' has no values", where, "widen the range")
                 self._bind(name, _listed(list(dict.fromkeys(flat.tolist())), where))
-        self._pending = in_order(dependents)
-        self.cartesian = self._left = self._total()
+        return dependents
 
     def _bind(self, name: str, listed: list[Value]) -> None:
         self.values[name] = column_of(listed)
-        self._factors.append(Factor({name: np.arange(len(listed), dtype=smallest_dtype([len(listed)]))}, len(listed)))
+        codes = np.arange(len(listed), dtype=smallest_dtype([len(listed)]))
+        self._put(Factor({name: codes}, len(listed)))
+        if len(listed) == 1:
+            self._scope.fixed[name] = listed[0]
 
     def restrict(self, text: str, where: str) -> None:
         """Take a restriction in, split at its `and`s."""
         self.removed_by.setdefault(text, 0)
         for part in parse_conjuncts(text, where):
-            part.check_names((*self._names, *self._scope.fixed))
-            if any(name in self._names for name in part.names):
+            part.check_names(self._known)
+            if not self._scope.fixed.keys() >= set(part.names):
                 self._restrictions.append(part)
             elif not part.mask(self._scope.fixed, ()):
                 raise InputError(f"'{shortened(text)}' is never true", where, "no parameter can change it")
@@ -174,7 +185,6 @@ class _Builder:
     def run(self) -> None:
         """Apply restrictions and expand dependent parameters, the smallest join first, until none waits."""
         while self._restrictions or self._pending:
-            self._size_of = {name: (id(factor), factor.size) for factor in self._factors for name in factor.codes}
             ready = [part for part in self._restrictions if not self._unbound(part.names)]
             expandable = [dependent for dependent in self._pending if not self._unbound(dependent.needs)]
             restriction = min(ready, key=lambda part: self._joined_size(part.names), default=None)
@@ -189,13 +199,15 @@ class _Builder:
         self.removed_by = {text: self.removed_by[text] for text in applied}
 
     def _unbound(self, names: Sequence[str]) -> bool:
-        return any(name in self._names and name not in self.values for name in names)
+        return any(name not in self.values and name not in self._scope.fixed for name in names)
 
     def _touched(self, names: Sequence[str]) -> list[Factor]:
-        return [factor for factor in self._factors if any(name in factor.codes for name in names)]
+        """The factors that these names join."""
+        factors = (self._factor_of[name] for name in names if name not in self._scope.fixed)
+        return list({id(factor): factor for factor in factors}.values())
 
     def _joined_size(self, names: Sequence[str]) -> int:
-        return math.prod(dict(self._size_of[name] for name in names if name in self._size_of).values())
+        return math.prod(factor.size for factor in self._touched(names))
 
     def _total(self) -> int:
         if not self._pending:
@@ -236,8 +248,14 @@ class _Builder:
         known = {name for factor in factors for name in factor.codes}.union(self._scope.fixed, names)
         return [part for part in parts if known.issuperset(part.names)]
 
+    def _put(self, factor: Factor) -> None:
+        self._factors.append(factor)
+        self._factor_of |= dict.fromkeys(factor.codes, factor)
+
     def _replace(self, old: Sequence[Factor], new: Factor) -> None:
-        self._factors = [factor for factor in self._factors if not any(factor is other for other in old)] + [new]
+        gone = {id(factor) for factor in old}
+        self._factors = [factor for factor in self._factors if id(factor) not in gone]
+        self._put(new)
 
     def _count(self, applied: Sequence[Expression], rows: Sequence[int]) -> None:
         """Note what restrictions removed that left so many rows of the newest factor."""

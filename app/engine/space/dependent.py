@@ -86,7 +86,7 @@ def expand(
 
 
 def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort) -> _Choices:
-    groups = distinct(factor, dependent.needs, scope.sizes())
+    groups = distinct(factor, dependent.needs, scope.values)
     expression = dependent.expression
     effort.spend(groups.size, expression)
     flat, counts = expression.expand(evaluated(groups.codes, dependent.needs, scope), groups.size)
@@ -164,7 +164,7 @@ def _summed(factor: Factor, weight: Weights, needed: set[str], values: Mapping[s
         return factor, weight
     if not names:
         return Factor({}, 1), np.array([sum(weight.tolist())], dtype=object)
-    groups = distinct(factor, names, {name: len(column) for name, column in values.items()})
+    groups = distinct(factor, names, values)
     if weight.size and float(weight.max()) * factor.size > 2**62:
         weight = weight.astype(object)
     totals = np.zeros(groups.size, dtype=weight.dtype)

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.arithmetic import Column
 from app.engine.space.keys import MAX_SPAN
 from app.errors import InputError
 
@@ -78,12 +79,12 @@ def combined_key(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int
     return key, span
 
 
-def distinct(factor: Factor, names: Sequence[str], sizes: Mapping[str, int]) -> Distinct:
-    """Group a factor's rows by the parameters in `names`, those in the factor."""
+def distinct(factor: Factor, names: Sequence[str], values: Mapping[str, Column]) -> Distinct:
+    """Group a factor's rows by the parameters in `names`, those in the factor; `values` by code."""
     names = [name for name in names if name in factor.codes]
     if len(names) == len(factor.codes):  # rows of a factor are distinct already
         return Distinct(factor.codes, factor.size)
-    key, span = combined_key([factor.codes[name] for name in names], [sizes[name] for name in names], factor.size)
+    key, span = combined_key([factor.codes[name] for name in names], [len(values[name]) for name in names], factor.size)
     first: Integers
     group: Integers
     if span <= max(2**16, 4 * factor.size):

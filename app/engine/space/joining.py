@@ -29,16 +29,12 @@ class Scope:
     """What a restriction may name: each parameter's values by code, and what is the same everywhere."""
 
     values: Mapping[str, Column]
-    fixed: Mapping[str, Operand]
-
-    def sizes(self) -> dict[str, int]:
-        """How many values each parameter has."""
-        return {name: len(column) for name, column in self.values.items()}
+    fixed: dict[str, Operand]
 
 
 def restrict(factor: Factor, restriction: Expression, scope: Scope, effort: Effort) -> Factor:
     """The rows of a factor at which the restriction holds. Raises InputError where the check is too much work."""
-    part = distinct(factor, restriction.names, scope.sizes())
+    part = distinct(factor, restriction.names, scope.values)
     mask = np.zeros(part.size, dtype=np.bool_)
     for (places,) in _valid([part], restriction, scope, effort):
         mask[places] = True
@@ -55,7 +51,7 @@ def join(
     """
     first, *others = restrictions
     factors = sorted(factors, key=lambda factor: factor.size)
-    parts = [distinct(factor, first.names, scope.sizes()) for factor in factors]
+    parts = [distinct(factor, first.names, scope.values) for factor in factors]
     blocks = (rows for places in _valid(parts, first, scope, effort) for rows in _rows(places, parts))
     return collected(factors, blocks, others, scope, limit, effort)
 
