@@ -140,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         "--show", action="store_true", help="what is known already, without running anything on the board"
     )
 
-    space = add("space", "the size of a specification's search space", _call("search", "space"))
+    space = add("space", "the size of a specification's search space", _call("space", "space"))
     space.add_argument("specification", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
     space.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")
 

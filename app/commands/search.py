@@ -1,4 +1,4 @@
-"""`wattridge tune`, `replay`, `space`, `sessions` and `demo`: searching without a window."""
+"""`wattridge tune`, `replay`, `sessions` and `demo`: searching without a window."""
 
 from __future__ import annotations
 
@@ -232,37 +232,6 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
 
 def _words(configuration: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in configuration.items())
-
-
-def space(arguments: Namespace) -> int:
-    """The size of a specification's space, and what each restriction removes."""
-    from app.engine.planning import space_of
-    from app.engine.specification import load_specification
-    from app.sensors.select import open_gpu
-
-    specification = load_specification(Path(arguments.specification))
-    gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None
-    try:
-        built = space_of(specification, gpu)
-    finally:
-        if gpu is not None:
-            gpu.close()
-    document = {
-        "cartesian": built.cartesian,
-        "valid": built.size,
-        "seconds": built.build_seconds,
-        "removed_by": dict(built.removed_by),
-        "notes": list(built.notes),
-    }
-    if arguments.json:
-        print_json(document)
-        return 0
-    for note in built.notes:
-        say(note)
-    print(f"{built.size} valid of {built.cartesian} ({built.build_seconds * 1e3:.0f} ms)")
-    if built.removed_by:
-        print_table(list(built.removed_by.items()), ("restriction", "removed"))
-    return 0
 
 
 def sessions(arguments: Namespace) -> int:

@@ -1,0 +1,49 @@
+"""`wattridge space`: how large a specification's search space is, and what each restriction removes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from app.commands.terminal import print_json, print_table, say
+
+
+def space(arguments: Namespace) -> int:
+    """The size of a specification's space, and what each restriction removes."""
+    from app.engine.planning import space_of
+    from app.engine.space.pruning import pruning_steps
+    from app.engine.specification import load_specification
+    from app.sensors.select import open_gpu
+
+    specification = load_specification(Path(arguments.specification))
+    gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None
+    try:
+        built = space_of(specification, gpu)
+    finally:
+        if gpu is not None:
+            gpu.close()
+    steps = pruning_steps(built)
+    if arguments.json:
+        print_json(
+            {
+                "cartesian": built.cartesian,
+                "valid": built.size,
+                "seconds": built.build_seconds,
+                "removed_by": dict(built.removed_by),
+                "removed_share_by": {step.restriction: step.share for step in steps},
+                "values": {parameter.name: len(parameter.values) for parameter in built.parameters},
+                "notes": list(built.notes),
+            }
+        )
+        return 0
+    for note in built.notes:
+        say(note)
+    print(f"{built.size} valid of {built.cartesian} combinations ({built.build_seconds * 1e3:.0f} ms)")
+    if steps:
+        print()
+        rows = [[step.restriction, step.removed, round(100 * step.share, 1), step.after] for step in steps]
+        print_table(rows, ("restriction, in the order applied", "removed", "% of those left", "left"))
+    print()
+    values = [[p.name, len(p.values), p.values[0], p.values[-1]] for p in built.parameters]
+    print_table(values, ("parameter", "values", "first", "last"))
+    return 0
