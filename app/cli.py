@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"wattridge {__version__}")
     _add_board(parser)
-    parser.add_argument("--specification", metavar="SPEC", help="open this TOML specification in the window")
+    parser.add_argument("--specification", metavar="SPEC", help="open a specification or a recording in the window")
     parser.set_defaults(command=_window)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -127,6 +127,9 @@ def _parser() -> argparse.ArgumentParser:
         "cache",
         metavar="FILE",
         help="a Kernel Tuner cache, T4 results or a session as CSV, plain or .gz, or h200-sgemm-session",
+    )
+    replay.add_argument(
+        "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
     )
     _add_search(replay)
 

@@ -92,6 +92,18 @@ def _plan(
     )
 
 
+def is_growing(path: Path) -> bool:
+    """Whether the file looks like a cache whose last bracket is not there yet. Raises InputError."""
+    try:
+        with path.open("rb") as file:
+            begun = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+            file.seek(max(0, file.seek(0, 2) - 64))
+            ended = file.read().rstrip()[-1:]
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path), "check the path and its rights") from None
+    return begun == b"{" and ended != b"}"
+
+
 def follow_session(
     plan: SessionPlan,
     store: Store,
@@ -178,7 +190,7 @@ class FollowRun:
             if not more:
                 stop.wait(LOOK_S)
             if stop.is_set() and (attend is None or not attend(self)):
-                return SessionState.STOPPED, "stopped; the file was still open", []
+                return SessionState.STOPPED, "the file was still open", []
             look = follower.look()
             entries, more, again = look.entries, look.more, again or look.anew
 
@@ -233,6 +245,7 @@ class FollowRun:
             except WattridgeError as error:
                 self._on_event(EngineFault(error.what, error.remedy))
         progress = self._progress()
+        self._on_event(MeasurementsAdded(self.session, len(self.table), progress))
         self._on_event(SessionChanged(progress, reason))
         return SessionResult(self.session, self.plan, self.table, state, reason, progress)
 

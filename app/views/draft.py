@@ -26,33 +26,52 @@ class Draft:
     plan: SessionPlan
     figures: tuple[str, ...]  # what an objective may name
     clocks_mhz: Range | None = None  # steered to these graphics clocks; None where it is not
+    taken_over: Path | None = None  # a recording whose measurements count
+    follow: SessionPlan | None = None  # a recording that a tuner still writes can be followed instead
 
     @property
     def replay(self) -> bool:
-        """Answered from a recorded cache: the GPU in the window takes no part."""
-        return self.path.suffix.lower() != ".toml"
+        """Answered from a recording: the GPU in the window takes no part."""
+        return self.plan.origin.get("kind") == "replay"
 
 
-def draft_of_file(path: Path, gpu: Gpu, clocks_mhz: Range | None, stop: threading.Event) -> Draft:
-    """Read a specification (.toml) or a Kernel Tuner cache (.json, .json.gz) and build its space.
+def draft_of_file(
+    path: Path, gpu: Gpu, clocks_mhz: Range | None, stop: threading.Event, taken_over: Path | None = None
+) -> Draft:
+    """Read a specification (TOML, T1) or a recording (cache, T4 results, CSV) and build its space.
 
-    `clocks_mhz` keeps a specification to the supported graphics clocks within that range; a cache has its own clocks.
-    Raises InputError or WattridgeError with the one line to show.
+    `clocks_mhz` keeps a specification to the supported graphics clocks within that range; a recording has its own.
+    `taken_over` is a recording whose measurements count as evaluated. Raises InputError or WattridgeError with the one
+    line to show.
     """
     from app.engine import planning  # imported late: a window that only watches needs none of it
+    from app.engine.formats.read import read_recording
+    from app.engine.formats.t1 import is_specification
+    from app.engine.specification import load_specification
 
     if not path.is_file():
         raise InputError("there is no such file", str(path), "check the path")
-    if path.suffix.lower() != ".toml":
-        from app.engine.formats.kernel_tuner import read_cache
-
-        return Draft(path, planning.plan_replay(path), read_cache(path).value_names)
-    from app.engine.specification import load_specification
-
+    if not is_specification(path):
+        return _draft_of_recording(path, stop)
     spec = load_specification(path)
     settings = None if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
     plan = planning.plan_specification(spec, gpu, device_settings=settings, stop=stop)
-    return Draft(path, plan, (*spec.metrics, *planning.MEASURED), clocks_mhz)
+    if taken_over is not None:
+        from app.engine.taking_over import with_recording
+
+        plan = with_recording(plan, spec, read_recording(taken_over))
+    return Draft(path, plan, (*spec.metrics, *planning.MEASURED), clocks_mhz, taken_over)
+
+
+def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
+    """A recording; one that is still written is waited for until a configuration in it succeeded."""
+    from app.engine import planning
+    from app.engine.following import is_growing, plan_follow
+    from app.engine.formats.read import read_recording
+
+    follow = plan_follow(path, stop) if is_growing(path) else None
+    recording = read_recording(path)
+    return Draft(path, planning.plan_replay(path, read=recording), recording.value_names, follow=follow)
 
 
 def draft_of_session(store: Store, session: int, gpu: Gpu) -> Draft:

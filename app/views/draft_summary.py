@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.space.search_space import SearchSpace
 from app.views import theme
@@ -15,7 +15,7 @@ _FIRST = "Open a specification, a recorded cache or one of the examples to see i
 
 
 class DraftSummary(QWidget):
-    """A title, the space in words, and whether the model steers its clocks."""
+    """A title, the space in words, whether the model steers its clocks, and whether a growing file is followed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +38,9 @@ class DraftSummary(QWidget):
         steering.addWidget(self.steered, 1)
         steering.addWidget(self.unsteer)
         layout.addLayout(steering)
+        self.follow = QCheckBox("Follow the file while its tuner writes it")
+        self.follow.setToolTip("Show what is in it and whatever is added, until the tuner is done; nothing is searched")
+        layout.addWidget(self.follow)
         theme.notifier().changed.connect(self.recolour)
         self.say(_FIRST)
         self.recolour()
@@ -60,6 +63,8 @@ class DraftSummary(QWidget):
         resumed = f" · goes on with session {plan.resume}" if plan.resume is not None else ""
         self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
         self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
+        self.follow.setVisible(draft.follow is not None)
+        self.follow.setChecked(draft.follow is not None)
         self.details.setToolTip("\n".join(f"{_count(n)} removed by {text}" for text, n in space.removed_by.items()))
 
     def _show(self, title: str, space: str, details: str, clocks: tuple[float, float] | None) -> None:
@@ -67,6 +72,7 @@ class DraftSummary(QWidget):
             label.setText(text)
             label.setToolTip("")
             label.setVisible(bool(text))
+        self.follow.hide()
         self.steered.setText("" if clocks is None else f"Steered by the model: {clocks[0]:.0f}–{clocks[1]:.0f} MHz")
         self.steered.setVisible(clocks is not None)
         self.unsteer.setVisible(clocks is not None)

@@ -102,7 +102,8 @@ class ExportPanel(QWidget):
         if table is None or plan is None or session is None or index is None or not kinds:
             return
         text = self.folder.text().strip()
-        folder = Path(text).expanduser() if text else data_folder() / "exports" / f"session-{session}"
+        own = f"session-{session}" if session else "followed"  # a growing file's session has no number yet
+        folder = Path(text).expanduser() if text else data_folder() / "exports" / own
         self.button.setEnabled(False)
         self.written.setText("Writing …")
         self._background.run(lambda stop: _write(plan, table, session, index, folder, kinds, stop))

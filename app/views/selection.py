@@ -47,6 +47,7 @@ class Selection(QObject):
 
     @Slot(object)
     def _session_started(self, event: SessionStarted) -> None:
+        followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
+        self.index = self.index if followed else -1  # a growing file's session is kept at its end, in the same order
         self.table, self.plan, self.session = event.table, event.plan, event.session
-        self.index = -1
-        self.changed.emit(-1)
+        self.changed.emit(self.index)

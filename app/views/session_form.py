@@ -117,6 +117,15 @@ class SessionForm(QWidget):
         self.setEnabled(True)
         for widget in (self.strategy, self.objective, self.direction, self.seed, self.options):
             widget.setEnabled(plan.resume is None)
+        for always in (self.more, self.details, self.evaluations, self.seconds):
+            always.setEnabled(True)
+
+    @Slot(bool)
+    def set_following(self, following: bool) -> None:
+        """A growing file is shown as it was measured: nothing but the objective can be chosen."""
+        if self._draft is not None and self._draft.follow is not None:
+            for widget in (self.strategy, self.more, self.details, self.evaluations, self.seconds):
+                widget.setEnabled(not following)
 
     def plan(self) -> SessionPlan:
         """The draft's plan with what was chosen here. Raises InputError where an option is out of its range."""

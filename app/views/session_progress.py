@@ -100,10 +100,11 @@ class SessionProgress(QWidget):
             self.show_remark("")
         over = progress.state not in (SessionState.RUNNING, SessionState.PAUSED)
         self.bar.setMaximum(max(1, progress.budget))
-        self.bar.setValue(progress.evaluated)
+        self.bar.setValue(progress.evaluated if progress.budget else 0)
         state = _STATE_WORDS[progress.state]
         words = f"{state}: {reason}" if reason else state
-        self.bar.setFormat(f"{progress.evaluated} of {progress.budget} (%p %)" + (f" · {words}" if words else ""))
+        far = f"{progress.evaluated} of {progress.budget} (%p %)" if progress.budget else f"{progress.evaluated} so far"
+        self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(words)
         self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
         took = f"took {duration_text(progress.elapsed_s)}"

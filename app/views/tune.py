@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -32,7 +33,8 @@ from app.views.session_progress import SessionProgress
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _STORED_SHOWN = 15
 _ROOM_FOR_HISTORY = 680  # pixels
-_FILES = "Specifications and Kernel Tuner caches (*.toml *.json *.json.gz);;All files (*)"
+_FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 
 
 class TunePanel(QWidget):
@@ -58,6 +60,7 @@ class TunePanel(QWidget):
         self.pause.clicked.connect(self.pause_or_resume)
         self.stop.clicked.connect(self.stop_session)
         self.summary.unsteer.clicked.connect(self._unsteer)
+        self.summary.follow.toggled.connect(self.form.set_following)
         context.selection.steered.connect(self._steered)
         bridge = context.bridge
         bridge.session_started.connect(self._session_started)
@@ -73,7 +76,9 @@ class TunePanel(QWidget):
     def _lay_out(self) -> None:
         opening = QHBoxLayout()
         choose = QPushButton("&Open …")
-        choose.setToolTip("A specification (TOML), or a Kernel Tuner cache to replay")
+        choose.setToolTip(
+            "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
+        )
         choose.clicked.connect(self.choose_file)
         opening.addWidget(choose)
         self._examples, self._stored = _menu_button("Examples"), _menu_button("Past sessions")
@@ -115,12 +120,16 @@ class TunePanel(QWidget):
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
-    def open(self, path: Path, *, start: bool = False) -> None:
-        """Read a specification or a cache and show its space; `start` also runs it as soon as it is ready."""
+    def open(self, path: Path, *, start: bool = False, taken_over: Path | None = None) -> None:
+        """Read a specification or a recording and show its space; `start` also runs it as soon as it is ready.
+
+        The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
+        """
         gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
         self._start_when_ready = start
-        self._prepare(f"Reading {path.name} and building its space …")
-        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop))
+        waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
+        self._prepare(f"Reading {path.name} and building its space …{waiting}")
+        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over))
 
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Go on with a stored session."""
@@ -146,6 +155,20 @@ class TunePanel(QWidget):
     @Slot(str)
     def _file_chosen(self, path: str) -> None:
         self.open(Path(path))
+
+    @Slot()
+    def choose_taken_over(self) -> None:
+        """Let the person choose a recording whose measurements count in the specification's session."""
+        dialog = QFileDialog(self, "Go on from the measurements of a file", "", _RECORDINGS)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._taken_over_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _taken_over_chosen(self, path: str) -> None:
+        if self._draft is not None:
+            self.open(self._draft.path, taken_over=Path(path))
 
     @Slot()
     def _fill_examples(self) -> None:
@@ -175,10 +198,18 @@ class TunePanel(QWidget):
             action.setEnabled(record.state not in _ALIVE)
         if not records:
             menu.addAction("none yet").setEnabled(False)
+        menu.addSeparator()
+        draft = self._draft
+        from_file = menu.addAction("Measurements of a file …")
+        from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
+        from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
     @Slot(QAction)
     def _stored_chosen(self, action: QAction) -> None:
-        self.open_session(int(action.data()))
+        if action.data() is None:
+            self.choose_taken_over()
+        else:
+            self.open_session(int(action.data()))
 
     def _prepare(self, words: str) -> None:
         self._draft = None
@@ -190,6 +221,7 @@ class TunePanel(QWidget):
         self._draft = draft
         self.summary.show_draft(draft)
         self.form.show_draft(draft)
+        self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
         if self._start_when_ready:
             self._start_when_ready = False
@@ -205,7 +237,7 @@ class TunePanel(QWidget):
     def _steered(self, _clocks: object) -> None:
         """Build the space anew, of the clocks near the model's optimum, or of the specification's own again."""
         if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
-            self.open(self._draft.path)
+            self.open(self._draft.path, taken_over=self._draft.taken_over)
 
     @Slot()
     def _unsteer(self) -> None:
@@ -220,6 +252,8 @@ class TunePanel(QWidget):
             return
         try:
             plan = self.form.plan()
+            if self._draft.follow is not None and self.summary.follow.isChecked():
+                plan = replace(self._draft.follow, objective=plan.objective)
         except WattridgeError as error:
             self._context.bridge.report(error.what, error.remedy)
             return
