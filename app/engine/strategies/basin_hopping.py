@@ -25,9 +25,9 @@ class BasinHopping:
 
     @dataclass(frozen=True)
     class Options:
-        starts: int = field(default=8, metadata={"help": "random configurations at first; the best is the start"})
+        starts: int = field(default=16, metadata={"help": "random configurations at first; the best is the start"})
         temperature: float = field(default=0.2, metadata={"help": "in units of the median's distance to the best"})
-        leap: float = field(default=0.3, metadata={"help": "length of a leap, as a share of each parameter's range"})
+        leap: float = field(default=0.15, metadata={"help": "length of a leap, as a share of each parameter's range"})
 
         def __post_init__(self) -> None:
             check_least("starts", self.starts, 1)
@@ -46,7 +46,7 @@ class BasinHopping:
                 T=options.temperature,
                 take_step=leap,
                 seed=rng,
-                minimizer_kwargs={"method": "L-BFGS-B", "jac": landscape.gradient, "bounds": landscape.bounds},
+                minimizer_kwargs={"method": landscape.descent("hamming")},
             )
 
         return restarted(space, rng, options.starts, hop)

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
+from app.engine.space.search_space import Neighbourhood, SearchSpace
 from app.engine.strategies.base import Evaluations, Search
 from app.engine.strategies.box import Box, Reals
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 Measure = Callable[[list[int]], Sequence[float]]
-_REPEATS = 10  # answers in a row, per dimension, that were known already: then a run is stuck
+_STUCK = 20  # questions in a row, per dimension, of which all was known already
 
 
 class Abandoned(BaseException):
@@ -75,10 +75,9 @@ class Landscape:
     unit; a failed configuration costs more than any known. A run that learns nothing new any more is abandoned.
     """
 
-    def __init__(self, box: Box, known: Evaluations, measure: Measure) -> None:
+    def __init__(self, box: Box, known: Evaluations, measure: Measure, patience: int) -> None:
         self.box, self._known, self._measure = box, known, measure
-        self._patience = _REPEATS * (1 + box.dimensions)
-        self._repeats = 0
+        self._patience, self._repeats = patience, 0
         finite = np.sort([cost for cost in known.costs() if math.isfinite(cost)])
         self._zero = float(finite[0]) if len(finite) else 0.0
         span = float(np.median(finite)) - self._zero if len(finite) else 0.0
@@ -92,9 +91,11 @@ class Landscape:
 
     def costs(self, points: Reals) -> Reals:
         """Scaled costs of points of the box, shape (m, dimensions) -> (m,), measured together where they are new."""
-        rows = self.box.rows(points)
+        return self._of_rows(self.box.rows(points))
+
+    def _of_rows(self, rows: list[int]) -> Reals:
         if all(row in self._known for row in rows):
-            self._repeats += len(rows)
+            self._repeats += 1
             if self._repeats > self._patience:
                 raise Abandoned
         else:
@@ -113,15 +114,39 @@ class Landscape:
         costs = self.costs(np.vstack([here, here + np.diag(step)]))
         return np.asarray((costs[1:] - costs[0]) / step)
 
+    def descent(self, kind: Neighbourhood) -> Callable[..., Any]:
+        """A `method` for scipy.optimize.minimize: on to the best neighbouring row, all of them measured together."""
+
+        def descend(fun: object, start: Reals, *_: object, **__: object) -> Any:
+            (row,) = self.box.rows(start[None, :])
+            (cost,) = self._of_rows([row])
+            asked, near = 1, self.box.neighbours(row, kind)
+            while near:
+                costs = self._of_rows(near)
+                asked += len(near)
+                best = int(costs.argmin())
+                if not costs[best] < cost:
+                    break
+                row, cost = near[best], costs[best]
+                near = self.box.neighbours(row, kind)
+            return scipy_optimize().OptimizeResult(x=self.box.points([row])[0], fun=cost, nfev=asked, success=True)
+
+        return descend
+
 
 def restarted(
-    space: SearchSpace, rng: np.random.Generator, starts: int, optimise: Callable[[Landscape, Reals], object]
+    space: SearchSpace,
+    rng: np.random.Generator,
+    starts: int,
+    optimise: Callable[[Landscape, Reals], object],
+    patience: int | None = None,
 ) -> Search:
     """A strategy: `optimise(landscape, points)` again and again, each time with so many new random points, best first.
 
-    A run lasts to the optimiser's own end or until it learns nothing new.
+    A run lasts to the optimiser's own end, or until it has asked `patience` times in a row for what is known already.
     """
     known, box = Evaluations(space), Box(space)
+    most = patience if patience is not None else _STUCK * (1 + box.dimensions)
     while not known.exhausted:
         rows = known.draw(rng, starts)
         costs = yield from known.ask(rows)
@@ -130,7 +155,7 @@ def restarted(
         points = box.points([rows[at] for at in np.argsort(costs, kind="stable")])
 
         def run(measure: Measure, points: Reals = points) -> object:
-            return optimise(Landscape(box, known, measure), points)
+            return optimise(Landscape(box, known, measure, most), points)
 
         talk = questions(run)
         try:

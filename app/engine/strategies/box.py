@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.arithmetic import column_of
-from app.engine.space.search_space import Rows, SearchSpace
+from app.engine.space.search_space import Neighbourhood, Rows, SearchSpace
 
 Reals = npt.NDArray[np.float64]
 _REMEMBERED = 2**16  # cells
@@ -44,6 +44,10 @@ class Box:
             found = self._space.nearest_rows(self._codes(places[fresh]).astype(np.float64))
             self._row_of_cell.update(zip([cells[at] for at in fresh], found.tolist(), strict=True))
         return [self._row_of_cell[cell] for cell in cells]
+
+    def neighbours(self, row: int, kind: Neighbourhood) -> list[int]:
+        """The rows next to a row."""
+        return [int(near) for near in self._space.neighbours(row, kind)]
 
     def points(self, rows: Rows | list[int]) -> Reals:
         """Where rows lie, shape (m,) -> (m, dimensions)."""

@@ -14,6 +14,7 @@ from app.engine.strategies.box import Reals
 from app.engine.strategies.moves import check_least, check_share
 
 _FOREVER = 1_000_000
+_STUCK = 20  # generations that bring nothing new
 _LEAST = 5  # SciPy's smallest population
 
 
@@ -26,7 +27,7 @@ class DifferentialEvolution:
 
     @dataclass(frozen=True)
     class Options:
-        population_size: int = field(default=20, metadata={"help": "configurations per generation, at least 5"})
+        population_size: int = field(default=15, metadata={"help": "configurations per generation, at least 5"})
         recombination: float = field(default=0.7, metadata={"help": "chance that a value comes from the mutant, 0..1"})
 
         def __post_init__(self) -> None:
@@ -52,4 +53,4 @@ class DifferentialEvolution:
                 vectorized=True,
             )
 
-        return restarted(space, rng, options.population_size, evolve)
+        return restarted(space, rng, options.population_size, evolve, patience=_STUCK)

@@ -25,8 +25,8 @@ class DualAnnealing:
 
     @dataclass(frozen=True)
     class Options:
-        starts: int = field(default=8, metadata={"help": "random configurations at first; the best is the start"})
-        local_search: bool = field(default=True, metadata={"help": "descend by L-BFGS-B from what it finds"})
+        starts: int = field(default=16, metadata={"help": "random configurations at first; the best is the start"})
+        local_search: bool = field(default=True, metadata={"help": "descend to a local minimum from what it finds"})
 
         def __post_init__(self) -> None:
             check_least("starts", self.starts, 1)
@@ -41,7 +41,7 @@ class DualAnnealing:
                 x0=points[0],
                 seed=rng,
                 no_local_search=not options.local_search,
-                minimizer_kwargs={"method": "L-BFGS-B", "jac": landscape.gradient, "bounds": landscape.bounds},
+                minimizer_kwargs={"method": landscape.descent("adjacent")},
             )
 
         return restarted(space, rng, options.starts, anneal)

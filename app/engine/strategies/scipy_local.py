@@ -20,7 +20,7 @@ _CONVERGED = 0.25  # of the smallest step of a parameter: below it nothing chang
 class LocalOptions:
     """Options of every strategy here."""
 
-    starts: int = field(default=8, metadata={"help": "random configurations before each run; the best is its start"})
+    starts: int = field(default=16, metadata={"help": "random configurations before each run; the best is its start"})
 
     def __post_init__(self) -> None:
         check_least("starts", self.starts, 1)
