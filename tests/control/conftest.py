@@ -26,6 +26,12 @@ from boards import AS_ROOT, StandIn, compiler  # noqa: E402
 Boards = Callable[..., StandIn]
 
 
+@pytest.fixture(autouse=True)
+def boards_settle_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in's do within 20 ms; one that was never characterised is given longer."""
+    monkeypatch.setattr("app.engine.control.guard.SETTLE_S", 0.1)
+
+
 @pytest.fixture
 def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
     """`boards("h200", "old")`: a stand-in with these, loaded here in place of the driver's library."""

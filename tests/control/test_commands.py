@@ -40,7 +40,7 @@ factor = 2
 block_size_x = [64]
 [device_settings]
 graphics_clock_mhz = [900, 1800]
-power_limit_w = [300, 600]
+power_limit_w = [560, 690]
 [objective]
 minimise = "energy_j"
 [search]
@@ -68,7 +68,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     for module, name in replaced:
         monkeypatch.setattr(module, name, getattr(module, name))  # as it is, to be put back
     program.install()
-    monkeypatch.setattr("app.engine.control.guard.SETTLE_S", 0.08)
 
     def command(*words: str) -> tuple[int, Any, str]:
         monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
@@ -172,7 +171,6 @@ def test_a_configuration_that_is_not_obeyed_says_so(
 ) -> None:
     stand_in = with_rights("h200")
     stand_in.boards[0].obeys, stand_in.boards[0].clamp = 0, 655_000
-    specification.write_text(SPECIFICATION.replace("600]", "690]"))
     status, tuned, _ = run("tune", str(specification), "--gpu", "0", "--allow-control", "--max-evaluations", "4")
     assert status == 0
     from app.engine.store import Store
@@ -183,17 +181,16 @@ def test_a_configuration_that_is_not_obeyed_says_so(
         (m.configuration["graphics_clock_mhz"], m.configuration["power_limit_w"]): m.message
         for m in (table.measurement(at) for at in range(len(table)))
     }
-    assert all("not obeyed: the clock runs at" in messages[900, limit_w] for limit_w in (300, 690))
-    assert "clock" not in messages[1800, 300]  # lower, for the power cap acts
+    assert all("not obeyed: the clock runs at" in messages[900, limit_w] for limit_w in (560, 690))
     assert "the power limit is 655 W instead of 690" in messages[900, 690]
-    assert "power limit" not in messages[900, 300]
+    assert "power limit" not in messages[900, 560]
 
 
 def test_a_setting_that_a_board_lacks_is_left_out_with_its_reason(
     with_rights: Boards, run: Callable[..., Any], specification: Path
 ) -> None:
-    stand_in = with_rights("laptop")
-    specification.write_text(SPECIFICATION.replace("[300, 600]", "[60, 80]"))
+    stand_in = with_rights("h200")
+    stand_in.boards[0].has_limit = 0
     status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
     assert (status, tuned["evaluated"]) == (0, 2)
     assert "power_limit_w stays as it is: this board does not let its power limit be set" in said
