@@ -15,8 +15,10 @@ from pytestqt.qtbot import QtBot
 
 from app.engine import events
 from app.engine.events import SessionState
+from app.engine.formats.export import export_session, export_specification
 from app.engine.measurement import State
 from app.engine.results import ResultTable
+from app.engine.specification import load_specification
 from app.engine.store import Store
 from app.engine.tuner import Tuner
 from app.sensors.clock import VirtualClock
@@ -240,11 +242,11 @@ def test_a_stopped_session_can_be_gone_on_with(window: Window, tmp_path: Path) -
 
 def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
     window.panel._fill_stored()
-    assert [action.text() for action in window.panel._stored.menu().actions()] == ["none yet"]
+    assert next(action.text() for action in window.panel._stored.menu().actions()) == "none yet"
     window.open(small_cache(tmp_path))
     window.run_to_the_end()
     window.panel._fill_stored()
-    (action,) = window.panel._stored.menu().actions()
+    action, *_ = window.panel._stored.menu().actions()
     assert "small · Test GPU · 60 of 60 · done" in action.text()
 
 
@@ -339,3 +341,84 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(lab: Lab, panel: TunePanel, 
     for above, below in pairwise(shown):
         assert above.geometry().bottom() < below.geometry().top()
     assert panel.export.geometry().bottom() <= panel.rect().bottom()
+
+
+# --- other formats ----------------------------------------------------------------------------------------------------
+
+
+def grow(path: Path, count: int, *, close: bool = False) -> None:
+    """A cache as Kernel Tuner has it after so many configurations of `small_cache`."""
+    document = json.loads(gzip.decompress(small_cache(path.parent).read_bytes()))
+    entries = document.pop("cache")
+    text = json.dumps({**document, "cache": {}}, indent="")[:-3]
+    for key, entry in list(entries.items())[:count]:
+        text += "\n" + json.dumps({key: entry})[1:-1] + ","
+    path.write_text(text[:-1] + "}\n}" if close else text)
+
+
+def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Window, tmp_path: Path) -> None:
+    path = tmp_path / "live.json"
+    grow(path, 5)
+    window.open(path)
+    panel = window.panel
+    assert panel.summary.follow.isVisible()
+    assert not panel.form.strategy.isEnabled(), "nothing is searched"
+    panel.start.click()
+    window.qtbot.waitUntil(lambda: panel.progress.bar.format() == "5 so far", timeout=20_000)
+    window.selection.select(2)
+    grow(path, 30)
+    window.qtbot.waitUntil(lambda: panel.results.results.rowCount() == 30, timeout=20_000)
+    assert window.store.sessions() == [], "it is kept when it ends"
+    grow(path, 60, close=True)
+    window.qtbot.waitUntil(lambda: panel._state is SessionState.DONE, timeout=20_000)
+    assert "the file is closed" in panel.progress.bar.format()
+    assert [record.evaluated for record in window.store.sessions()] == [60]
+    assert window.selection.session == window.store.sessions()[0].id
+    assert window.selection.index == 2, "what was selected stays selected"
+    assert panel.export.button.isEnabled()
+
+
+def test_a_growing_cache_can_be_searched_as_it_is_instead(window: Window, tmp_path: Path) -> None:
+    path = tmp_path / "live.json"
+    grow(path, 20)
+    window.open(path)
+    window.panel.summary.follow.setChecked(False)
+    assert window.panel.form.strategy.isEnabled()
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [20]
+
+
+def test_following_is_stopped_by_the_person(window: Window, tmp_path: Path) -> None:
+    path = tmp_path / "live.json"
+    grow(path, 8)
+    window.open(path)
+    window.panel.start.click()
+    window.qtbot.waitUntil(lambda: len(window.selection.table or ()) == 8, timeout=20_000)
+    window.panel.stop.click()
+    window.qtbot.waitUntil(lambda: window.panel._state is SessionState.STOPPED, timeout=20_000)
+    assert "the file was still open" in window.panel.progress.bar.format()
+
+
+def test_a_t1_specification_opens_as_a_toml_one(window: Window, tmp_path: Path) -> None:
+    spec = load_specification(next(path for path in examples() if path.stem == "gemm"))
+    window.open(export_specification(spec, tmp_path))
+    assert (window.panel.form.objective.currentData(), window.panel.form.evaluations.value()) == ("GFLOPS/W", 250)
+    assert "simulated" in window.panel.summary.title.text()
+    assert not window.panel.summary.follow.isVisible()
+
+
+def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Window, tmp_path: Path) -> None:
+    gemm = next(path for path in examples() if path.stem == "gemm")
+    window.open(gemm)
+    window.panel.form.evaluations.setValue(6)
+    window.run_to_the_end()
+    plan, table = window.selection.plan, window.selection.table
+    assert plan is not None
+    assert table is not None
+    (cache,) = export_session(plan, table, 1, None, tmp_path, ["cache"])
+    window.panel._taken_over_chosen(str(cache))
+    window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=20_000)
+    assert "6 of 6 measurements taken over" in window.panel.summary.details.text()
+    window.panel.form.evaluations.setValue(9)
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [9, 6]
