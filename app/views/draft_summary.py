@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QVBox
 from app.engine.space.search_space import SearchSpace
 from app.views import theme
 from app.views.draft import Draft
-from app.views.figures import duration_text
+from app.views.figures import count_text, duration_text
 from app.views.provenance import source_words
 
 _FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
@@ -20,6 +20,8 @@ class DraftSummary(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title, self.space, self.details = QLabel(), QLabel(), QLabel()
+        self.look = QPushButton("&Look at it …")
+        self.look.setToolTip("What each restriction leaves of the space, and every valid configuration")
         self.steered, self.unsteer = QLabel(), QPushButton("Use all clocks")
         self.unsteer.setToolTip("Take the steering back: the specification's own clocks again")
         layout = QVBoxLayout(self)
@@ -29,7 +31,12 @@ class DraftSummary(QWidget):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            layout.addWidget(label)
+        size = QHBoxLayout()
+        size.addWidget(self.space, 1)
+        size.addWidget(self.look)
+        layout.addWidget(self.title)
+        layout.addLayout(size)
+        layout.addWidget(self.details)
         bold = self.title.font()
         bold.setBold(True)
         self.title.setFont(bold)
@@ -58,16 +65,18 @@ class DraftSummary(QWidget):
         plan, space = draft.plan, draft.plan.space
         words = source_words(plan.source)
         title = f"{plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
-        valid = f"{_count(space.size)} valid of {_count(space.cartesian)} combinations"
+        valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
         built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds > 0 else ""
         resumed = f" · goes on with session {plan.resume}" if plan.resume is not None else ""
         self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
+        self.look.show()
         self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
         self.follow.setVisible(draft.follow is not None)
         self.follow.setChecked(draft.follow is not None)
-        self.details.setToolTip("\n".join(f"{_count(n)} removed by {text}" for text, n in space.removed_by.items()))
+        self.details.setToolTip("\n".join(f"{count_text(n)} removed by {text}" for text, n in space.removed_by.items()))
 
     def _show(self, title: str, space: str, details: str, clocks: tuple[float, float] | None) -> None:
+        self.look.hide()
         for label, text in ((self.title, title), (self.space, space), (self.details, details)):
             label.setText(text)
             label.setToolTip("")
@@ -87,9 +96,5 @@ def _details(space: SearchSpace) -> str:
     """How many restrictions removed how much (the tool tip names them), and what was assumed."""
     removing = [count for count in space.removed_by.values() if count]
     noun = "restriction" if len(removing) == 1 else "restrictions"
-    removed = [f"{_count(sum(removing))} removed by {len(removing)} {noun}"] if removing else []
+    removed = [f"{count_text(sum(removing))} removed by {len(removing)} {noun}"] if removing else []
     return "\n".join([*removed, *space.notes])
-
-
-def _count(number: int) -> str:
-    return f"{number:,}".replace(",", "\u202f")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent
@@ -30,6 +31,9 @@ from app.views.results_table import ResultsView
 from app.views.session_form import SessionForm
 from app.views.session_progress import SessionProgress
 
+if TYPE_CHECKING:
+    from app.views.space_window import SpaceWindow
+
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _STORED_SHOWN = 15
 _ROOM_FOR_HISTORY = 680  # pixels
@@ -44,6 +48,7 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
+        self._space_window: SpaceWindow | None = None
         self._state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
@@ -60,6 +65,7 @@ class TunePanel(QWidget):
         self.pause.clicked.connect(self.pause_or_resume)
         self.stop.clicked.connect(self.stop_session)
         self.summary.unsteer.clicked.connect(self._unsteer)
+        self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
         context.selection.steered.connect(self._steered)
         bridge = context.bridge
@@ -220,6 +226,8 @@ class TunePanel(QWidget):
     def _prepared(self, draft: Draft) -> None:
         self._draft = draft
         self.summary.show_draft(draft)
+        if self._space_window is not None:
+            self._space_window.show_draft(draft)
         self.form.show_draft(draft)
         self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
@@ -232,6 +240,17 @@ class TunePanel(QWidget):
         self._start_when_ready = False
         self.summary.complain(what, remedy)
         self._context.bridge.report(what, remedy)
+
+    @Slot()
+    def show_space(self) -> None:
+        """Open the window of the space that was built."""
+        from app.views.space_window import SpaceWindow  # imported late: the panel does not need it
+
+        if self._space_window is None:
+            self._space_window = SpaceWindow(self)
+        self._space_window.show_draft(self._draft)
+        self._space_window.show()
+        self._space_window.raise_()
 
     @Slot(object)
     def _steered(self, _clocks: object) -> None:

@@ -133,6 +133,19 @@ def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
     assert "removed by" in window.panel.summary.details.text()
 
 
+def test_the_space_can_be_looked_at_and_its_window_follows_what_is_opened(window: Window, tmp_path: Path) -> None:
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    window.panel.summary.look.click()
+    shown = window.panel._space_window
+    assert shown is not None
+    assert shown.isVisible()
+    assert shown.picture.lines[-1][1] == shown.table.rows.rowCount() > 100
+    window.open(small_cache(tmp_path))
+    assert shown.table.rows.rowCount() == 60
+    window.panel.open(tmp_path / "missing.toml")
+    assert not window.panel.summary.look.isVisible()
+
+
 def test_a_file_that_is_no_specification_is_told_in_the_panel_and_the_banner(window: Window, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[parameters]\nx = [1, 2\n")
