@@ -85,7 +85,7 @@ def problems() -> dict[str, Problem]:
     tiny = _space(a=[1, 2], b=[1, 2])
     line = _space(a=list(range(40)))
     words = _space(layout=["row", "column", "tiled"], mode=["x", "y"], n=[4, 1, 2])
-    cube = _space(a=list(range(4)), b=list(range(4)), c=list(range(4)))
+    cube = _space(a=list(range(5)), b=list(range(4)), c=list(range(2)))
     lonely = space_of_table({"a": list(range(20)), "b": list(range(20))}, [(i, i) for i in range(20)])
     large = _space(a=list(range(100)), b=list(range(100)), c=list(range(10)))
     thinned = _space(["(a + 2 * b + c) % 3 != 0"], a=list(range(150)), b=list(range(100)), c=list(range(35)))
@@ -98,7 +98,7 @@ def problems() -> dict[str, Problem]:
         "half failing": Problem(cube, lambda row: math.inf if row % 2 else _noisy(row), 100),
         "tied": Problem(cube, lambda row: 1.0, 100),
         "noisy": Problem(cube, _noisy, 100),
-        "huge and tiny costs": Problem(cube, lambda row: 10.0 ** (300 - 9 * row), 100),
+        "huge and tiny costs": Problem(cube, lambda row: 10.0 ** (300 - 15 * row), 100),
         "without neighbours": Problem(lonely, _bowl(lonely), 100),
         "100,000 rows": Problem(large, _bowl(large), 60),
         "350,000 rows": Problem(thinned, _bowl(thinned), 60),

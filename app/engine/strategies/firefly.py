@@ -1,4 +1,4 @@
-"""Firefly search: points that fly to the brighter ones they see, the nearer the faster, and wander a little."""
+"""Firefly search: each point flies to one that is brighter, the nearer the faster, and wanders a little."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.engine.strategies.moves import check_least, check_share, fresh_near
 
 @strategy
 class Firefly:
-    """Points that fly to the better ones, the nearer the faster, and wander a little."""
+    """Points of which each flies to a better one, the nearer the faster, and wanders a little."""
 
     name: ClassVar[str] = "firefly"
     label: ClassVar[str] = "Firefly"
@@ -24,8 +24,8 @@ class Firefly:
     class Options:
         fireflies: int = field(default=20, metadata={"help": "points that fly together"})
         attraction: float = field(default=1.0, metadata={"help": "share of the way to a brighter one, 0..1"})
-        absorption: float = field(default=1.0, metadata={"help": "how fast attraction fades with distance"})
-        wandering: float = field(default=0.2, metadata={"help": "length of random steps, as a share of the range"})
+        absorption: float = field(default=0.1, metadata={"help": "how fast attraction fades with distance"})
+        wandering: float = field(default=0.1, metadata={"help": "length of random steps, as a share of the range"})
 
         def __post_init__(self) -> None:
             check_least("fireflies", self.fireflies, 1)
@@ -43,11 +43,13 @@ class Firefly:
             place, costs = place[order], [costs[at] for at in order]
             flown = place.copy()
             for at in range(1, len(place)):
-                for brighter in range(at):
-                    if costs[brighter] < costs[at]:
-                        way = place[brighter] - flown[at]
-                        flown[at] += options.attraction * np.exp(-options.absorption * (way @ way)) * way
+                brighter = int(rng.integers(at))
+                way = place[brighter] - place[at]
+                flown[at] += options.attraction * np.exp(-options.absorption * (way @ way)) * way
             flown += options.wandering * rng.uniform(-0.5, 0.5, flown.shape)
             rows = [fresh_near(space, known, rng, row) for row in box.rows(np.clip(flown, 0, 1))]
-            place = box.points(rows)
-            costs = yield from known.ask(rows)
+            new = yield from known.ask(rows)
+            points = box.points(rows)
+            for at, cost in enumerate(new):  # a flight to a darker place is taken back
+                if cost <= costs[at]:
+                    place[at], costs[at] = points[at], cost
