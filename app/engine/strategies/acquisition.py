@@ -6,7 +6,7 @@ All give larger-is-better numbers of at least 0, so that they can be multiplied 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -56,12 +56,19 @@ class Portfolio:
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
         self._loss = dict.fromkeys(ACQUISITIONS, 0.0)
+        self._chosen: list[str] = []  # since the last costs were told
+        self._costs: list[float] = []
 
     def choose(self) -> str:
-        """The function whose proposal is taken next."""
+        """The function that makes the next proposal."""
         weights = np.exp(-self._ZEAL * np.array(list(self._loss.values())))
-        return list(self._loss)[int(self._rng.choice(len(weights), p=weights / weights.sum()))]
+        self._chosen.append(list(self._loss)[int(self._rng.choice(len(weights), p=weights / weights.sum()))])
+        return self._chosen[-1]
 
-    def learn(self, name: str, rank: float) -> None:
-        """What came of a function's proposal."""
-        self._loss[name] = self._MEMORY * self._loss[name] + (1 - self._MEMORY) * rank
+    def learn(self, costs: Sequence[float]) -> None:
+        """What came of the proposals since the last time, in their order."""
+        before = np.array(self._costs)
+        for name, cost in zip(self._chosen, costs, strict=False):
+            self._loss[name] = self._MEMORY * self._loss[name] + (1 - self._MEMORY) * float((before < cost).mean())
+        self._chosen.clear()
+        self._costs.extend(costs)

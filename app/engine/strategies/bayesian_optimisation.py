@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -22,13 +23,12 @@ _ACQUISITIONS = (
     "thompson",
     "portfolio",
 )
-_CLIMB = 4  # looks around the best candidate, where candidates are a part of the space
 _DRAWN = 512  # candidates at which a function is drawn
 
 
 @strategy
 class BayesianOptimisation:
-    """A first sample over the whole space, then always the candidate of the best acquisition value."""
+    """A Gaussian process learns cost and failures from a first sample on; what promises most by it is measured next."""
 
     name: ClassVar[str] = "bayesian_optimisation"
     label: ClassVar[str] = "Bayesian optimisation"
@@ -40,7 +40,7 @@ class BayesianOptimisation:
         )
         acquisition: str = field(
             default="expected_improvement",
-            metadata={"help": f"what makes a configuration promising: {', '.join(_ACQUISITIONS)}"},
+            metadata={"help": "what makes a configuration promising", "choices": _ACQUISITIONS},
         )
         together: int = field(
             default=4, metadata={"help": "most configurations proposed at once, at least 1; fewer learn more each"}
@@ -56,42 +56,18 @@ class BayesianOptimisation:
         from app.engine.strategies.acquisition import Portfolio  # imported late: SciPy, and the window opens without it
         from app.engine.strategies.surrogate import Surrogate
 
-        surrogate = Surrogate(space, 1, rng)
-        portfolio = Portfolio(rng)
+        surrogate, portfolio = Surrogate(space, 1, rng), Portfolio(rng)
+        choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
         rows = space.sample_latin_hypercube(rng, options.first_samples).tolist()
-        chosen: list[str] = []  # the function behind each row
-        costs: list[float] = []
         while rows:
             outcomes = yield rows
             surrogate.learn([o.row for o in outcomes], [(o.cost,) for o in outcomes])
-            for name, outcome in zip(chosen, outcomes, strict=False):
-                portfolio.learn(name, float(np.mean(np.array(costs) < outcome.cost)))
-            costs += [outcome.cost for outcome in outcomes]
-            rows, chosen = [], []
+            portfolio.learn([o.cost for o in outcomes])
             most = max(1, min(batch, options.together))
-            while len(rows) < most and not surrogate.candidates.exhausted:
-                name = portfolio.choose() if options.acquisition == "portfolio" else options.acquisition
-                row, means = _proposal(surrogate, name)
-                rows.append(row)
-                chosen.append(name)
-                if len(rows) < most:
-                    surrogate.believe(row, means)
+            rows = surrogate.propose(most, lambda: partial(_promise, surrogate, choose()))
 
 
-def _proposal(surrogate: Surrogate, acquisition: str) -> tuple[int, Floats]:
-    """The most promising row, and what the model expects it to cost."""
-    row, means = 0, np.zeros(1)
-    for _ in range(_CLIMB):
-        prediction = surrogate.predict()
-        promise = _promise(surrogate, prediction, acquisition)
-        at = int(np.argmax(promise if promise.max() > 0 else prediction.deviation[0]))
-        row, means = int(prediction.rows[at]), prediction.mean[:, at]
-        if not surrogate.look_around(row):
-            break
-    return row, means
-
-
-def _promise(surrogate: Surrogate, prediction: Prediction, acquisition: str) -> Floats:
+def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> Floats:
     from app.engine.strategies.acquisition import ACQUISITIONS
 
     if acquisition == "thompson":
@@ -101,5 +77,4 @@ def _promise(surrogate: Surrogate, prediction: Prediction, acquisition: str) -> 
     else:
         best = float(prediction.known.min()) if len(prediction.known) else 0.0
         promise = ACQUISITIONS[acquisition](prediction.mean[0], prediction.deviation[0], best)
-    weighted: Floats = promise * prediction.works
-    return weighted
+    return promise

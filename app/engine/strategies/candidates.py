@@ -58,7 +58,7 @@ class Candidates:
         if self._whole or len(self.rows) >= _MOST:
             return np.empty(0, dtype=np.int64)
         near = self._space.neighbours(row)
-        fresh = near[~(self._asked[near] | self._pooled[near])]
+        fresh: Rows = near[~(self._asked[near] | self._pooled[near])]
         self._pooled[fresh] = True
         self.rows = np.concatenate([self.rows, fresh])
         return fresh

@@ -1,15 +1,16 @@
 """Gaussian-process regression over discrete parameters (Rasmussen & Williams 2006, chapters 2, 4 and 5).
 
 A value is a constant plus a Gaussian process of covariance s^2 (C + g I). The correlation of two configurations is a
-product over their parameters, C = prod_j (1 - w_j + w_j k_j): multiplied out it holds every parameter's own effect and
-the interactions of every order (an ANOVA kernel), and w_j says how much parameter j matters. k_j is a Matern 5/2 kernel
-(eq 4.17) of length l_j over the positions of ordered values, and 1 for equal, 0 for different ones without order. As
-parameters take few levels, all of it is a table per parameter.
+product over axes, C = prod_j (1 - w_j + w_j k_j): multiplied out it holds every axis' own effect and the interactions
+of every order (an ANOVA kernel), and w_j says how much axis j matters. k_j falls exponentially with the distance of
+ordered levels, k = exp(-|u - u'| / l_j), as tuning landscapes are rough; without order it is 1 for equal levels and 0
+for others. As axes have few levels, all of it is a table per axis.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -19,31 +20,42 @@ import numpy.typing as npt
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
 
+from app.engine.space.search_space import Rows
 from app.engine.strategies.features import Features, Floats, Levels
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
-Singles = npt.NDArray[np.float32]
 
 _CHUNK: Final = 4096  # candidates looked at together
 
 # Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points say little about them.
 _LOG_LENGTH: Final = (math.log(0.6), 0.8, math.log(0.03), math.log(10.0))
 _LOGIT_SHARE: Final = (1.0, 1.5, -6.0, 6.0)
-_LOGIT_DERIVED: Final = (-1.0, 1.5, -6.0, 6.0)  # of derived axes: they matter less
-_LOG_NOISE: Final = (math.log(1e-3), 1.5, math.log(1e-6), 0.0)
+_LOGIT_SHARE_DERIVED: Final = (-2.0, 2.0, -6.0, 6.0)
+_LOG_NOISE: Final = (math.log(1e-3), 0.7, math.log(1e-6), math.log(0.1))
+_LENGTH_DERIVED: Final = 0.5
+_PRIOR_POINTS: Final = 5.0  # weight of the expectation that s^2 is the variance of the values, which is about 1
+
+_NEW_AXES: Final = 6  # derived axes that a fit may take in
+_WORTH: Final = 1.0  # slope of the log likelihood along a derived axis' share from which on it is taken in
+_WORTHLESS: Final = 0.01  # share below which it is dropped
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The correlation function. `theta` holds per axis the logit of w_j and, where ordered, log l_j; last log g."""
+    """The correlation function over some axes of a space.
+
+    `theta` holds for each of them the logit of w_j and, where it is ordered and not derived, log l_j; last log g.
+    """
 
     features: Features
+    axes: tuple[int, ...]
     theta: Floats
 
     @staticmethod
     def by_default(features: Features) -> Kernel:
-        """The kernel at the middle of the priors."""
-        return Kernel(features, _priors(features)[:, 0])
+        """The parameters' own axes, and theta at the middle of the priors."""
+        axes = tuple(range(features.own))
+        return Kernel(features, axes, _priors(features, axes)[:, 0])
 
     @property
     def noise(self) -> float:
@@ -51,72 +63,96 @@ class Kernel:
         return math.exp(self.theta[-1])
 
     @cached_property
+    def starts(self) -> Levels:
+        """The first level of each axis, numbered through over all of them, and the end."""
+        return np.cumsum([0, *(self.features.axes[index].count for index in self.axes)]).astype(np.intp)
+
+    @cached_property
     def log_table(self) -> Floats:
         """Log of the correlation of every pair of levels of an axis, shape (levels, levels), blocks on the diagonal."""
-        return _log_tables(self.features, self.theta)[0]
+        return self.slopes[0]
+
+    @cached_property
+    def slopes(self) -> tuple[Floats, list[tuple[int, Floats]]]:
+        """`log_table`, and for each of theta but the noise the position of its axis and the slope of that's block."""
+        table = np.zeros((self.starts[-1], self.starts[-1]))
+        slopes: list[tuple[int, Floats]] = []
+        for at, index in enumerate(self.axes):
+            start, end = self.starts[at : at + 2]
+            axis = self.features.axes[index]
+            share = 1 / (1 + math.exp(-self.theta[len(slopes)]))
+            own_length = axis.positions is not None and not axis.derived
+            length = math.exp(self.theta[len(slopes) + 1]) if own_length else _LENGTH_DERIVED
+            distance, similar = _similarity(axis.positions, axis.count, length)
+            correlation = 1 - share + share * similar
+            table[start:end, start:end] = np.log(correlation)
+            slopes.append((at, share * (1 - share) * (similar - 1) / correlation))
+            if own_length:
+                slopes.append((at, share * distance * similar / correlation))
+        return table, slopes
+
+    def levels(self, rows: Sequence[int] | Rows) -> Levels:
+        """The levels of rows on the kernel's axes, numbered through, shape (rows, axes)."""
+        levels: Levels = self.features.of(rows, self.axes) + self.starts[:-1]
+        return levels
 
     def correlation(self, some: Levels, others: Levels) -> Floats:
         """C between two sets of configurations, shape (some, others)."""
-        sums: Floats = (_one_hot(self.features, some) @ self.log_table) @ _one_hot(self.features, others).T
-        return np.exp(sums)
+        return np.exp((self.one_hot(some) @ self.log_table) @ self.one_hot(others).T)
+
+    def one_hot(self, levels: Levels) -> Floats:
+        """Levels as zeros and ones, shape (configurations, all levels)."""
+        ones = np.zeros((len(levels), self.starts[-1]))
+        np.put_along_axis(ones, levels, 1.0, axis=1)
+        return ones
 
 
-def log_likelihood(kernel: Kernel, levels: Levels, values: Floats) -> float:
-    """Log marginal likelihood of the values (eq 5.8), constant and s^2 at their most likely, up to a constant."""
-    return -_objective(kernel.theta, kernel.features, _one_hot(kernel.features, levels), values)[0]
+def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, Floats]:
+    """Log marginal likelihood of the values of rows and its slope along theta (eqs 5.8, 5.9), up to a constant.
+
+    The constant and s^2 are at their most likely.
+    """
+    found = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values)
+    return found.value, found.slope
 
 
-def fit_kernel(start: Kernel, levels: Levels, values: Floats, iterations: int) -> Kernel:
-    """The most probable kernel of values at configurations: marginal likelihood times priors, uphill from `start`."""
-    features = start.features
-    priors = _priors(features)
-    one_hot = _one_hot(features, levels)
+def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel:
+    """The most probable kernel of the values of rows: marginal likelihood times priors, uphill from `start`.
 
-    def cost(theta: Vector) -> tuple[float, Floats]:
-        minus_log, slope = _objective(theta, features, one_hot, values)
-        off = (theta - priors[:, 0]) / priors[:, 1]
-        return minus_log + 0.5 * float(off @ off), slope + off / priors[:, 1]
-
-    found = minimize(
-        cost,
-        start.theta,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(low, high) for low, high in priors[:, 2:].tolist()],
-        options={"maxiter": iterations, "maxfun": 2 * iterations},
-    )
-    theta = np.asarray(found.x, dtype=np.float64)
-    return Kernel(features, theta) if np.isfinite(theta).all() else start
+    Then the derived axes along which the likelihood rises most are taken in, and all is fitted once more.
+    """
+    fitted = _climb(_without_worthless(start), rows, values, iterations)
+    wider = _with_worthy(fitted, rows, values)
+    return _climb(wider, rows, values, iterations) if wider is not fitted else fitted
 
 
 class Posterior:
-    """What measured points say about a set of candidates, kept up to date as points and candidates are added.
+    """What measured rows say about a set of candidates, kept up to date as rows and candidates are added.
 
-    Holds the Cholesky factor L of C + g I over the points and V = L^-1 C over points x candidates, so that a point
-    costs O(points x candidates). Points believed (a batch under way) narrow the variance and are forgotten again.
+    Holds the Cholesky factor L of C + g I over the rows and V = L^-1 C over rows x candidates, so that a row costs
+    O(rows x candidates). Rows believed (a batch under way) narrow the variance and are forgotten again.
     """
 
-    def __init__(self, kernel: Kernel, points: Levels, candidates: Levels, capacity: int) -> None:
+    def __init__(self, kernel: Kernel, rows: Rows, candidates: Rows, capacity: int) -> None:
         self.kernel = kernel
         self.capacity = capacity
-        self.count = len(points)
-        self._table = kernel.log_table
-        self._points = np.zeros((capacity, points.shape[1]), dtype=np.intp)
-        self._points[: self.count] = points
+        self.count = len(rows)
+        self._points = np.zeros((capacity, len(kernel.axes)), dtype=np.intp)
+        self._points[: self.count] = points = kernel.levels(rows)
         covariance = kernel.correlation(points, points)
         covariance[np.diag_indices(self.count)] += kernel.noise
         self._factor = np.zeros((capacity, capacity))
         self._factor[: self.count, : self.count] = np.linalg.cholesky(covariance)
-        self._candidates = np.empty((0, points.shape[1]), dtype=np.intp)
+        self._candidates = np.empty((0, len(kernel.axes)), dtype=np.intp)
         self._reduced = np.zeros((capacity, 0), dtype=np.float32)  # V
         self._variance = np.empty(0, dtype=np.float32)  # of each candidate, over s^2
-        self._before: int | None = None  # points before anything was believed
+        self._before: int | None = None  # rows before anything was believed
         self.extend(candidates)
 
-    def extend(self, candidates: Levels) -> None:
+    def extend(self, candidates: Rows) -> None:
         """More candidates."""
         n, old, new = self.count, len(self._candidates), len(self._candidates) + len(candidates)
-        self._candidates = np.concatenate([self._candidates, candidates])
+        self._candidates = np.concatenate([self._candidates, self.kernel.levels(candidates)])
         if new > self._reduced.shape[1]:
             grown = np.zeros((self.capacity, new if not old else new + new // 2), dtype=np.float32)
             grown[:n, :old] = self._reduced[:n, :old]
@@ -129,18 +165,18 @@ class Posterior:
         fresh = self._reduced[:n, old:new]
         self._variance = np.concatenate([self._variance, 1 - np.einsum("ij,ij->j", fresh, fresh)])
 
-    def add(self, point: Levels) -> None:
-        """A measured point, shape (axes,). Whatever was believed must be forgotten before."""
+    def add(self, row: int) -> None:
+        """A measured row. Whatever was believed must be forgotten before."""
         assert self._before is None
         assert self.count < self.capacity
-        self._append(point)
+        self._append(row)
 
-    def believe(self, point: Levels) -> None:
-        """A point that will be measured: the candidates near it become less uncertain, their means stay."""
+    def believe(self, row: int) -> None:
+        """A row that will be measured: the candidates near it become less uncertain, their means stay."""
         if self._before is None:
             self._before = self.count
         if self.count < self.capacity:
-            self._append(point)
+            self._append(row)
 
     def forget(self) -> None:
         """Forget what was believed."""
@@ -150,20 +186,18 @@ class Posterior:
             self.count, self._before = self._before, None
 
     def predict(self, values: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at every candidate, from the values of the measured points (eqs 2.23, 2.24).
+        """Mean and standard deviation at every candidate, from the values of the measured rows (eqs 2.23, 2.24).
 
         The deviation is that of the process, without the noise.
         """
         n = len(values)
         assert n == (self.count if self._before is None else self._before)
         constant, residual, scale = self._solve(values)
-        mean: Floats = constant + (residual.astype(np.float32) @ self._reduced[:n, : len(self._candidates)]).astype(
-            np.float64
-        )
-        return mean, scale * self.uncertainty()
+        weighted = residual.astype(np.float32) @ self._reduced[:n, : len(self._candidates)]
+        return constant + weighted.astype(np.float64), scale * self.uncertainty()
 
     def uncertainty(self) -> Floats:
-        """Standard deviation at every candidate over s: 1 far from every point."""
+        """Standard deviation at every candidate over s: 1 far from every row."""
         return np.sqrt(np.maximum(self._variance, 1e-9).astype(np.float64))
 
     def draw(self, values: Floats, rng: np.random.Generator, among: npt.NDArray[np.intp]) -> Floats:
@@ -185,92 +219,126 @@ class Posterior:
         )
         constant = float(both[:, 1] @ both[:, 0] / (both[:, 1] @ both[:, 1]))
         residual = both[:, 0] - constant * both[:, 1]
-        return constant, residual, math.sqrt(max(float(residual @ residual) / n, 1e-12))
+        square = float(residual @ residual) + _PRIOR_POINTS * float(values.var())
+        return constant, residual, math.sqrt(max(square / (n + _PRIOR_POINTS), 1e-12))
 
-    def _append(self, point: Levels) -> None:
-        n = self.count
-        towards = np.zeros(len(self._table))
-        for level in point:
-            towards += self._table[level]  # log correlation of each level of each axis with the point's
+    def _append(self, row: int) -> None:
+        n, width = self.count, len(self._candidates)
+        point = self.kernel.levels([row])[0]
+        towards = self.kernel.log_table[point].sum(
+            axis=0
+        )  # log correlation of each level of each axis with the point's
         own = np.exp(towards[self._points[:n]].sum(axis=1))
-        row = solve_triangular(self._factor[:n, :n], own, lower=True, check_finite=False)
-        pivot = math.sqrt(max(1 + self.kernel.noise - float(row @ row), 1e-8))
-        self._factor[n, :n], self._factor[n, n] = row, pivot
+        reduced_row = solve_triangular(self._factor[:n, :n], own, lower=True, check_finite=False)
+        pivot = math.sqrt(max(1 + self.kernel.noise - float(reduced_row @ reduced_row), 1e-8))
+        self._factor[n, :n], self._factor[n, n] = reduced_row, pivot
         self._points[n] = point
         correlation = np.exp(towards.astype(np.float32)[self._candidates].sum(axis=1))
-        width = len(self._candidates)
-        reduced = (correlation - row.astype(np.float32) @ self._reduced[:n, :width]) / np.float32(pivot)
+        reduced = (correlation - reduced_row.astype(np.float32) @ self._reduced[:n, :width]) / np.float32(pivot)
         self._reduced[n, :width] = reduced
         self._variance = self._variance - reduced * reduced
         self.count = n + 1
 
 
-# --- the marginal likelihood ----------------------------------------------------------------------------------------
+# --- fitting a kernel -----------------------------------------------------------------------------------------------
 
 
-def _priors(features: Features) -> Floats:
+class _Likelihood:
+    """Log marginal likelihood of values under a kernel, -inf where the covariance is not positive definite."""
+
+    def __init__(self, kernel: Kernel, one_hot: Floats, values: Floats) -> None:
+        count = len(values)
+        table, slopes = kernel.slopes
+        correlation = np.exp((one_hot @ table) @ one_hot.T)
+        covariance = correlation.copy()
+        covariance[np.diag_indices(count)] += kernel.noise
+        self.slope = np.zeros(len(kernel.theta))
+        try:
+            factor = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            self.value, self.pull = -math.inf, np.zeros_like(covariance)
+            return
+        inverse = cho_solve((factor, True), np.eye(count), check_finite=False)
+        ones = inverse.sum(axis=1)
+        residual = values - (ones @ values) / ones.sum()
+        weights = inverse @ residual
+        variance = max(float(residual @ weights) / count, 1e-12)
+        self.value = -0.5 * count * math.log(variance) - float(np.log(np.diag(factor)).sum())
+        pull = 0.5 * (np.outer(weights, weights) / variance - inverse)  # slope along each covariance
+        self.slope[-1] = np.trace(pull) * kernel.noise
+        self.pull = pull * correlation  # slope along each log correlation
+        half = one_hot.T @ self.pull
+        for at, (axis, block) in enumerate(slopes):
+            part = slice(*kernel.starts[axis : axis + 2])
+            self.slope[at] = float(((half[part] @ one_hot[:, part]) * block).sum())
+
+
+def _climb(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel:
+    """Uphill from a kernel to a more probable one of the same axes."""
+    priors = _priors(start.features, start.axes)
+    one_hot = start.one_hot(start.levels(rows))
+
+    def cost(theta: Vector) -> tuple[float, Floats]:
+        found = _Likelihood(Kernel(start.features, start.axes, theta), one_hot, values)
+        off = (theta - priors[:, 0]) / priors[:, 1]
+        return min(-found.value, 1e10) + 0.5 * float(off @ off), off / priors[:, 1] - found.slope
+
+    found = minimize(
+        cost,
+        start.theta,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(low, high) for low, high in priors[:, 2:].tolist()],
+        options={"maxiter": iterations, "maxfun": 2 * iterations},
+    )
+    theta = np.asarray(found.x, dtype=np.float64)
+    return Kernel(start.features, start.axes, theta) if np.isfinite(theta).all() else start
+
+
+def _with_worthy(kernel: Kernel, rows: Rows, values: Floats) -> Kernel:
+    """The kernel with the derived axes added along whose share the likelihood rises most; itself where none does."""
+    pull = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values).pull
+    rises: list[tuple[float, int]] = []
+    for index in range(kernel.features.own, len(kernel.features.axes)):
+        if index not in kernel.axes:
+            axis = kernel.features.axes[index]
+            similar = _similarity(axis.positions, axis.count, _LENGTH_DERIVED)[1]
+            levels = kernel.features.of(rows, [index])[:, 0]
+            rises.append((float((pull * (similar[levels][:, levels] - 1)).sum()), index))
+    worthy = [index for rise, index in sorted(rises, reverse=True)[:_NEW_AXES] if rise > _WORTH]
+    if not worthy:
+        return kernel
+    added = np.full(len(worthy), _LOGIT_SHARE_DERIVED[0])
+    return Kernel(
+        kernel.features, (*kernel.axes, *worthy), np.concatenate([kernel.theta[:-1], added, kernel.theta[-1:]])
+    )
+
+
+def _without_worthless(kernel: Kernel) -> Kernel:
+    """The kernel without derived axes of next to no share."""
+    least = math.log(_WORTHLESS / (1 - _WORTHLESS))
+    derived = [at for at, index in enumerate(kernel.axes) if index >= kernel.features.own]
+    shares = kernel.theta[-1 - len(derived) : -1]
+    dropped = [at for at, share in zip(derived, shares, strict=True) if share < least]
+    if not dropped:
+        return kernel
+    theta = np.concatenate([kernel.theta[: -1 - len(derived)], shares[shares >= least], kernel.theta[-1:]])
+    return Kernel(kernel.features, tuple(i for at, i in enumerate(kernel.axes) if at not in dropped), theta)
+
+
+def _similarity(positions: Floats | None, count: int, length: float) -> tuple[Floats, Floats]:
+    """The distance over length of every two levels of an axis, and k_j."""
+    if positions is None:
+        return np.zeros((count, count)), np.eye(count)
+    distance = np.abs(positions[:, None] - positions[None, :]) / length
+    return distance, np.exp(-distance)
+
+
+def _priors(features: Features, axes: Sequence[int]) -> Floats:
     """Mean, standard deviation, lower and upper bound of every hyperparameter, in the order of theta."""
     rows = []
-    for axis, positions in enumerate(features.positions):
-        rows.append(_LOGIT_SHARE if axis < features.own else _LOGIT_DERIVED)
-        if positions is not None:
+    for axis in (features.axes[index] for index in axes):
+        rows.append(_LOGIT_SHARE_DERIVED if axis.derived else _LOGIT_SHARE)
+        if axis.positions is not None and not axis.derived:
             rows.append(_LOG_LENGTH)
     return np.array([*rows, _LOG_NOISE])
-
-
-def _log_tables(features: Features, theta: Floats) -> tuple[Floats, list[tuple[int, int, Floats]]]:
-    """The log correlations of all pairs of levels; and (axis, index in theta, slope of its block) for each of theta."""
-    table = np.zeros((features.total, features.total))
-    slopes: list[tuple[int, int, Floats]] = []
-    at = 0
-    for axis, positions in enumerate(features.positions):
-        start, end = features.starts[axis : axis + 2]
-        share = 1 / (1 + math.exp(-theta[at]))
-        if positions is None:
-            similar, by_length = np.eye(end - start), None
-        else:
-            distance = math.sqrt(5) * np.abs(positions[:, None] - positions[None, :]) / math.exp(theta[at + 1])
-            decay = np.exp(-distance)
-            similar = (1 + distance + distance**2 / 3) * decay
-            by_length = distance**2 / 3 * (1 + distance) * decay
-        correlation = 1 - share + share * similar
-        table[start:end, start:end] = np.log(correlation)
-        slopes.append((axis, at, share * (1 - share) * (similar - 1) / correlation))
-        if by_length is not None:
-            slopes.append((axis, at + 1, share * by_length / correlation))
-        at += 1 if by_length is None else 2
-    return table, slopes
-
-
-def _objective(theta: Floats, features: Features, one_hot: Floats, values: Floats) -> tuple[float, Floats]:
-    """Minus the log marginal likelihood and its slope along theta (eq 5.9)."""
-    count = len(values)
-    table, slopes = _log_tables(features, theta)
-    correlation = np.exp((one_hot @ table) @ one_hot.T)
-    noise = math.exp(theta[-1])
-    covariance = correlation.copy()
-    covariance[np.diag_indices(count)] += noise
-    try:
-        factor = np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        return 1e10, np.zeros_like(theta)
-    inverse = cho_solve((factor, True), np.eye(count), check_finite=False)
-    ones = inverse.sum(axis=1)
-    residual = values - (ones @ values) / ones.sum()
-    weights = inverse @ residual
-    variance = max(float(residual @ weights) / count, 1e-12)
-    minus_log = 0.5 * count * math.log(variance) + float(np.log(np.diag(factor)).sum())
-    pull = 0.5 * (inverse - np.outer(weights, weights) / variance)
-    slope = np.zeros_like(theta)
-    slope[-1] = np.trace(pull) * noise
-    of_levels = one_hot.T @ (pull * correlation) @ one_hot
-    for axis, at, block in slopes:
-        start, end = features.starts[axis : axis + 2]
-        slope[at] = float((of_levels[start:end, start:end] * block).sum())
-    return minus_log, slope
-
-
-def _one_hot(features: Features, levels: Levels) -> Floats:
-    ones = np.zeros((len(levels), features.total))
-    np.put_along_axis(ones, levels, 1.0, axis=1)
-    return ones

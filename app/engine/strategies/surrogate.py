@@ -6,7 +6,7 @@ only their order matters to a search. Failed configurations take no part in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,7 @@ _ROOM: Final = 32  # points that it can take between two fits, at least
 _ITERATIONS: Final = 12
 _FEWEST: Final = 3  # points below which there is no model of a cost
 _AROUND: Final = 8  # best points whose neighbours are candidates
+_CLIMB: Final = 4  # looks around the best candidate, where candidates are a part of the space
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,21 @@ class Prediction:
     known: Floats  # (points, goals): scores measured, and the means of a batch's rows
 
 
+Promise = Callable[[Prediction], Floats]  # what each candidate promises, at least 0, were it sure to work
+
+
 class Surrogate:
     """Learns rows with their costs and predicts those of candidates."""
 
     def __init__(self, space: SearchSpace, goals: int, rng: np.random.Generator) -> None:
         self.candidates = Candidates(space, rng)
-        self._features = Features(space)
+        features = Features(space)
         self._rng = rng
         self._rows: list[int] = []
         self._costs: list[tuple[float, ...]] = []  # inf where it failed
         self._believed: list[Floats] = []  # means of a batch's rows
-        self._cost_models = [_Model(self._features) for _ in range(goals)]
-        self._works_model = _Model(self._features)
+        self._cost_models = [_Model(features) for _ in range(goals)]
+        self._works_model = _Model(features)
         self._modelled = 0  # points that the models were given
         self._fitted = 0  # points when the models were last fitted
 
@@ -67,19 +71,18 @@ class Surrogate:
         for model in self._models:
             model.forget()
 
-    def believe(self, row: int, means: Floats) -> None:
-        """A row that will be measured with others: until then the model's means, one per goal, stand for its costs."""
-        self._believed.append(means)
-        self.candidates.close([row])
-        for model in self._models:
-            model.believe(row)
+    def propose(self, most: int, promises: Callable[[], Promise]) -> list[int]:
+        """Up to `most` rows to measure together, one by one those of the greatest promise; none where all are known.
 
-    def look_around(self, row: int) -> bool:
-        """Take the neighbours of a row among the candidates; False where none is new."""
-        fresh = self.candidates.around(row)
-        for model in self._models if len(fresh) else ():
-            model.extend(fresh)
-        return len(fresh) > 0
+        `promises` is called for each of them. Until they are measured the models' means stand for their costs.
+        """
+        rows: list[int] = []
+        while len(rows) < most and not self.candidates.exhausted:
+            row, means = self._best(promises())
+            rows.append(row)
+            if len(rows) < most:
+                self._believe(row, means)
+        return rows
 
     def predict(self) -> Prediction:
         """The candidates as the models see them now. At least one row of the space must be open."""
@@ -110,6 +113,27 @@ class Surrogate:
         if works.sum() < _FEWEST:
             return among, self._rng.standard_normal(len(among))
         return among, self._cost_models[goal].draw(scores[:, goal], self._rng, self.candidates.open[among])
+
+    def _best(self, promise: Promise) -> tuple[int, Floats]:
+        """The candidate of the greatest promise, its neighbours looked at too, and the model's mean of each goal."""
+        row, means = 0, np.zeros(len(self._cost_models))
+        for _ in range(_CLIMB):
+            prediction = self.predict()
+            worth = promise(prediction) * prediction.works
+            at = int(np.argmax(worth if worth.max() > 0 else prediction.deviation.sum(axis=0)))
+            row, means = int(prediction.rows[at]), prediction.mean[:, at]
+            fresh = self.candidates.around(row)
+            if not len(fresh):
+                break
+            for model in self._models:
+                model.extend(fresh)
+        return row, means
+
+    def _believe(self, row: int, means: Floats) -> None:
+        self._believed.append(means)
+        self.candidates.close([row])
+        for model in self._models:
+            model.believe(row)
 
     @property
     def _models(self) -> tuple[_Model, ...]:
@@ -168,7 +192,6 @@ class _Model:
     """One Gaussian process: the points it holds, and what they say of the candidates."""
 
     def __init__(self, features: Features) -> None:
-        self._features = features
         self._kernel = Kernel.by_default(features)
         self._posterior: Posterior | None = None
         self._points: list[int] = []  # indices of the surrogate's points
@@ -180,24 +203,23 @@ class _Model:
 
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
         """Hold these points. The kernel is fitted where their values differ."""
-        levels = self._features.of(rows[points])
         self._points = points.tolist()
         known = values[points]
         if known.std() > 0:
             few = np.linspace(0, len(points) - 1, min(len(points), FIT_POINTS)).astype(np.intp)
-            self._kernel = fit_kernel(self._kernel, levels[few], known[few], _ITERATIONS)
+            self._kernel = fit_kernel(self._kernel, rows[points[few]], known[few], _ITERATIONS)
         capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
-        self._posterior = Posterior(self._kernel, levels, self._features.of(candidates), capacity)
+        self._posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
     def add(self, index: int, row: int) -> None:
         """Hold one point more."""
         if self._posterior is not None:
             self._points.append(index)
-            self._posterior.add(self._features.of([row])[0])
+            self._posterior.add(row)
 
     def believe(self, row: int) -> None:
         if self._posterior is not None:
-            self._posterior.believe(self._features.of([row])[0])
+            self._posterior.believe(row)
 
     def forget(self) -> None:
         if self._posterior is not None:
@@ -205,7 +227,7 @@ class _Model:
 
     def extend(self, rows: Rows) -> None:
         if self._posterior is not None:
-            self._posterior.extend(self._features.of(rows))
+            self._posterior.extend(rows)
 
     def predict(self, values: Floats, at: Indices) -> tuple[Floats, Floats]:
         """Mean and deviation at some candidates; `values` of all the surrogate's points."""

@@ -1,0 +1,71 @@
+"""Bayesian optimisation for a front: one Gaussian process per goal, and what enlarges the front most comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from app.engine.space.search_space import SearchSpace
+from app.engine.strategies.base import Remarked, Search, strategy
+from app.engine.strategies.moves import check_least
+from app.engine.strategies.nsga2 import NO_FRONT, costs_of
+
+if TYPE_CHECKING:
+    from app.engine.strategies.features import Floats
+    from app.engine.strategies.surrogate import Prediction
+
+
+@strategy
+class MultiObjectiveBayesian:
+    """A Gaussian process per goal of the front; the configuration that should widen the front most is measured next."""
+
+    name: ClassVar[str] = "multi_objective_bayesian"
+    label: ClassVar[str] = "Bayesian optimisation of the front"
+
+    @dataclass(frozen=True)
+    class Options:
+        first_samples: int = field(
+            default=10, metadata={"help": "configurations of the first Latin-hypercube sample, at least 2"}
+        )
+        together: int = field(
+            default=4, metadata={"help": "most configurations proposed at once, at least 1; fewer learn more each"}
+        )
+
+        def __post_init__(self) -> None:
+            check_least("first_samples", self.first_samples, 2)
+            check_least("together", self.together, 1)
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        from app.engine.strategies.surrogate import Surrogate  # imported late: SciPy, and the window opens without it
+
+        outcomes = yield space.sample_latin_hypercube(rng, options.first_samples).tolist()
+        surrogate = Surrogate(space, len(costs_of(outcomes[0])), rng)
+        remark = "" if outcomes[0].front else NO_FRONT
+        while True:
+            surrogate.learn([o.row for o in outcomes], [costs_of(o) for o in outcomes])
+            rows = surrogate.propose(max(1, min(batch, options.together)), lambda: partial(_promise, rng))
+            if not rows:
+                return
+            outcomes = yield Remarked(rows, remark) if remark else rows
+            remark = ""
+
+
+def _promise(rng: np.random.Generator, prediction: Prediction) -> Floats:
+    from app.engine.strategies.acquisition import expected_improvement
+    from app.engine.strategies.hypervolume_improvement import (
+        expected_hypervolume_improvement,
+        reference_beyond,
+        scalarised_improvement,
+    )
+
+    mean, deviation, known = prediction.mean, prediction.deviation, prediction.known
+    if not len(known):
+        return np.asarray(deviation.sum(axis=0))
+    if len(mean) == 1:
+        return expected_improvement(mean[0], deviation[0], float(known.min()))
+    if len(mean) == 2:
+        return expected_hypervolume_improvement(mean, deviation, known, reference_beyond(known))
+    return scalarised_improvement(mean, deviation, known, rng)

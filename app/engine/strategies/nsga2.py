@@ -1,0 +1,90 @@
+"""NSGA-II (Deb et al. 2002): a genetic algorithm for a front, over valid configurations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.space.search_space import SearchSpace
+from app.engine.strategies.base import Evaluations, Outcome, Remarked, Search, strategy
+from app.engine.strategies.genetic_algorithm import GeneticAlgorithm, next_generation
+from app.engine.strategies.moves import unseen_rows
+
+Floats = npt.NDArray[np.float64]
+
+
+NO_FRONT = "the session has no front: the objective alone is searched"
+
+
+@strategy
+class Nsga2:
+    """NSGA-II: of parents and children live on those nearest to the front, of equals those farthest from others."""
+
+    name: ClassVar[str] = "nsga2"
+    label: ClassVar[str] = "Genetic algorithm for the front (NSGA-II)"
+
+    @dataclass(frozen=True)
+    class Options(GeneticAlgorithm.Options):
+        pass
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space)
+        costs: dict[int, tuple[float, ...]] = {}
+        population = unseen_rows(space, known, rng, options.population_size)
+        outcomes = yield population
+        remark = "" if outcomes[0].front else NO_FRONT
+        while True:
+            known.learn(outcomes)
+            costs.update((outcome.row, costs_of(outcome)) for outcome in outcomes)
+            everyone = list(dict.fromkeys([*population, *(outcome.row for outcome in outcomes)]))
+            best = crowded_order(np.array([costs[row] for row in everyone]))
+            population = [everyone[at] for at in best[: options.population_size].tolist()]
+            children = next_generation(space, known, rng, options, population, range(len(population)))
+            if not children:
+                return
+            outcomes = yield Remarked(children, remark) if remark else children
+            remark = ""
+
+
+def costs_of(outcome: Outcome) -> tuple[float, ...]:
+    """The cost of each goal of the front; that of the objective where the session has no front."""
+    return outcome.front or (outcome.cost,)
+
+
+def crowded_order(costs: Floats) -> npt.NDArray[np.intp]:
+    """Points, shape (n, goals), from the one that a parent should be first to the last: by front, then by crowding."""
+    return np.lexsort((-crowding(costs, rank := ranks(costs)), rank))
+
+
+def ranks(costs: Floats) -> npt.NDArray[np.intp]:
+    """The number of the front each point lies on: 0 where nothing beats it, 1 where only points of front 0 do, ..."""
+    one, other = costs[:, None, :], costs[None, :, :]
+    beats = np.asarray((one <= other).all(axis=2) & (one < other).any(axis=2))
+    rank = np.zeros(len(costs), dtype=np.intp)
+    left = np.ones(len(costs), dtype=bool)
+    level = 0
+    while left.any():
+        on_front = left & ~beats[left].any(axis=0)
+        rank[on_front] = level
+        left &= ~on_front
+        level += 1
+    return rank
+
+
+def crowding(costs: Floats, rank: npt.NDArray[np.intp]) -> Floats:
+    """The distance between a point's two neighbours on its front, summed over the goals; inf at a front's ends."""
+    finite = np.where(np.isfinite(costs), costs, np.nan)
+    distance = np.zeros(len(costs))
+    for level in range(int(rank.max(initial=-1)) + 1):
+        members = np.flatnonzero(rank == level)
+        for column in finite[members].T:
+            order = np.argsort(column, kind="stable")
+            extent = np.nanmax(column) - np.nanmin(column) if np.isfinite(column).any() else 0.0
+            distance[members[order[[0, -1]]]] = np.inf
+            if extent > 0:
+                gaps = (column[order[2:]] - column[order[:-2]]) / extent
+                distance[members[order[1:-1]]] += np.nan_to_num(gaps)
+    return distance
