@@ -168,6 +168,12 @@ def _parser() -> argparse.ArgumentParser:
         fit.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
     fit.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")
 
+    roofline = add("roofline", "what a flop, a byte and a second cost on a board", _call("roofline", "roofline"))
+    roofline.add_argument("file", nargs="?", metavar="FILE", help="a recorded sweep, a CSV, or the number of a session")
+    _add_board(roofline, speed=float("inf"))
+    roofline.add_argument("--precision", metavar="P,...", help="fp32, fp64 or both (default)")
+    roofline.add_argument("--predict", metavar="FLOP,BYTE", help="time, power and energy of a kernel of that work")
+
     export = add("export", "write a session, or a file of one, in other formats", _call("take_away", "export"))
     export.add_argument(
         "source",

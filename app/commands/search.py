@@ -150,7 +150,7 @@ def _overrides(arguments: Namespace) -> dict[str, Any]:
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     from app.engine.formats.export import export_session
 
-    result = _watch_session(plan, store, quiet=arguments.json)
+    result = watch_session(plan, store, quiet=arguments.json)
     document = _summary(result)
     if arguments.out and document["best"] is not None:
         files = export_session(plan, result.table, result.session, None, Path(arguments.out))
@@ -177,7 +177,7 @@ def _summary(result: SessionResult) -> dict[str, Any]:
     )
 
 
-def _watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionResult:
+def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionResult:
     """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured."""
     from app.engine.running import run_session
 
@@ -277,7 +277,7 @@ def demo(arguments: Namespace) -> int:
     try:
         plan = plan_specification(specification, gpu, **_overrides(arguments))
         with Store() as store:
-            result = _watch_session(plan, store, quiet=arguments.json)
+            result = watch_session(plan, store, quiet=arguments.json)
             document = _summary(result)
             if document["best"] is None:
                 raise WattridgeError("no configuration worked", "demo", "raise --max-evaluations")

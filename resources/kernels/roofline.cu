@@ -17,12 +17,14 @@
 typedef double real;
 typedef double2 words;  // 16 bytes: the widest load
 #define LANES 2
+#define KERNEL roofline_fp64
 #define ADVANCE(x, t) (x).x = fma((x).x, (t).x, (x).x), (x).y = fma((x).y, (t).y, (x).y)
 #define SUM(x) ((x).x + (x).y)
 #else
 typedef float real;
 typedef float4 words;
 #define LANES 4
+#define KERNEL roofline_fp32
 #define ADVANCE(x, t)                                                              \
     (x).x = fmaf((x).x, (t).x, (x).x), (x).y = fmaf((x).y, (t).y, (x).y),          \
     (x).z = fmaf((x).z, (t).z, (x).z), (x).w = fmaf((x).w, (t).w, (x).w)
@@ -45,7 +47,7 @@ __device__ __forceinline__ void advance(words &x, const words &t) {
 }
 
 extern "C" __global__ void __launch_bounds__(block_size_x, blocks_per_multiprocessor)
-roofline(real *out, const real *__restrict__ in, int secret) {
+KERNEL(real *out, const real *__restrict__ in, int secret) {
     const size_t count = n / LANES, stride = (size_t)gridDim.x * block_size_x;
     const size_t first = (size_t)blockIdx.x * block_size_x + threadIdx.x;
 #if load_store

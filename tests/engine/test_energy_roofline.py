@@ -106,7 +106,7 @@ def sweep(model: EnergyRoofline, intensities: np.ndarray, noise: float = 0.0, se
         power_w=model.powerline(intensities) * (1 + noise * rng.standard_normal(len(intensities))),
         clock_mhz=np.full(len(intensities), 1410.0),
         limited=np.zeros(len(intensities), dtype=bool),
-        occupancy=nan,
+        threads=nan,
         power_error_w=nan,
         kind=("roofline",) * len(intensities),
     )
@@ -176,7 +176,7 @@ def boards(path: Path) -> dict[tuple[str, str], RooflinePoints]:
             power_w=column["power_w"],
             clock_mhz=column["mhz"],
             limited=np.zeros(len(own), dtype=bool),
-            occupancy=nan,
+            threads=nan,
             power_error_w=nan,
             kind=("roofline",) * len(own),
         )

@@ -9,6 +9,7 @@ stand beside it for comparison with S4.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,7 +38,7 @@ class RooflinePoints:
     power_w: Floats
     clock_mhz: Floats  # observed; NaN where not told
     limited: Bools  # a power or thermal limit acted
-    occupancy: Floats  # 0..1, NaN where not told
+    threads: Floats  # resident per multiprocessor, NaN where not told
     power_error_w: Floats  # half of the 95 % interval, NaN where not told
     kind: tuple[str, ...]  # roofline, flop, copy or baseline, of each point
 
@@ -49,6 +50,12 @@ class RooflinePoints:
         if np.isnan(self.clock_mhz).all():
             return ~self.limited
         return ~self.limited & (self.clock_mhz >= PEAK_SHARE * np.nanmax(self.clock_mhz))
+
+    def full(self) -> Bools:
+        """Points with the most threads: fewer of them take less constant power, so they are other rooflines."""
+        if np.isnan(self.threads).all():
+            return np.ones(len(self), dtype=bool)
+        return self.threads >= np.nanmax(self.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ class RooflineFit:
     max_relative_error: float
     max_relative_error_all: float  # with the throttled points
     condition_number: float
+    alone: Mapping[str, float]  # S4 table 5: pi_0_w, eps_flop_pj, eps_mem_pj_per_b by their own kernels, where measured
     identifiable: bool
     reasons: tuple[str, ...]  # why not, and what else a person should know
 
@@ -91,7 +99,7 @@ class RooflineFit:
 
 def fit_roofline(points: RooflinePoints) -> RooflineFit:
     """Fit the points at the peak clock. Raises ValueError where fewer than six are left or none has work or traffic."""
-    kept = points.at_peak()
+    kept = points.at_peak() & points.full()
     if kept.sum() < LEAST_POINTS:
         raise ValueError(f"{int(kept.sum())} points at the peak clock; {LEAST_POINTS} are needed")
     design = np.column_stack([points.flops * PJ, points.bytes_per_s * PJ, np.ones(len(points))])
@@ -104,7 +112,7 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
     residual = power_w - design[kept] @ figures
     spread = float(((power_w - power_w.mean()) ** 2).sum())
     reasons = _reasons(estimate, condition)
-    throttled = int((~kept).sum())
+    throttled = int((~points.at_peak() & points.full()).sum())
     notes = [f"{throttled} points below the peak clock or at a limit are left out"] if throttled else []
     return RooflineFit(
         gpu=points.gpu,
@@ -114,16 +122,30 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
         relative=estimate,
         per_flop=_normalised(design[kept], power_w, 0),
         per_byte=_normalised(design[kept], power_w, 1),
-        peak_flops=float(points.flops.max()),
-        bandwidth=float(points.bytes_per_s.max()),
+        peak_flops=float(points.flops[kept].max()),
+        bandwidth=float(points.bytes_per_s[kept].max()),
         r2=1 - float((residual**2).sum()) / spread if spread else math.nan,
         mean_relative_error=float(apart[kept].mean()),
         max_relative_error=float(apart[kept].max()),
-        max_relative_error_all=float(apart.max()),
+        max_relative_error_all=float(apart[points.full()].max()),
+        alone=_alone(points, kept),
         condition_number=condition,
         identifiable=not reasons,
         reasons=(*reasons, *notes),
     )
+
+
+def _alone(points: RooflinePoints, kept: Bools) -> dict[str, float]:
+    """What the baseline, flop and copy kernels tell by themselves: power, and what is above the baseline's per unit."""
+    found: dict[str, float] = {}
+    of = {kind: np.array([k == kind for k in points.kind]) & kept for kind in ("baseline", "flop", "copy")}
+    if not of["baseline"].any():
+        return found
+    pi_0_w = found["pi_0_w"] = float(points.power_w[of["baseline"]].mean())
+    for kind, speeds, name in (("flop", points.flops, "eps_flop_pj"), ("copy", points.bytes_per_s, "eps_mem_pj_per_b")):
+        if of[kind].any():
+            found[name] = float(((points.power_w - pi_0_w)[of[kind]] / speeds[of[kind]] / PJ).mean())
+    return found
 
 
 def _relative(design: Floats, power_w: Floats) -> tuple[Estimate, float]:

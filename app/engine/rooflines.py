@@ -1,0 +1,229 @@
+"""Energy rooflines of boards: the sessions that measure them, and from measurements to points and fits."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.control.guard import DeviceGuard
+from app.engine.formats.csv_table import SIGNATURE
+from app.engine.formats.files import read_text
+from app.engine.formats.read import read_recording
+from app.engine.models.roofline_fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
+from app.engine.planning import plan_specification
+from app.engine.results import STATES, ResultTable
+from app.engine.session import SessionPlan
+from app.engine.specification import load_specification
+from app.errors import InputError
+from app.paths import resources
+from app.sensors.event_reasons import LIMITING
+from app.sensors.gpu import Gpu
+
+Floats = npt.NDArray[np.float64]
+PRECISIONS: Final = ("fp32", "fp64")
+KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
+_RATE, _TRAFFIC = "GFLOP/s", "GB/s"
+_MAXIMUM_BYTES: Final = 32 << 20
+_COLUMNS: Final = {  # of a CSV: what a point is, and the names it goes by
+    "rate": ("gflops", "gflop/s", "gflop_s"),
+    "traffic": ("gbs", "gb/s", "gb_s"),
+    "power": ("power_w", "power"),
+    "clock": ("mhz", "clock_mhz", "observed_clock_mhz"),
+}
+_DEVICE: Final = ("gpu", "device", "device_name", "dev")
+
+
+def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> SessionPlan:
+    """The session that sweeps intensity and occupancy. Raises InputError for an unknown precision."""
+    if precision not in PRECISIONS:
+        raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(PRECISIONS)}")
+    specification = load_specification(resources() / "rooflines" / f"{precision}.toml")
+    return plan_specification(dataclasses.replace(specification, device_settings={}), gpu, guard=guard)
+
+
+def precision_of(kernel: str) -> str:
+    """Of a sweep's kernel by its name; 'fp32' where the name tells none."""
+    return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
+
+
+def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoints:
+    """The measured points of a sweep. Raises InputError where speed and traffic are not among the values."""
+    missing = [name for name in (_RATE, _TRAFFIC, "power_w") if name not in table.value_names]
+    if missing:
+        raise InputError(
+            f"there is no {' and no '.join(missing)} among the values",
+            gpu,
+            "a roofline needs the work, the traffic and the power of each point: wattridge roofline --gpu G",
+        )
+    ok = [at for at in range(len(table)) if STATES[table.states()[at]].value == "ok"]
+    told = [table.measurement(at) for at in ok]
+    threads = table.values("threads_per_multiprocessor")[ok]
+    half = [
+        (m.intervals["power_w"][1] - m.intervals["power_w"][0]) / 2 if "power_w" in m.intervals else math.nan
+        for m in told
+    ]
+    return _points(
+        gpu,
+        precision,
+        rate=table.values(_RATE)[ok],
+        traffic=table.values(_TRAFFIC)[ok],
+        power_w=table.values("power_w")[ok],
+        clock_mhz=np.array([m.observed_clock_mhz for m in told]),
+        limited=np.array([bool(m.event_reasons & LIMITING) for m in told]),
+        threads=threads,
+        power_error_w=np.array(half),
+    )
+
+
+def read_points(path: Path) -> list[RooflinePoints]:
+    """The points of a file, one list per board: a recorded sweep, or a CSV of GFLOP/s, GB/s, W. Raises InputError."""
+    text = read_text(path, _MAXIMUM_BYTES) if path.suffix.lower() == ".csv" else None
+    if text is None or SIGNATURE in text.partition("\n")[0]:  # a session
+        recording = read_recording(path)
+        return [points_of_table(recording.table(), recording.device, precision_of(recording.kernel))]
+    try:
+        rows = list(csv.DictReader(io.StringIO(text), strict=True))
+    except csv.Error as error:
+        raise InputError(f"not a CSV: {error}", str(path), "one row per point, names in the first line") from None
+    if not rows:
+        raise InputError("the file holds no row", str(path), "one row per point, names in the first line")
+    by_name = {name.strip().lower(): name for name in rows[0] if name}
+    column = {what: next((by_name[n] for n in names if n in by_name), None) for what, names in _COLUMNS.items()}
+    for what in ("rate", "traffic", "power"):
+        if column[what] is None:
+            raise InputError(f"no column tells the {what}", str(path), f"name one of {', '.join(_COLUMNS[what])}")
+    devices = [by_name[name] for name in _DEVICE if name in by_name]
+    groups: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        groups.setdefault(" ".join(_short(row[name]) for name in devices) or path.stem, []).append(at)
+    return [_of_rows(name, [rows[at] for at in group], group, column, str(path)) for name, group in groups.items()]
+
+
+def fit_points(points: RooflinePoints) -> RooflineFit:
+    """The fit, with an InputError where the points are too few."""
+    try:
+        return fit_roofline(points)
+    except ValueError as error:
+        remedy = "measure more intensities"
+        if not points.at_peak().all():
+            remedy = (
+                "a limit holds the board below its peak clock: measure at a lower, locked clock, or raise the limit"
+            )
+        raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
+
+
+def to_json(fit: RooflineFit) -> dict[str, Any]:
+    """One precision, as `roofline --json` prints it: a figure that the points do not tell is null."""
+    model, told = fit.model, fit.identifiable
+
+    def known(value: float) -> float | None:
+        return value if told and math.isfinite(value) else None
+
+    return {
+        "eps_flop_pj": known(model.eps_flop_pj),
+        "eps_mem_pj_per_b": known(model.eps_mem_pj_per_b),
+        "pi_0_w": known(model.pi_0_w),
+        "standard_errors": list(fit.relative.standard_errors) if told else None,
+        "r2": fit.r2,
+        "mean_relative_error": fit.mean_relative_error,
+        "max_relative_error": fit.max_relative_error,
+        "max_relative_error_with_throttled": fit.max_relative_error_all,
+        "condition_number": fit.condition_number,
+        "identifiable": told,
+        "peak_gflops": fit.peak_flops / 1e9,
+        "bandwidth_gb_s": fit.bandwidth / 1e9,
+        "time_balance": model.time_balance,
+        "energy_balance": known(model.energy_balance),
+        "effective_energy_balance": known(model.effective_energy_balance) if told else None,
+        "eta_flop": known(model.eta_flop) if told else None,
+        "points": fit.points,
+        "throttled": fit.throttled,
+        "least_squares_per_flop": _estimate(fit.per_flop),
+        "least_squares_per_byte": _estimate(fit.per_byte),
+        "alone": dict(fit.alone),
+        "reasons": list(fit.reasons),
+    }
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
+    if estimate is None:
+        return None
+    return {name: getattr(estimate, name) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")}
+
+
+def _short(text: str | None) -> str:
+    """A device's name or number: '3.0' is 3."""
+    told = (text or "").strip()
+    return told.removesuffix(".0") if told.replace(".", "", 1).isdigit() else told
+
+
+def _of_rows(
+    name: str, rows: Sequence[dict[str, str]], lines: Sequence[int], column: dict[str, str | None], where: str
+) -> RooflinePoints:
+    def numbers(what: str) -> Floats:
+        heading = column[what]
+        if heading is None:
+            return np.full(len(rows), np.nan)
+        found = []
+        for row, line in zip(rows, lines, strict=True):
+            try:
+                found.append(float(row[heading]))
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"'{row[heading]}' is no number", f"{where}, row {line + 2}, {heading}", "correct the cell"
+                ) from None
+        return np.array(found)
+
+    rate, traffic, power_w = numbers("rate"), numbers("traffic"), numbers("power")
+    if not (np.isfinite(rate).all() and np.isfinite(traffic).all() and (power_w > 0).all()):
+        raise InputError(f"{name} has a point without speed, traffic or power", where, "leave it out")
+    nothing = np.full(len(rows), np.nan)
+    return _points(
+        name,
+        "fp32",
+        rate=rate,
+        traffic=traffic,
+        power_w=power_w,
+        clock_mhz=numbers("clock"),
+        limited=np.zeros(len(rows), dtype=bool),
+        threads=nothing,
+        power_error_w=nothing,
+    )
+
+
+def _points(
+    gpu: str,
+    precision: str,
+    *,
+    rate: Floats,
+    traffic: Floats,
+    power_w: Floats,
+    clock_mhz: Floats,
+    limited: npt.NDArray[np.bool_],
+    threads: Floats,
+    power_error_w: Floats,
+) -> RooflinePoints:
+    kinds = {(True, True): "roofline", (True, False): "flop", (False, True): "copy", (False, False): "baseline"}
+    return RooflinePoints(
+        gpu=gpu,
+        precision=precision,
+        flops=rate * 1e9,
+        bytes_per_s=traffic * 1e9,
+        power_w=power_w,
+        clock_mhz=clock_mhz,
+        limited=limited,
+        threads=threads,
+        power_error_w=power_error_w,
+        kind=tuple(kinds[work > 0, moved > 0] for work, moved in zip(rate, traffic, strict=True)),
+    )

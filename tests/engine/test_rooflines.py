@@ -1,0 +1,107 @@
+"""A roofline sweep on a simulated board finds that board's own energies; it is read again from sessions and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from app.engine.rooflines import fit_points, read_points, to_json
+from app.errors import InputError
+from app.sensors.simulated.twin import load_twin
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:
+    status = main([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"), [("h200", "fp32"), ("h200", "fp64"), ("a100", "fp32"), ("v100", "fp32")]
+)
+def test_a_sweep_finds_the_energies_of_a_simulated_board(
+    capsys: pytest.CaptureFixture[str], name: str, precision: str
+) -> None:
+    status, document = run(capsys, "roofline", "--gpu", f"simulated:{name}", "--precision", precision)
+    assert status == 0
+    told = document["precisions"][precision]  # type: ignore[index]
+    true = load_twin(name).energy
+    assert told["identifiable"], told["reasons"]
+    assert told["eps_flop_pj"] == pytest.approx(true.eps_flop_pj[precision], rel=0.03)  # type: ignore[index]
+    assert told["eps_mem_pj_per_b"] == pytest.approx(true.eps_mem_pj_per_b, rel=0.03)
+    assert told["r2"] > 0.99
+    assert told["mean_relative_error"] < 0.03
+    assert told["condition_number"] < 100
+    for figure, alone in told["alone"].items():
+        assert alone == pytest.approx(told[figure], rel=0.05)
+
+
+def test_a_board_that_its_limit_holds_back_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    status, document = run(capsys, "roofline", "--gpu", "simulated:a4000", "--precision", "fp32")
+    assert status == 2
+    assert "at the peak clock" in document["error"]["what"]  # type: ignore[index]
+    assert "lower, locked clock" in document["error"]["remedy"]  # type: ignore[index]
+
+
+def test_a_sweep_is_an_ordinary_session_that_can_be_read_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _, measured = run(capsys, "roofline", "--gpu", "simulated:h200", "--precision", "fp64")
+    assert main(["sessions", "--json"]) == 0
+    session = json.loads(capsys.readouterr().out)[0]
+    assert session["title"] == "roofline_fp64"
+    _, again = run(capsys, "roofline", str(session["session"]))
+    assert again == measured
+    assert main(["export", str(session["session"]), "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    for file in (*tmp_path.glob("*.csv"), *(f for f in tmp_path.glob("*.json") if "cache" in f.name)):
+        _, of_file = run(capsys, "roofline", str(file))
+        told, first = (d["precisions"]["fp64"]["eps_flop_pj"] for d in (of_file, measured))  # type: ignore[index]
+        assert told == pytest.approx(first, rel=1e-6), file
+
+
+def test_every_board_of_a_public_sweep_has_its_own_roofline(shared_data: Path) -> None:
+    boards = read_points(shared_data / "roofline" / "fp32_intensity_sweep_a100_l40.csv")
+    assert [points.gpu for points in boards][:2] == ["A100-40GB 0", "A100-40GB 1"]
+    assert len(boards) == 10
+    for points in boards:
+        told = to_json(fit_points(points))
+        assert told["identifiable"] == points.gpu.startswith("A100")
+        assert (told["eps_flop_pj"] is None) == (not told["identifiable"])
+
+
+def test_a_kernel_of_known_work_is_predicted(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
+    file = str(shared_data / "roofline" / "fp32_intensity_sweep_a100_l40.csv")
+    assert main(["roofline", file, "--predict", "1e12,1e9", "--json"]) == 0
+    documents = json.loads(capsys.readouterr().out)
+    a100, l40 = documents[0]["precisions"]["fp32"], documents[-1]["precisions"]["fp32"]
+    assert a100["predicted"]["time_s"] == pytest.approx(1e3 / a100["peak_gflops"])
+    energy_j = (1e12 * a100["eps_flop_pj"] + 1e9 * a100["eps_mem_pj_per_b"]) * 1e-12
+    assert a100["predicted"]["energy_j"] == pytest.approx(energy_j + a100["pi_0_w"] * a100["predicted"]["time_s"])
+    assert l40["predicted"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "no row"),
+        ("a,b\n1,2\n", "no column tells the rate"),
+        ("gflops,gbs,power_w\n1,x,3\n", "'x' is no number"),
+        ("gflops,gbs,power_w\n1,nan,3\n", "without speed, traffic or power"),
+        ("gflops,gbs,power_w\n1,2,3\n", "points at the peak clock"),
+    ],
+)
+def test_files_that_tell_no_roofline_are_one_clear_line(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "sweep.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=what):
+        fit_points(read_points(path)[0])
+
+
+@pytest.mark.parametrize("words", [("1e12",), ("a,b",), ("0,1",), ("-1,1",)])
+def test_a_senseless_kernel_to_predict_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    status, document = run(capsys, "roofline", "nothing.csv", f"--predict={words[0]}")
+    assert status == 2
+    assert document["error"]["where"] == "--predict"  # type: ignore[index]
