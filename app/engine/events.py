@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from app.engine.control.device_log import Change
     from app.engine.models.frequency import FrequencyFit
     from app.engine.results import ResultTable
     from app.engine.session import SessionPlan
@@ -58,13 +59,29 @@ class Fit:
 class Apply:
     """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state."""
 
-    graphics_clock_mhz: int | None = None
-    memory_clock_mhz: int | None = None
+    graphics_clock_mhz: float | tuple[float, float] | None = None  # or a range, within which the board chooses
+    memory_clock_mhz: float | None = None
     power_limit_w: float | None = None
     reset: bool = False
+    confirm_s: float | None = None  # the prior state returns after so long unless confirmed; None: it does not
 
 
-Command = Start | Pause | Resume | Stop | Fit | Apply
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """What is set stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Switch control of a real board on; the person may be asked for a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forbid:
+    """Put everything back and switch control off."""
+
+
+Command = Start | Pause | Resume | Stop | Fit | Apply | Confirm | Allow | Forbid
 
 # --- events ---------------------------------------------------------------------------------------------------------
 
@@ -144,6 +161,24 @@ class SettingApplied:
     observed: dict[str, float | None]
     obeyed: bool
     message: str
+    prior: dict[str, float | None] = field(default_factory=dict)
+    confirm_s: float | None = None  # until the prior state returns; None: nothing waits to be confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class ControlChanged:
+    """Whether settings may be made, and who holds the rights."""
+
+    allowed: bool
+    holder: int | None  # the process that does; None while none does
+    notes: tuple[str, ...] = ()  # what a person should know before the first setting
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChanged:
+    """A setting was made or put back, or refused; one line of the log."""
+
+    change: Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,5 +198,7 @@ Event = (
     | FitProgress
     | FitFinished
     | SettingApplied
+    | ControlChanged
+    | DeviceChanged
     | EngineFault
 )

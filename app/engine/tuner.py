@@ -7,18 +7,21 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from app.engine.control.desk import Desk
 from app.engine.control.guard import DeviceGuard
 from app.engine.events import (
+    Allow,
     Apply,
     Command,
+    Confirm,
     EngineFault,
     Event,
     Fit,
     FitFinished,
     FitProgress,
+    Forbid,
     Pause,
     Resume,
-    SettingApplied,
     Start,
     Stop,
 )
@@ -54,6 +57,7 @@ class Tuner:
         self._on_event = on_event
         self._gpu = gpu
         self._guard = guard if guard is not None or gpu is None else DeviceGuard(gpu)
+        self._desk = Desk(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
         self._commands: queue.SimpleQueue[Command | object] = queue.SimpleQueue()
         self._attention = threading.Event()  # a command waits: the runner breaks off and the session attends to it
         self._abort = threading.Event()  # Stop or the end waits: a sweep breaks off too
@@ -90,11 +94,16 @@ class Tuner:
             while (command := self._take()) is not _END:
                 self._guarded(lambda command=command: self._handle(command))  # type: ignore[misc]
         finally:
-            if self._guard is not None:
-                self._guarded(self._guard.restore)
+            if self._desk is not None:
+                self._guarded(self._desk.close)
 
     def _take(self) -> Command | object:
-        command = self._commands.get()
+        while True:
+            try:
+                command = self._commands.get(timeout=None if self._desk is None else self._desk.left_s)
+                break
+            except queue.Empty:
+                self._guarded(lambda: self._desk.lapse(self._abort) if self._desk is not None else None)
         if isinstance(command, Stop) or command is _END:
             self._abort.clear()
         return command
@@ -114,12 +123,16 @@ class Tuner:
     def _handle(self, command: Command | object) -> None:
         match command:
             case Start(plan):
+                self._make_way()
                 result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
                 self._last = (result.plan, result.table, result.session)
             case Fit():
+                self._make_way()
                 self._fit(command)
-            case Apply():
-                self._apply(command)
+            case Apply() | Confirm() | Allow() | Forbid():
+                if self._desk is None:
+                    raise WattridgeError("there is no GPU to set", remedy="open one")
+                self._desk.handle(command, self._abort)
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
@@ -145,8 +158,10 @@ class Tuner:
                     paused = False
                 case Fit():
                     self._fit_during(run, command, paused)
-                case Start() | Apply():
+                case Start() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
+                    if self._desk is not None:
+                        self._desk.tell_control()
                 case _ if command is _END:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
@@ -179,16 +194,6 @@ class Tuner:
         self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
         self._on_event(FitFinished(fit, source))
 
-    def _apply(self, command: Apply) -> None:
-        if self._guard is None:
-            raise WattridgeError("there is no GPU to set", remedy="open one")
-        if command.reset:
-            self._guard.restore()
-        else:
-            self._guard.apply(
-                graphics_clock_mhz=command.graphics_clock_mhz,
-                memory_clock_mhz=command.memory_clock_mhz,
-                power_limit_w=command.power_limit_w,
-            )
-        seen = self._guard.watch(self._abort)
-        self._on_event(SettingApplied(dict(self._guard.applied), seen.observed, seen.obeyed, seen.message))
+    def _make_way(self) -> None:
+        if self._desk is not None:
+            self._desk.make_way()

@@ -52,7 +52,7 @@ class DeviceGuard:
         self._allowed = allow_control
         self._asking = asking
         self._by = by
-        self._on_change = on_change
+        self.on_change = on_change  # is told of every change, and of every one that was refused
         self._shared = _Shared()
         self._outer: dict[str, Setting] = {}  # in force when this guard began, by the guard around it
         self._applied: dict[str, Setting] = {}
@@ -149,7 +149,7 @@ class DeviceGuard:
     def nested(self, by: str | None = None) -> DeviceGuard:
         """A guard for a passing use of the same board: when it is left, the settings are as they are now."""
         inner = DeviceGuard(
-            self._gpu, allow_control=self._allowed, asking=self._asking, by=by or self._by, on_change=self._on_change
+            self._gpu, allow_control=self._allowed, asking=self._asking, by=by or self._by, on_change=self.on_change
         )
         inner._shared = self._shared
         inner._outer = dict(self._applied)
@@ -308,7 +308,7 @@ class DeviceGuard:
         return says(name) if says is not None else None
 
     def _noted(self, what: str) -> _Noted:
-        return _Noted(self._gpu, self._shared, what, self._by, self._on_change)
+        return _Noted(self._gpu, self._shared, what, self._by, self.on_change)
 
 
 class _Shared:
@@ -327,13 +327,13 @@ class _Noted:
     def __init__(
         self, gpu: Gpu, shared: _Shared, what: str, by: str, on_change: Callable[[Change], None] | None
     ) -> None:
-        self._gpu, self._shared, self._what, self._by, self._on_change = gpu, shared, what, by, on_change
+        self._gpu, self._shared, self._what, self._by, self.on_change = gpu, shared, what, by, on_change
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         self._shared.changed_ns = self._gpu.clock.now_ns()
-        if self._on_change is not None:
+        if self.on_change is not None:
             outcome = "done" if error is None else str(error)
-            self._on_change(Change.now(self._gpu.info.label, self._what, self._by, outcome))
+            self.on_change(Change.now(self._gpu.info.label, self._what, self._by, outcome))

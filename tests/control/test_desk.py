@@ -1,0 +1,181 @@
+"""Settings by hand through the engine's thread, on a real board's stand-in: allowed, confirmed or not, taken back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boards import StandIn
+
+from app.engine.control.device_log import Change, keep, log_file
+from app.engine.control.guard import DeviceGuard
+from app.engine.events import Allow, Apply, Confirm, ControlChanged, DeviceChanged, EngineFault, Forbid, SettingApplied
+from app.engine.store import Store
+from app.engine.tuner import Tuner
+from app.sensors.nvml import NvmlGpu
+
+Boards = Callable[..., StandIn]
+
+
+class Window:
+    """What a window does with the engine, and what it hears."""
+
+    def __init__(self, gpu: NvmlGpu, folder: Path) -> None:
+        self._heard: list[Any] = []
+        self._new = threading.Condition()
+        self._store = Store(folder / "sessions.sqlite")
+        guard = DeviceGuard(gpu, on_change=lambda change: self._hear(DeviceChanged(change)))
+        self.tuner = Tuner(self._store, self._hear, gpu=gpu, guard=guard)
+        self.tuner.start()
+
+    def _hear(self, event: Any) -> None:
+        with self._new:
+            self._heard.append(event)
+            self._new.notify_all()
+
+    def ask(self, command: Any, kind: type[Any]) -> Any:
+        """Submit, and wait for the first event of that kind after it."""
+        with self._new:
+            begun = len(self._heard)
+        self.tuner.submit(command)
+        return self.wait(kind, begun)
+
+    def wait(self, kind: type[Any], begun: int = 0) -> Any:
+        with self._new:
+            assert self._new.wait_for(lambda: any(isinstance(e, kind) for e in self._heard[begun:]), 20.0), self._heard
+            return next(event for event in self._heard[begun:] if isinstance(event, kind))
+
+    def count(self) -> int:
+        with self._new:
+            return len(self._heard)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        with self._new:
+            return [event for event in self._heard if isinstance(event, kind)]
+
+    def close(self) -> None:
+        self.tuner.stop()
+        self.tuner.join(20.0)
+        self._store.close()
+
+
+@pytest.fixture
+def window(opened: Callable[..., NvmlGpu], tmp_path: Path) -> Iterator[Callable[[], Window]]:
+    made: list[Window] = []
+
+    def make() -> Window:
+        made.append(Window(opened(), tmp_path))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_control_is_off_until_it_is_switched_on_and_off_again(
+    with_rights: Boards, window: Callable[[], Window]
+) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    one = window()
+    refused = one.ask(Apply(graphics_clock_mhz=1200), EngineFault)
+    assert "only looked at" in refused.what
+    on = one.ask(Allow(), ControlChanged)
+    assert on.allowed
+    assert on.holder is not None
+    assert any("unlock" in note for note in on.notes)
+    stand_in.work(30.0)
+    applied = one.ask(Apply(graphics_clock_mhz=1200, power_limit_w=300.0), SettingApplied)
+    assert applied.applied == {"graphics_clock_mhz": 1200, "power_limit_w": 300}
+    assert applied.prior == {"graphics_clock_mhz": None, "power_limit_w": 650}
+    assert applied.obeyed, applied.message
+    assert applied.confirm_s is None
+    off = one.ask(Forbid(), ControlChanged)
+    assert (off.allowed, off.holder) == (False, None)
+    assert stand_in.settings() == before
+    changes = [event.change for event in one.of(DeviceChanged)]
+    assert [change.what for change in changes] == [
+        "power limit 300 W, graphics clock 1200 MHz",
+        "power limit, graphics clock as before",
+    ]
+    assert {change.outcome for change in changes} == {"done"}
+
+
+def test_what_is_not_confirmed_in_time_returns(with_rights: Boards, window: Callable[[], Window]) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    one = window()
+    one.ask(Allow(), ControlChanged)
+    applied = one.ask(Apply(graphics_clock_mhz=1200, confirm_s=0.4), SettingApplied)
+    assert 0.0 < applied.confirm_s < 0.4
+    lapsed = one.wait(SettingApplied, one.count())
+    assert lapsed.applied == {}
+    assert "not confirmed in time" in lapsed.message
+    assert stand_in.settings() == before
+
+
+def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, window: Callable[[], Window]) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    one = window()
+    one.ask(Allow(), ControlChanged)
+    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=0.3), SettingApplied)
+    assert one.ask(Confirm(), SettingApplied).confirm_s is None
+    time.sleep(0.4)
+    assert stand_in.settings()["lock"] == (1200, 1200)
+    one.close()
+    assert stand_in.settings()["lock"] == (1200, 1200)
+    again = window()
+    restored = again.ask(Apply(reset=True), SettingApplied)  # read-only as it is: putting back is always allowed
+    assert restored.applied == {}
+    assert stand_in.settings() == before
+
+
+def test_closing_puts_back(with_rights: Boards, window: Callable[[], Window]) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    one = window()
+    one.ask(Allow(), ControlChanged)
+    one.ask(Apply(power_limit_w=300.0, confirm_s=60.0), SettingApplied)
+    one.close()
+    assert stand_in.settings() == before
+
+
+def test_without_rights_the_switch_stays_off(
+    boards: Boards, sudo: Callable[..., Path], window: Callable[[], Window]
+) -> None:
+    stand_in = boards("h200")
+    sudo(stand_in, free=False, granted=False)
+    one = window()
+    assert not one.ask(Allow(), ControlChanged).allowed
+    fault = one.wait(EngineFault)
+    assert "rights of root" in fault.what
+
+
+def test_read_only_wins_over_the_switch(
+    with_rights: Boards, window: Callable[[], Window], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = with_rights("h200")
+    monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
+    one = window()
+    assert not one.ask(Allow(), ControlChanged).allowed
+    assert "WATTRIDGE_READ_ONLY" in one.wait(EngineFault).what
+    assert "WATTRIDGE_READ_ONLY" in one.ask(Apply(reset=True), EngineFault).what
+    assert stand_in.calls() == []
+
+
+def test_the_log_keeps_its_newer_half() -> None:
+    for number in range(3):
+        keep(Change(float(number), "Some board", "x" * 500_000, "by hand", "done"))
+    keep(Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done"))
+    lines = log_file().read_text().splitlines()
+    assert len(lines) < 4
+    assert '"graphics clock 1200 MHz"' in lines[-1]
+    assert (
+        "Some board: graphics clock 1200 MHz (by hand, somebody): done"
+        in Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done").line
+    )
