@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.expressions import parse
-from app.engine.space import build, effort
+from app.engine.space import build, effort, factors, joining
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import SearchSpace
 from app.errors import InputError
@@ -250,6 +250,34 @@ def test_combinations_of_ranges_are_counted_beyond_what_an_integer_of_the_machin
     assert space.cartesian == 2 * 60000**6
 
 
+def test_conditions_that_share_one_small_parameter_do_not_join_what_they_need_not() -> None:
+    """`simd` stands in two conditions of otherwise unrelated parameters; joined by it alone, the tables explode."""
+    parameters = {
+        "m": "range(16, 1025, 16)",
+        "m_a": "range(m, 0, -1)",
+        "k": "range(1, 65)",
+        "k_b": "range(k, 0, -1)",
+        "n": "range(16, 1025, 16)",
+        "simd": [0, 1],
+    }
+    restrictions = ["m % (m_a * (1 + simd)) == 0", "k % (k_b * (1 + simd)) == 0", "m * n <= 512", "m_a * k_b == n"]
+    space = space_of(parameters, restrictions)
+    expected = [
+        (m, m_a, k, k_b, n, simd)
+        for simd in (0, 1)
+        for m in range(16, 1025, 16)
+        for m_a in range(m, 0, -1)
+        if m % (m_a * (1 + simd)) == 0
+        for k in range(1, 65)
+        for k_b in range(k, 0, -1)
+        if k % (k_b * (1 + simd)) == 0
+        for n in [m_a * k_b]
+        if n % 16 == 0 and m * n <= 512
+    ]
+    assert sorted(rows_of(space)) == sorted(expected)
+    assert space.cartesian - sum(space.removed_by.values()) == space.size
+
+
 # --- against plain enumeration -------------------------------------------------------------------------------------
 
 _ATOMS = (
@@ -310,15 +338,17 @@ _TESTS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("small", [False, True])
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=5, unique=True), min_size=4, max_size=5),
     st.lists(st.tuples(st.sampled_from(_TESTS), st.permutations(range(4)), st.integers(0, 9)), min_size=1, max_size=5),
     st.booleans(),
 )
 def test_any_order_of_joins_gives_what_enumeration_gives(
-    lists: list[list[int]], chosen: list[tuple[str, list[int], int]], ranged: bool
+    small: bool, lists: list[list[int]], chosen: list[tuple[str, list[int], int]], ranged: bool
 ) -> None:
+    """Also with the sizes of blocks so small that every way of joining, pruning and thinning out is taken."""
     parameters: dict[str, Any] = {f"p{axis}": values for axis, values in enumerate(lists)}
     grid = np.array(list(itertools.product(*lists)))
     if ranged:
@@ -330,11 +360,15 @@ def test_any_order_of_joins_gives_what_enumeration_gives(
     true = np.ones(len(grid), dtype=bool)
     for text in texts:
         true &= parse(text, "here").mask(columns, true.shape)
-    if not true.any():
-        with pytest.raises(InputError):
-            space_of(parameters, texts)
-        return
-    space = space_of(parameters, texts)
+    with pytest.MonkeyPatch.context() as patch:
+        if small:
+            for module, name, size in ((build, "LARGE", 0), (joining, "_BLOCK", 7), (factors, "_BLOCK", 5)):
+                patch.setattr(module, name, size)
+        if not true.any():
+            with pytest.raises(InputError):
+                space_of(parameters, texts)
+            return
+        space = space_of(parameters, texts)
     assert sorted(rows_of(space)) == sorted(tuple(row) for row in grid[true].tolist())
     assert space.cartesian == len(grid)
     assert space.cartesian - sum(space.removed_by.values()) == space.size

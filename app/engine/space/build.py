@@ -20,7 +20,7 @@ from app.engine.parameter_values import MAX_VALUES, parse_values
 from app.engine.space.dependent import Dependent, count_completions, expand, in_order
 from app.engine.space.effort import Effort
 from app.engine.space.factors import Codes, Factor, check_size, product
-from app.engine.space.joining import Scope, join, restrict
+from app.engine.space.joining import Scope, join, restrict, thinned
 from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
 from app.engine.space.table import sorted_table
 from app.errors import InputError
@@ -28,6 +28,7 @@ from app.sensors.device_limits import DeviceLimits
 
 MAX_ROWS = 2 * 10**7
 MAX_PARAMETERS = 64
+LARGE = 2**20  # rows of a product from which it pays to look which join is the best
 MAX_PARTS = 1000  # restrictions, split at their `and`s
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 
@@ -139,6 +140,7 @@ class _Builder:
         self._factor_of: dict[str, Factor] = {}
         self._restrictions: list[Expression] = []  # those not yet applied
         self._order: dict[str, int] = {}  # text -> the how many-th it was applied
+        self._shares: dict[int, tuple[list[Factor], float]] = {}  # by a restriction's id: what it allows of which
         for name, listed in given.items():
             if not isinstance(listed, str):
                 self._bind(name, _listed(listed, f"parameters.{name}"))
@@ -192,6 +194,10 @@ class _Builder:
             if restriction is not None and (
                 dependent is None or self._joined_size(restriction.names) <= 16 * self._joined_size(dependent.needs)
             ):
+                if self._joined_size(restriction.names) > LARGE:
+                    if self._thin_out(ready):
+                        continue
+                    restriction = min(ready, key=lambda part: self._cost(part, ready))
                 self._apply(restriction, ready)
             elif dependent is not None:
                 self._expand(dependent)
@@ -214,6 +220,36 @@ class _Builder:
             return math.prod(factor.size for factor in self._factors)
         return count_completions(self._factors, self._pending, self._scope, MAX_ROWS, self._effort)
 
+    def _thin_out(self, ready: Sequence[Expression]) -> bool:
+        """Drop from factors the rows that no rows of the others make valid; True where that changed any."""
+        changed = False
+        for part in ready:
+            touched = self._touched(part.names)
+            if len(touched) < 2 or self._share(part, touched) is not None:
+                continue
+            found = thinned(touched, part, self._scope, self._effort)
+            factors, share = found if found is not None else (touched, 1.0)
+            if any(new.size < 0.9 * old.size for new, old in zip(factors, touched, strict=True)):
+                changed = True
+                for new, old in zip(factors, touched, strict=True):
+                    self._replace([old], new)
+                self._note(part, self._total())
+            else:
+                self._shares[id(part)] = (touched, share)
+        return changed
+
+    def _share(self, part: Expression, touched: Sequence[Factor]) -> float | None:
+        """The share of these factors' product that a restriction allows, where that is known."""
+        factors, share = self._shares.get(id(part), ([], 1.0))
+        same = len(factors) == len(touched) and all(a is b for a, b in zip(factors, touched, strict=True))
+        return share if same else None
+
+    def _cost(self, restriction: Expression, ready: Sequence[Expression]) -> float:
+        """About how many rows a join makes on its way and in the end."""
+        touched = self._touched(restriction.names)
+        shares = [self._share(part, self._touched(part.names)) or 1.0 for part in self._inside(touched, ready)]
+        return float(self._joined_size(restriction.names)) * (min(shares) + math.prod(shares))
+
     def _apply(self, restriction: Expression, ready: Sequence[Expression]) -> None:
         """Apply a restriction; where it joins factors, with it those that concern the same ones."""
         touched = self._touched(restriction.names)
@@ -221,7 +257,7 @@ class _Builder:
         if len(touched) > 1:
             if not self._pending:
                 inside = self._inside(touched, ready)
-                together += [part for part in inside if part is not restriction]
+                together = sorted(inside, key=lambda part: self._share(part, self._touched(part.names)) or 1.0)
             factor, left = join(touched, together, self._scope, MAX_ROWS, self._effort)
         else:
             factor = restrict(touched[0], restriction, self._scope, self._effort)
@@ -263,15 +299,19 @@ class _Builder:
         left = [self._total()] if self._pending and applied else [count * rest for count in rows]
         for part, total in zip(applied, left, strict=True):
             self._restrictions.remove(part)
-            self._order.setdefault(part.text, len(self._order))
-            self.removed_by[part.text] += self._left - total
-            self._left = total
-            if total == 0:
-                raise InputError(
-                    f"no configuration is valid: '{shortened(part.text)}' removes the last",
-                    part.where,
-                    "relax it or widen the parameters",
-                )
+            self._note(part, total)
+
+    def _note(self, part: Expression, left: int) -> None:
+        """Note that a restriction left so many combinations in all."""
+        self._order.setdefault(part.text, len(self._order))
+        self.removed_by[part.text] += self._left - left
+        self._left = left
+        if left == 0:
+            raise InputError(
+                f"no configuration is valid: '{shortened(part.text)}' removes the last",
+                part.where,
+                "relax it or widen the parameters",
+            )
 
     def table(self) -> tuple[dict[str, Column], Codes]:
         """The values that occur, by parameter, and the codes of all rows; see `sorted_table`.

@@ -19,6 +19,7 @@ from app.engine.space.effort import Effort
 from app.engine.space.factors import Codes, Distinct, Factor, Integers, Mask, check_size, distinct, spread
 
 _BLOCK = 2**16  # combinations evaluated at once
+_A_LOOK = 2**22  # combinations that are evaluated to see whether a join would be worth it
 
 Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
 Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
@@ -39,6 +40,31 @@ def restrict(factor: Factor, restriction: Expression, scope: Scope, effort: Effo
     for (places,) in _valid([part], restriction, scope, effort):
         mask[places] = True
     return factor.kept(mask if part.group is None else mask[part.group])
+
+
+def thinned(
+    factors: Sequence[Factor], restriction: Expression, scope: Scope, effort: Effort
+) -> tuple[list[Factor], float] | None:
+    """The factors without the rows that no rows of the others make valid, and the share of their product that is valid.
+
+    Nothing is joined. None where there are so many distinct combinations that a look at them is not worth its while.
+    """
+    parts = [distinct(factor, restriction.names, scope.values) for factor in factors]
+    if math.prod(part.size for part in parts) > _A_LOOK:
+        return None
+    masks = [np.zeros(part.size, dtype=np.bool_) for part in parts]
+    valid = 0.0
+    for places in _valid(parts, restriction, scope, effort):
+        rows = np.ones(len(places[0]))
+        for part, place, mask in zip(parts, places, masks, strict=True):
+            mask[place] = True
+            rows *= part.counts[place]
+        valid += float(rows.sum())
+    kept = [
+        factor.kept(mask if part.group is None else mask[part.group])
+        for factor, part, mask in zip(factors, parts, masks, strict=True)
+    ]
+    return kept, valid / max(1.0, math.prod(float(factor.size) for factor in factors))
 
 
 def join(
