@@ -7,7 +7,7 @@
 // the board and walks over the n words. Values are small, so that x + x t stays a number however long it goes on; every
 // lane of every warp has its own, so that the multipliers see other bits in every cycle.
 #ifndef n
-#define n 67108864
+#define n 134217728
 #endif
 #ifndef double_precision
 #define double_precision 0
@@ -54,7 +54,16 @@ KERNEL(real *out, const real *__restrict__ in, int secret) {
     const words *from = reinterpret_cast<const words *>(in);
     words *to = reinterpret_cast<words *>(out);
     size_t at = first;
-#if operations <= 64  // two loads under way: bandwidth needs them, registers suffice
+#if operations == 0  // as many loads under way as registers hold: bandwidth needs them
+    for (; at + 3 * stride < count; at += 4 * stride) {
+        const words t = __ldcs(from + at), u = __ldcs(from + at + stride);
+        const words v = __ldcs(from + at + 2 * stride), w = __ldcs(from + at + 3 * stride);
+        __stcs(to + at, t);
+        __stcs(to + at + stride, u);
+        __stcs(to + at + 2 * stride, v);
+        __stcs(to + at + 3 * stride, w);
+    }
+#elif operations <= 64
     for (; at + stride < count; at += 2 * stride) {
         const words t = __ldcs(from + at), u = __ldcs(from + at + stride);
         words x = t, y = u;
