@@ -20,7 +20,7 @@ from app.engine.planning import plan_specification
 from app.engine.runner import meter as metering
 from app.engine.runner.cuda.drift import EVERY
 from app.engine.runner.cuda.gpu import CudaGpu
-from app.engine.runner.cuda.process import KernelFailed
+from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.specification import load_specification
 from app.errors import InputError, WattridgeError
 
@@ -190,6 +190,21 @@ def test_a_real_board_without_pycuda_is_told_with_the_remedy(tmp_path: Path, mon
     with pytest.raises(WattridgeError) as refused:
         plan_specification(load_specification(path), SteadySensors())
     assert "wattridge[cuda]" in refused.value.remedy
+
+
+def test_a_runner_process_that_was_killed_is_known_to_be_gone_however_often_it_is_asked() -> None:
+    process = RunnerProcess("fake_cuda", "0", {})
+    try:
+        process.ready()
+        process._process.kill()
+        for _ in range(3):
+            began = time.monotonic()
+            with pytest.raises(KernelFailed, match="SIGKILL") as failed:
+                process.request({"do": "end"})
+            assert failed.value.lost
+            assert time.monotonic() - began < 20.0  # not the two minutes that a context may take to begin
+    finally:
+        process.close()
 
 
 def test_a_kernel_without_end_does_not_outlive_a_killed_session(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ class RunnerProcess:
                 meanwhile = None
                 continue
             if message is None:
+                self._inbox.put(None)  # for whoever asks next: what has ended does not answer later
                 raise KernelFailed(State.RUNTIME, self._how_it_ended(), lost=True)
             self._answered = int(message["number"])
             if "fault" in message:
