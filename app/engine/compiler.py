@@ -37,6 +37,19 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 }
 GRAMMAR = f"use names, numbers, text, arithmetic, comparisons, and/or/not, if/else, in, {', '.join(FUNCTIONS)}, len"
 
+# ns an element, about, as measured on columns; what is not here takes one
+_COSTS: dict[type[ast.AST], int] = {
+    ast.Name: 2,
+    ast.Constant: 0,
+    ast.Div: 2,
+    ast.FloorDiv: 8,
+    ast.Mod: 8,
+    ast.Pow: 40,
+    ast.Call: 10,
+    ast.BoolOp: 2,
+    ast.IfExp: 2,
+}
+
 
 def shortened(text: str) -> str:
     """A text as one short line, for messages."""
@@ -52,7 +65,7 @@ class Compiler:
         self._where = where
         self._algebra = algebra
         self.names: dict[str, None] = {}  # those met, in order of appearance
-        self.operations = 0  # that one evaluation takes, about
+        self.cost = 0  # of one evaluation, about ns an element of a column
 
     def _refuse(self, what: str) -> InputError:
         return InputError(f"{what} in '{shortened(self._text)}'", self._where, GRAMMAR)
@@ -61,7 +74,7 @@ class Compiler:
         if depth > MAX_DEPTH:
             raise self._refuse(f"more than {MAX_DEPTH} nested operations")
         depth += 1
-        self.operations += 1
+        self.cost += _COSTS.get(type(node.op) if isinstance(node, ast.BinOp) else type(node), 1)
         match node:
             case ast.Constant(value=value):
                 return self._constant(value)

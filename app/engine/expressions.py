@@ -37,7 +37,7 @@ class Expression:
     names: tuple[str, ...]
     closure: Closure = field(repr=False, compare=False)
     tree: ast.expr = field(repr=False, compare=False)
-    operations: int = field(compare=False)  # that one evaluation takes, about
+    cost: int = field(compare=False)  # of one evaluation, about ns an element of a column
 
     def evaluate(self, values: Scope) -> Operand:
         """The value for single values, or a column where a name stands for one. Raises InputError for mixed types."""
@@ -128,7 +128,7 @@ def expression_of(node: ast.expr, text: str, where: str) -> Expression:
     """The expression of a syntax tree that was parsed from `text`. Raises InputError."""
     compiler = Compiler(text, where, arithmetic.ALGEBRA)
     closure = compiler.compile(node, 0)
-    return Expression(text, where, tuple(compiler.names), closure, node, compiler.operations)
+    return Expression(text, where, tuple(compiler.names), closure, node, compiler.cost)
 
 
 def syntax_tree(text: str, where: str) -> ast.expr:

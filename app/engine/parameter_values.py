@@ -28,9 +28,9 @@ class ValuesExpression:
     is_range: bool
 
     @property
-    def operations(self) -> int:
-        """How many operations one expansion takes for one row, about."""
-        return sum(part.operations for part in self.parts)
+    def cost(self) -> int:
+        """What one expansion costs for one row, about, in ns."""
+        return sum(part.cost for part in self.parts)
 
     def expand(self, values: Scope, rows: int) -> tuple[arithmetic.Column, npt.NDArray[np.int64]]:
         """All values row after row, and how many each row has. Shapes (sum of counts,) and (rows,).

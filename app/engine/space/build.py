@@ -27,6 +27,7 @@ from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 
 MAX_ROWS = 2 * 10**7
+MAX_BYTES = 16 * 10**7  # of a table
 MAX_PARAMETERS = 64
 LARGE = 2**20  # rows of a product from which it pays to look which join is the best
 MAX_PARTS = 1000  # restrictions, split at their `and`s
@@ -47,7 +48,8 @@ def build_space(
 
     A parameter is a list of values, or text: a range or expression over other parameters, constants and the device's
     limits. A product of block sizes above the device's limit is never valid. Raises InputError for anything wrong with
-    the parameters or restrictions, for a space beyond MAX_ROWS, and for an empty one; `where` is the file it came from.
+    the parameters or restrictions, for a space beyond MAX_ROWS or MAX_BYTES, and for an empty one; `where` is the file
+    it came from.
     """
     try:
         return _built(
@@ -215,10 +217,16 @@ class _Builder:
     def _joined_size(self, names: Sequence[str]) -> int:
         return math.prod(factor.size for factor in self._touched(names))
 
+    @property
+    def _limit(self) -> int:
+        """How many rows a table of all parameters may have."""
+        width = len(self._names) * smallest_dtype([len(column) for column in self.values.values()])().itemsize
+        return min(MAX_ROWS, MAX_BYTES // width)
+
     def _total(self) -> int:
         if not self._pending:
             return math.prod(factor.size for factor in self._factors)
-        return count_completions(self._factors, self._pending, self._scope, MAX_ROWS, self._effort)
+        return count_completions(self._factors, self._pending, self._scope, self._effort)
 
     def _thin_out(self, ready: Sequence[Expression]) -> bool:
         """Drop from factors the rows that no rows of the others make valid; True where that changed any."""
@@ -258,7 +266,7 @@ class _Builder:
             if not self._pending:
                 inside = self._inside(touched, ready)
                 together = sorted(inside, key=lambda part: self._share(part, self._touched(part.names)) or 1.0)
-            factor, left = join(touched, together, self._scope, MAX_ROWS, self._effort)
+            factor, left = join(touched, together, self._scope, self._limit, self._effort)
         else:
             factor = restrict(touched[0], restriction, self._scope, self._effort)
             left = [factor.size]
@@ -268,9 +276,9 @@ class _Builder:
     def _expand(self, dependent: Dependent) -> None:
         """Put a dependent parameter in; where it is the last, with the restrictions that this makes ready."""
         touched = self._touched(dependent.needs)
-        check_size(self._joined_size(dependent.needs), MAX_ROWS)
+        check_size(self._joined_size(dependent.needs), self._limit)
         together = self._inside(touched, self._restrictions, dependent.name) if len(self._pending) == 1 else []
-        grown = expand(product(touched), dependent, together, self._scope, MAX_ROWS, self._effort)
+        grown = expand(product(touched), dependent, together, self._scope, self._limit, self._effort)
         self.values[dependent.name] = grown.levels
         self._pending.remove(dependent)
         self._replace(touched, grown.factor)
@@ -318,7 +326,7 @@ class _Builder:
 
         The factors are done with: they are given up while the table is made.
         """
-        check_size(self._total(), MAX_ROWS)
+        check_size(self._total(), self._limit)
         factors, self._factors = self._factors, []
         return sorted_table(factors, self.values, self._names)
 

@@ -11,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.arithmetic import Column, column_of
+from app.engine.compiler import shortened
 from app.engine.expressions import Expression
 from app.engine.parameter_values import ValuesExpression
 from app.engine.space.effort import Effort
-from app.engine.space.factors import Factor, Integers, check_size, distinct, product, spread
+from app.engine.space.factors import Factor, Integers, distinct, product, spread
 from app.engine.space.joining import Scope, collected, evaluated
 from app.engine.space.search_space import smallest_dtype
 from app.errors import InputError
+
+_COUNTED = 4 * 10**6  # rows of a table that is made only to count
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort)
         place.sort()
         codes = codes[place]
         counts = np.bincount(group[place], minlength=groups.size)
-    start = np.cumsum(counts) - counts
+    start = (np.cumsum(counts) - counts).astype(np.int32)
+    counts = counts.astype(np.int32)
     if groups.group is None:
         return _Choices(levels, codes, counts, counts, start)
     return _Choices(levels, codes, counts, counts[groups.group], start[groups.group])
@@ -120,9 +124,7 @@ def _levels(flat: Column) -> tuple[Column, Integers]:
 Weights = npt.NDArray[Any]  # combinations behind each row: int64, or Python's integers where these are too small
 
 
-def count_completions(
-    factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope, limit: int, effort: Effort
-) -> int:
+def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope, effort: Effort) -> int:
     """How many combinations the factors have once the pending parameters are put in, without building them.
 
     Parameters that no later one needs are summed out as soon as possible, so the tables stay small.
@@ -135,12 +137,14 @@ def count_completions(
         tables = [_summed(factor, weight, later, values) for factor, weight in tables]
         joined = [table for table in tables if any(name in table[0].codes for name in dependent.needs)]
         rest = [table for table in tables if not any(table is other for other in joined)]
-        check_size(math.prod(float(factor.size) for factor, _ in joined), limit)
+        if math.prod(factor.size for factor, _ in joined) > _COUNTED:
+            what = f"'{shortened(dependent.expression.text)}' depends on more than {_COUNTED:,} combinations"
+            raise InputError(what, dependent.expression.where, "give what it depends on fewer values")
         factor, weight = product([factor for factor, _ in joined]), np.ones(1, dtype=np.int64)
         for _, own in joined:
             weight = _times(weight[:, None], own[None, :]).ravel()
         if any(dependent.name in other.needs for other in pending[at + 1 :]):
-            grown = expand(factor, dependent, (), scope, limit, effort)
+            grown = expand(factor, dependent, (), scope, _COUNTED, effort)
             values[dependent.name] = grown.levels
             tables = [*rest, (grown.factor, np.repeat(weight, grown.repeats))]
         else:

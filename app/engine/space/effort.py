@@ -7,11 +7,11 @@ from typing import Protocol
 from app.engine.compiler import shortened
 from app.errors import InputError
 
-MAX_OPERATIONS = 4 * 10**9  # element-wise; some ten seconds
+MAX_COST = 6 * 10**9  # about ns
 
 
 class Text(Protocol):
-    """What a person wrote, and how many operations evaluating it once takes."""
+    """What a person wrote, and what evaluating it once costs, about, in ns."""
 
     @property
     def text(self) -> str: ...
@@ -20,19 +20,19 @@ class Text(Protocol):
     def where(self) -> str: ...
 
     @property
-    def operations(self) -> int: ...
+    def cost(self) -> int: ...
 
 
 class Effort:
-    """Counts operations, and refuses those beyond the limit before they are begun."""
+    """Adds up what evaluations cost, and refuses those beyond the limit before they are begun."""
 
     def __init__(self) -> None:
-        self.left = MAX_OPERATIONS
+        self._left = MAX_COST
 
     def spend(self, combinations: int, text: Text) -> None:
         """Raise InputError where evaluating the text over so many combinations is too much work."""
-        self.left -= combinations * text.operations
-        if self.left < 0:
+        self._left -= combinations * (1 + text.cost)
+        if self._left < 0:
             raise InputError(
                 f"'{shortened(text.text)}' over so many combinations is too large to check",
                 text.where,

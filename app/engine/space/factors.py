@@ -22,6 +22,7 @@ Integers = npt.NDArray[np.signedinteger]
 Codes = npt.NDArray[np.unsignedinteger]
 Mask = npt.NDArray[np.bool_]
 _BLOCK = 2**18  # rows made at once
+_GROUPED = 2**22  # rows of a factor up to which equal combinations are looked for: it takes memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ def combined_key(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int
 def distinct(factor: Factor, names: Sequence[str], values: Mapping[str, Column]) -> Distinct:
     """Group a factor's rows by the parameters in `names`, those in the factor; `values` by code."""
     names = [name for name in names if name in factor.codes]
-    if len(names) == len(factor.codes):  # rows of a factor are distinct already
-        return Distinct(factor.codes, factor.size)
+    if len(names) == len(factor.codes) or factor.size > _GROUPED:  # rows are distinct already, or pass for it
+        return Distinct({name: factor.codes[name] for name in names}, factor.size)
     key, span = combined_key([factor.codes[name] for name in names], [len(values[name]) for name in names], factor.size)
     first: Integers
     group: Integers

@@ -95,22 +95,19 @@ def collected(
     Beside it how many rows there were, and how many each restriction left. Raises InputError as `join` does.
     """
     left = [0] * (1 + len(restrictions))
-    found: dict[str, list[Codes]] = {name: [] for factor in factors for name in factor.codes}
+    bound = min(limit, math.prod(factor.size for factor in factors))  # memory is only taken where it is written to
+    codes = {name: np.empty(bound, column.dtype) for factor in factors for name, column in factor.codes.items()}
     for rows in blocks:
         left[0] += len(rows[0])
         for at, restriction in enumerate(restrictions, start=1):
             rows = _filtered(factors, rows, restriction, scope, effort)
             left[at] += len(rows[0])
         check_size(left[-1], limit)
+        block = slice(left[-1] - len(rows[0]), left[-1])
         for factor, row in zip(factors, rows, strict=True):
             for name, column in factor.codes.items():
-                found[name].append(column[row])
-    codes = {
-        name: np.concatenate([column[:0], *found.pop(name)])
-        for factor in factors
-        for name, column in factor.codes.items()
-    }
-    return Factor(codes, left[-1]), left
+                codes[name][block] = column[row]
+    return Factor({name: column[: left[-1]] for name, column in codes.items()}, left[-1]), left
 
 
 def _rows(places: Places, parts: Sequence[Distinct]) -> Iterator[list[Integers]]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 Keys = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 MAX_SPAN = 2**62
+_BLOCK = 2**16  # keys made at once
 
 
 def levels(sizes: Sequence[int], rows: int) -> list[range]:
@@ -46,11 +47,13 @@ class KeyIndex:
         self._radix = [radix([sizes[j] for j in run]) for run in self._runs]
         self._span = [int(np.prod([sizes[j] for j in run], dtype=np.int64)) for run in self._runs]
         self._keys: list[Keys] = []
-        rank = np.zeros(len(codes), dtype=np.int64)
+        rank = np.zeros(1, dtype=np.int64)
         for level, run in enumerate(self._runs):
-            key = rank * self._span[level]
-            for weight, j in zip(self._radix[level].tolist(), run, strict=True):
-                key += weight * codes[:, j].astype(np.int64)
+            key = np.empty(len(codes), dtype=np.int64)
+            for start in range(0, len(codes), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                key[block] = codes[block, run.start : run.stop] @ self._radix[level]
+            key += rank * self._span[level]
             if level < len(self._runs) - 1:  # the table is sorted, so a new key begins wherever it changes
                 new = np.concatenate([[False], key[1:] != key[:-1]])
                 rank = np.cumsum(new, dtype=np.int64)

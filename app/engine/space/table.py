@@ -52,21 +52,33 @@ def _occurring(values: Column, codes: Codes) -> tuple[Column, Codes]:
 
 def _sorted_keys(factors: list[Factor], weight: Mapping[str, int], span: int) -> Codes:
     """One integer below `span` per row of the product of the factors, ascending. Empties the list."""
-    kind = np.dtype(np.uint32 if span < 2**32 else np.uint64)
+    kind: np.dtype[np.unsignedinteger] = np.dtype(np.uint32 if span < 2**32 else np.uint64)
     key: Codes = np.zeros(1, dtype=kind)
     factors.sort(key=lambda factor: factor.size, reverse=True)
     while factors:
-        factor = factors.pop()
-        own: Codes = np.zeros(factor.size, dtype=kind)
-        for name, column in factor.codes.items():
-            own += column * kind.type(weight[name])
-        key = (own[:, None] + key[None, :]).ravel()
+        own = _keys(factors.pop(), weight, kind)
+        key = own + key[0] if len(key) == 1 else (own[:, None] + key[None, :]).ravel()
     if span > 16 * len(key):
         key.sort()
         return key
     present = np.zeros(span, dtype=np.bool_)  # quicker than sorting where keys lie densely
-    present[key] = True
-    return np.flatnonzero(present).astype(kind)
+    for start in range(0, len(key), _BLOCK):
+        present[key[start : start + _BLOCK]] = True
+    filled = 0
+    for start in range(0, span, _BLOCK):
+        found = np.flatnonzero(present[start : start + _BLOCK])
+        key[filled : filled + len(found)] = found + start
+        filled += len(found)
+    return key
+
+
+def _keys(factor: Factor, weight: Mapping[str, int], kind: np.dtype[np.unsignedinteger]) -> Codes:
+    """What each row of a factor adds to the keys."""
+    keys: Codes = np.zeros(factor.size, dtype=kind)
+    for start in range(0, factor.size, _BLOCK):
+        for name, column in factor.codes.items():
+            keys[start : start + _BLOCK] += column[start : start + _BLOCK] * kind.type(weight[name])
+    return keys
 
 
 def _decoded(key: Codes, sizes: Sequence[int]) -> Codes:
