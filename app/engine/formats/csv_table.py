@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -141,7 +142,7 @@ class _Header:
         """What a row measured. Raises ValueError for a cell that is no number or no state."""
         values = {name: _number(cells[at]) for at, name in self._values if cells[at]}
         values = {name: value for name, value in values.items() if math.isfinite(value)}
-        state, error = State(told["state"]), told["error"]
+        state, error = _state(told["state"]), told["error"]
         if state is State.OK and not values:
             state, error = State.RUNTIME, error or NO_VALUE
         start, end = told.get("window_start_ns", ""), told.get("window_end_ns", "")
@@ -174,15 +175,25 @@ class _Header:
 
 
 def _number(cell: str) -> float:
-    return float(cell) if cell else math.nan
+    """A number; NaN for an empty cell. Raises ValueError."""
+    try:
+        return float(cell) if cell else math.nan
+    except ValueError:
+        raise ValueError(f"{cell[:40]!r} is no number") from None
 
 
 def _whole(cell: str) -> int:
     """A whole number of 64 bits. Raises ValueError."""
-    number = int(cell)
-    if abs(number) >= 2**63:
-        raise ValueError(f"{cell[:30]} is too large")
-    return number
+    if not re.fullmatch(r"[+-]?\d{1,19}", cell) or abs(int(cell)) >= 2**63:
+        raise ValueError(f"{cell[:40]!r} is no whole number of 64 bits")
+    return int(cell)
+
+
+def _state(cell: str) -> State:
+    """Raises ValueError."""
+    if cell not in set(State):
+        raise ValueError(f"{cell[:40]!r} is no state: {', '.join(State)}")
+    return State(cell)
 
 
 def _figure(value: float) -> str:

@@ -15,7 +15,7 @@ from typing import IO
 from app.errors import InputError, WattridgeError
 
 MAXIMUM_BYTES = 256 * 2**20  # of text that is kept, after decompression
-MAXIMUM_STREAMED_BYTES = 2**30  # of text that is read piece by piece; published caches reach some 50 MB
+MAXIMUM_STREAMED_BYTES = 2**29  # of text that is read piece by piece; published caches reach some 50 MB
 MAXIMUM_LINE = 2**20  # characters
 _CHUNK = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"

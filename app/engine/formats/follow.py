@@ -86,7 +86,8 @@ class CacheFollower:
         text = decode(self._decoder, data, self._lines, str(self.path))
         self._lines += data.count(b"\n")
         self._stream.feed(text)
-        return Look(list(self._entries()), anew, len(data) == CHUNK)
+        more = len(data) == CHUNK
+        return Look(list(self._entries(last=not more)), anew, more)
 
     def _is_same(self, file: BinaryIO, status: os.stat_result) -> bool:
         """Whether the file still begins as it was read."""
@@ -95,8 +96,8 @@ class CacheFollower:
         file.seek(self._offset - len(self._tail))
         return file.read(len(self._tail)) == self._tail
 
-    def _entries(self) -> Iterator[Entry]:
-        for member in self._stream.members():
+    def _entries(self, last: bool) -> Iterator[Entry]:
+        for member in self._stream.members(last=last):
             if member.inside:
                 yield self._entry(member)
             else:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from app.errors import InputError
 
 MAXIMUM_MEMBER = 8 * 2**20  # characters of one entry or one value of the header
+_SOON = 2**16  # characters of a member that is looked at again as soon as there are more
+_DEEPEST = 1500  # brackets: what is nested deeper is refused anyway
 _SPACE = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -52,6 +54,7 @@ class JsonStream:
         self._comma = False  # a member must follow a comma; after a member, a comma or a bracket
         self._first = True
         self._escapes = False
+        self._waited = 0  # characters of a member that was not complete
 
     @property
     def inside(self) -> bool:
@@ -61,7 +64,7 @@ class JsonStream:
     @property
     def half(self) -> bool:
         """The text so far ends in the middle of a member."""
-        return not self._blank(self._at)
+        return _end_of_space(self._text, self._at) < len(self._text)
 
     @property
     def line(self) -> int:
@@ -78,20 +81,30 @@ class JsonStream:
         self._at = 0
         self._escapes = self._escapes or "\\u" in text
 
-    def members(self, *, final: bool = False) -> Iterator[Member]:
-        """What is complete so far; `final`: no more text will come. Raises InputError naming line and column."""
+    def members(self, *, last: bool = False, final: bool = False) -> Iterator[Member]:
+        """What is complete so far. Raises InputError naming line and column.
+
+        `last`: this is the last text for now, so look again even at what was not complete a little earlier; `final`: no
+        more text will come, and what is not complete is wrong.
+        """
         while not self.closed:
+            waiting = len(self._text) - self._at
+            if self._waited > _SOON and waiting < 2 * self._waited and not last and not final:
+                return  # so that a long member is not looked at again with every piece of it
             try:
                 member = self._next(final)
             except _More:
-                if len(self._text) - self._at > MAXIMUM_MEMBER:
+                self._waited = len(self._text) - self._at
+                if self._waited > MAXIMUM_MEMBER:
                     size = f"more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
                     raise self._wrong(self._at, f"an entry or a value of {size}", "remove it") from None
                 return
+            self._waited = 0
             if member is not None:
                 yield member
-        if not self._blank(self._at):
-            raise self._wrong(_end_of_space(self._text, self._at), "there is text after the last brace")
+        self._at = _end_of_space(self._text, self._at)
+        if self._at < len(self._text):
+            raise self._wrong(self._at, "there is text after the last brace")
 
     def end(self) -> None:
         """No more text will come. Raises InputError unless the object is complete, or left open among the entries."""
@@ -106,7 +119,7 @@ class JsonStream:
 
     def _next(self, final: bool) -> Member | None:
         """The next member; None for a bracket. Raises _More where the text ends early, InputError where it is wrong."""
-        at = _end_of_space(self._text, self._at)
+        at = self._at = _end_of_space(self._text, self._at)
         character = self._text[at : at + 1]
         if not character:
             raise _More
@@ -185,9 +198,6 @@ class JsonStream:
         except UnicodeEncodeError:
             raise self._wrong(at, "a text holds half a character (a lone surrogate)", "remove it") from None
 
-    def _blank(self, at: int) -> bool:
-        return _end_of_space(self._text, at) == len(self._text)
-
     def _wrong(self, at: int, what: str, remedy: str = _REMEDY) -> InputError:
         before = self._text[:at]
         newline = before.rfind("\n")
@@ -203,7 +213,7 @@ def _end_of_space(text: str, at: int) -> int:
 
 
 def _is_whole(text: str, at: int) -> bool:
-    """Whether the value that begins here has ended, right or wrong."""
+    """Whether the value that begins here has ended, right or wrong; or is wrong whatever will come."""
     if text[at] == '"':
         return _WHOLE_STRING.match(text, at) is not None
     if text[at] not in "{[":
@@ -214,6 +224,6 @@ def _is_whole(text: str, at: int) -> bool:
         if sign == '"':  # a text that has not ended
             return False
         depth += (sign in "{[") - (sign in "}]")
-        if depth <= 0:
+        if not 0 < depth < _DEEPEST:
             return True
     return False

@@ -80,6 +80,8 @@ class _Scan:
             self._stream.feed(chunk)
             for member in self._stream.members():
                 self._take(member)
+        for member in self._stream.members(last=True):
+            self._take(member)
         self._stream.end()
 
     def recording(self) -> Recording:
