@@ -1,0 +1,89 @@
+"""Settings under a name, for one kind of board: kept in the person's data folder, to be applied again another day."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from app.engine.control.settings import SETTINGS, Setting, lower, upper
+from app.engine.formats.files import read_text, write_text
+from app.errors import InputError
+from app.paths import data_folder
+
+VERSION: Final = 1
+_MOST_BYTES: Final = 1 << 20
+_MOST_NAMES: Final = 200
+_LONGEST_NAME: Final = 60
+_LARGEST: Final = 1e6
+
+
+def profiles_of(gpu: str) -> dict[str, dict[str, Setting]]:
+    """The profiles of boards of that name, by their own names. Raises InputError where the file is not as written."""
+    return dict(_all().get(gpu, {}))
+
+
+def save_profile(gpu: str, name: str, settings: Mapping[str, Setting]) -> None:
+    """Keep settings under a name, in place of an older profile of that name. Raises InputError, WattridgeError."""
+    plain = " ".join(name.split())
+    if not plain or len(plain) > _LONGEST_NAME or not plain.isprintable():
+        raise InputError(f"a profile cannot be called '{name}'", "profile", f"up to {_LONGEST_NAME} letters")
+    if not settings:
+        raise InputError("nothing is chosen that could be kept", "profile", "choose a clock or a limit first")
+    known = _all()
+    profiles = known.setdefault(gpu, {})
+    if plain not in profiles and len(profiles) >= _MOST_NAMES:
+        raise InputError("there are too many profiles", "profile", "delete some first")
+    profiles[plain] = dict(settings)
+    _write(known)
+
+
+def delete_profile(gpu: str, name: str) -> None:
+    """Forget a profile; one that is not there already is forgotten. Raises InputError, WattridgeError."""
+    known = _all()
+    if known.get(gpu, {}).pop(name, None) is not None:
+        _write(known)
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _all() -> dict[str, dict[str, dict[str, Setting]]]:
+    path = data_folder() / "profiles.json"
+    if not path.exists():
+        return {}
+    try:
+        document = json.loads(read_text(path, _MOST_BYTES))
+        if document["version"] != VERSION:
+            raise ValueError
+        return {
+            str(gpu): {str(name): _settings(given) for name, given in profiles.items()}
+            for gpu, profiles in document["profiles"].items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError("the profiles cannot be read", str(path), "mend the file, or move it away") from None
+
+
+def _write(known: Mapping[str, Mapping[str, Mapping[str, Setting]]]) -> None:
+    profiles = {
+        gpu: {
+            name: {key: [lower(value), upper(value)] for key, value in settings.items()}
+            for name, settings in of.items()
+        }
+        for gpu, of in known.items()
+    }
+    text = json.dumps({"version": VERSION, "profiles": profiles}, indent=1, ensure_ascii=False, allow_nan=False)
+    write_text(data_folder() / "profiles.json", text + "\n", overwrite=True)
+
+
+def _settings(given: Any) -> dict[str, Setting]:
+    """Raises ValueError, TypeError, AttributeError for anything that `_write` does not write."""
+    settings: dict[str, Setting] = {}
+    for name, ends in given.items():
+        low, high = ends
+        good = all(type(end) in (int, float) and math.isfinite(end) and 0 < end < _LARGEST for end in ends)
+        if name not in SETTINGS or not good or low > high:
+            raise ValueError
+        settings[name] = float(high) if low == high else (float(low), float(high))
+    return settings
