@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.engine.events import EngineFault
 from app.views import theme
@@ -23,6 +25,9 @@ class Banner(QFrame):
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._offers: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
+        self.offered = QPushButton()
+        self.offered.clicked.connect(self._take_offer)
         self._close = QToolButton()
         self._close.setText("Dismiss")
         self._close.setAutoRaise(True)
@@ -30,6 +35,7 @@ class Banner(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(10, 4, 6, 4)
         layout.addWidget(self._text, 1)
+        layout.addWidget(self.offered, 0, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
@@ -52,6 +58,17 @@ class Banner(QFrame):
         self._messages = [*self._messages, (what, remedy)][-_KEPT:]
         self._show()
 
+    def offer(self, what: str, label: str, do: Callable[[], None]) -> None:
+        """Show one line with a button that does something about it, once."""
+        self._offers[what, ""] = (label, do)
+        self.tell(what)
+
+    @Slot()
+    def _take_offer(self) -> None:
+        _, do = self._offers.pop(self._messages[-1])
+        self.dismiss()
+        do()
+
     @Slot()
     def dismiss(self) -> None:
         """Close the newest message."""
@@ -63,6 +80,9 @@ class Banner(QFrame):
             what, remedy = self._messages[-1]
             more = f"  (+{len(self._messages) - 1} more)" if len(self._messages) > 1 else ""
             self._text.setText((f"{what} · {remedy}" if remedy else what) + more)
+        offer = self._offers.get(self._messages[-1]) if self._messages else None
+        self.offered.setText("" if offer is None else offer[0])
+        self.offered.setVisible(offer is not None)
         self.setVisible(bool(self._messages))
 
     @Slot()

@@ -38,6 +38,8 @@ class EngineBridge(QObject):
     fit_progress = Signal(object)  # events.FitProgress
     fit_finished = Signal(object)  # events.FitFinished
     setting_applied = Signal(object)  # events.SettingApplied
+    control_changed = Signal(object)  # events.ControlChanged
+    device_changed = Signal(object)  # events.DeviceChanged
     fault = Signal(object)  # events.EngineFault
 
     _arrived = Signal(object)
@@ -56,6 +58,8 @@ class EngineBridge(QObject):
             events.FitProgress: self.fit_progress,
             events.FitFinished: self.fit_finished,
             events.SettingApplied: self.setting_applied,
+            events.ControlChanged: self.control_changed,
+            events.DeviceChanged: self.device_changed,
             events.EngineFault: self.fault,
         }
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
@@ -78,7 +82,11 @@ class EngineBridge(QObject):
 
     def report(self, what: str, remedy: str = "") -> None:
         """Show a fault that a view met itself in the window's banner. Any thread may call it."""
-        self._on_event(events.EngineFault(what, remedy))
+        self.tell(events.EngineFault(what, remedy))
+
+    def tell(self, event: events.Event) -> None:
+        """Hand over an event that did not come by way of the engine's thread. Any thread may call it."""
+        self._on_event(event)
 
     def close(self) -> None:
         """Stop the engine thread and wait for it. Safe to call twice."""

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QTabWidget, QTextBrowser, QVBox
 from app.engine.measurement import Measurement, State
 from app.engine.session import SessionPlan
 from app.views import theme
+from app.views.apply_button import ApplyButton
 from app.views.background import Background
 from app.views.configuration_facts import facts_as_html, title_as_html
 from app.views.context import Context
@@ -60,6 +61,7 @@ class ConfigurationPanel(QWidget):
         self.empty, self.title, self.facts = QLabel(), QLabel(), QTextBrowser()
         self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
         self.tabs = QTabWidget()
+        self.apply = ApplyButton(context)
         self._lay_out()
         context.selection.changed.connect(self._selected)
         theme.notifier().changed.connect(self._recolour)
@@ -87,6 +89,7 @@ class ConfigurationPanel(QWidget):
         column = QVBoxLayout(self._shown)
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.title)
+        column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._splitter, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -139,6 +142,7 @@ class ConfigurationPanel(QWidget):
             self.empty.setText(_NO_SESSION if self._context.selection.table is None else _NOTHING_SELECTED)
             return
         self.title.setText(title_as_html(measurement, self._context.selection.index))
+        self.apply.show_for(measurement, plan)
         self._read_source(plan)
         self._show_facts()
         self._show_outcome(measurement)

@@ -9,6 +9,7 @@ from app.views.bridge import EngineBridge
 from app.views.selection import Selection
 
 if TYPE_CHECKING:
+    from app.engine.control.guard import DeviceGuard
     from app.engine.store import Store
     from app.sensors.gpu import Gpu
     from app.sensors.sampler import Sampler
@@ -32,3 +33,4 @@ class Context:
     sampler: Sampler
     store: Store
     selection: Selection
+    guard: DeviceGuard | None = None  # the one door to the GPU's settings; its own thread is the engine's

@@ -12,6 +12,7 @@ from app.errors import InputError
 from app.paths import resources
 
 if TYPE_CHECKING:
+    from app.engine.control.guard import DeviceGuard
     from app.engine.store import Store
     from app.sensors.gpu import Gpu
 
@@ -36,11 +37,17 @@ class Draft:
 
 
 def draft_of_file(
-    path: Path, gpu: Gpu, clocks_mhz: Range | None, stop: threading.Event, taken_over: Path | None = None
+    path: Path,
+    gpu: Gpu,
+    clocks_mhz: Range | None,
+    stop: threading.Event,
+    taken_over: Path | None = None,
+    guard: DeviceGuard | None = None,
 ) -> Draft:
     """Read a specification (TOML, T1) or a recording (cache, T4 results, CSV) and build its space.
 
     `clocks_mhz` keeps a specification to the supported graphics clocks within that range; a recording has its own.
+    A real board's clocks and caps are part of the space where `guard` may set them.
     `taken_over` is a recording whose measurements count as evaluated. Raises InputError or WattridgeError with the one
     line to show.
     """
@@ -55,7 +62,7 @@ def draft_of_file(
         return _draft_of_recording(path, stop)
     spec = load_specification(path)
     settings = None if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
-    plan = planning.plan_specification(spec, gpu, device_settings=settings, stop=stop)
+    plan = planning.plan_specification(spec, gpu, device_settings=settings, guard=guard, stop=stop)
     if taken_over is not None:
         from app.engine.taking_over import with_recording
 
@@ -74,13 +81,13 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
     return Draft(path, planning.plan_replay(path, read=recording), recording.value_names, follow=follow)
 
 
-def draft_of_session(store: Store, session: int, gpu: Gpu) -> Draft:
+def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:
     """A stored session, to be gone on with. Raises InputError where it cannot be."""
     from app.engine import planning
 
     record = store.session(session)
     replay = record.origin.get("kind") == "replay"
-    plan = planning.plan_resume(store, session, gpu=None if replay else gpu)
+    plan = planning.plan_resume(store, session, gpu=None if replay else gpu, guard=guard)
     names = dict.fromkeys((plan.objective.goal.name, *(goal.name for goal in plan.objective.front)))
     return Draft(Path(record.origin.get("file", record.title)), plan, tuple(names))
 

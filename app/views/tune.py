@@ -69,6 +69,7 @@ class TunePanel(QWidget):
         self.summary.follow.toggled.connect(self.form.set_following)
         context.selection.steered.connect(self._steered)
         bridge = context.bridge
+        bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
         bridge.preparing.connect(self._preparing)
         bridge.measurements_added.connect(self._measurements_added)
@@ -135,14 +136,15 @@ class TunePanel(QWidget):
         self._start_when_ready = start
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
-        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over))
+        guard = self._context.guard
+        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
 
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Go on with a stored session."""
-        store, gpu = self._context.store, self._context.gpu
+        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
         self._start_when_ready = start
         self._prepare(f"Reading session {session} …")
-        self._background.run(lambda _stop: draft_of_session(store, session, gpu))
+        self._background.run(lambda _stop: draft_of_session(store, session, gpu, guard))
 
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
@@ -257,6 +259,12 @@ class TunePanel(QWidget):
         """Build the space anew, of the clocks near the model's optimum, or of the specification's own again."""
         if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
             self.open(self._draft.path, taken_over=self._draft.taken_over)
+
+    @Slot(object)
+    def _control_changed(self, _event: events.ControlChanged) -> None:
+        """A real board's clocks and caps are part of the space while they may be set, and else are not."""
+        if self._state not in _ALIVE and not self._starting:
+            self._steered(None)
 
     @Slot()
     def _unsteer(self) -> None:

@@ -30,7 +30,9 @@ from app.views.background import Background
 from app.views.badge import Badge
 from app.views.banner import Banner
 from app.views.bridge import Engine, EngineBridge
+from app.views.confirm_bar import ConfirmBar
 from app.views.context import Context
+from app.views.control_switch import ControlSwitch
 from app.views.figures import duration_text
 from app.views.help import HelpWindow
 from app.views.monitor import MonitorPanel
@@ -40,6 +42,8 @@ from app.views.station import Station
 from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
 
 if TYPE_CHECKING:
+    from app.engine.control.guard import DeviceGuard
+    from app.engine.control.left_over import LeftOver
     from app.engine.events import Event
     from app.engine.store import Store
     from app.views.score_window import ScoreWindow
@@ -51,8 +55,9 @@ _PANELS = {
     "configuration": ("Configuration", "ConfigurationPanel"),
     "front": ("Front", "FrontPanel"),
     "model": ("Model", "ModelPanel"),
+    "control": ("Control", "ControlPanel"),
 }
-_LAYOUT_VERSION = 2  # raised when docks are added or renamed: an older saved layout is then left alone
+_LAYOUT_VERSION = 3  # raised when docks are added or renamed: an older saved layout is then left alone
 
 
 class MainWindow(QMainWindow):
@@ -67,6 +72,7 @@ class MainWindow(QMainWindow):
         self.bridge = EngineBridge(self._make_tuner)
         self.selection = Selection(self.bridge)
         self._store: Store | None = None
+        self._guard: DeviceGuard | None = None
         self._help: HelpWindow | None = None
         self._sensors: SensorWindow | None = None
         self._score_window: ScoreWindow | None = None
@@ -84,6 +90,7 @@ class MainWindow(QMainWindow):
         self.readout = Readout(station.gpu.channels)
         self.monitor = MonitorPanel(station.gpu, station.trace, self.readout)
         self.banner = Banner()
+        self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
@@ -92,8 +99,12 @@ class MainWindow(QMainWindow):
         toolbar.setObjectName("toolbar")
         toolbar.setMovable(False)
         toolbar.addWidget(Badge(info))
+        self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
         self.addToolBar(toolbar)
         self.actions_by_name = build_actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar)
+        if self.control_switch is not None:
+            toolbar.addSeparator()
+            toolbar.addWidget(self.control_switch)
         self._gpu_menu = self.menuBar().addMenu("&GPU")
         self.menuBar().insertMenu(self.menuBar().actions()[-2], self._gpu_menu)
         self._settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
@@ -144,6 +155,7 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.banner)
+        layout.addWidget(self.confirm_bar)
         layout.addWidget(self.monitor, 1)
         self.setCentralWidget(centre)
 
@@ -216,12 +228,22 @@ class MainWindow(QMainWindow):
         self._selectors = gpu_selectors()
         self.engine_store()
         importlib.import_module("app.engine.tuner")
+        self._left_over = importlib.import_module("app.engine.control.left_over").left_over(self.station.gpu.info.uuid)
         return {name: getattr(importlib.import_module(f"app.views.{name}"), cls) for name, (_, cls) in _PANELS.items()}
 
     @Slot(object)
     def _panels_imported(self, classes: dict[str, Callable[[Context], QWidget]]) -> None:
         station = self.station
-        context = Context(self.bridge, station.gpu, station.trace, station.sampler, self.engine_store(), self.selection)
+        context = Context(
+            self.bridge,
+            station.gpu,
+            station.trace,
+            station.sampler,
+            self.engine_store(),
+            self.selection,
+            self._own_guard(),
+        )
+        self._offer_left_over(self._left_over)
         waiting = list(classes.items())
 
         def make_next() -> None:
@@ -256,11 +278,36 @@ class MainWindow(QMainWindow):
             self._gpu_menu.addAction(action)
 
     def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
-        from app.engine.control.guard import DeviceGuard
         from app.engine.tuner import Tuner
 
-        gpu = self.station.gpu
-        return Tuner(self.engine_store(), on_event, gpu=gpu, guard=DeviceGuard(gpu))
+        return Tuner(self.engine_store(), on_event, gpu=self.station.gpu, guard=self._own_guard())
+
+    def _own_guard(self) -> DeviceGuard:
+        """The one door to this board's settings, shut at every start; its changes are told, and kept of real boards."""
+        if self._guard is None:
+            from app.engine.control.device_log import Change, keep
+            from app.engine.control.guard import DeviceGuard
+            from app.engine.events import DeviceChanged
+
+            real, bridge = self.station.gpu.info.source == "nvml", self.bridge
+
+            def changed(change: Change) -> None:
+                if real:
+                    keep(change)
+                bridge.tell(DeviceChanged(change))
+
+            self._guard = DeviceGuard(self.station.gpu, on_change=changed)
+        return self._guard
+
+    def _offer_left_over(self, found: LeftOver | None) -> None:
+        """What a crash or a power cut left set, to be put back in one click."""
+        if found is None or not found.unfinished:
+            return
+        from app.engine.events import Apply
+
+        differences = "; ".join(found.differences(self.station.gpu)) or "it looks as before"
+        said = f"A session that ended badly left this board set ({differences})."
+        self.banner.offer(said, "Put back", lambda: self.bridge.submit(Apply(reset=True)))
 
     # --- slots --------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec("toggle_front", "&Front", "&View", "F7", "Speed against energy efficiency", checkable=True),
     ActionSpec("toggle_model", "&Model", "&View", "F8", "The frequency model", checkable=True),
+    ActionSpec("toggle_control", "Cont&rol", "&View", "F10", "Clocks and power limit by hand", checkable=True),
     ActionSpec("sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is"),
     ActionSpec("scores", "&Strategy scores", "&View", "F11", "How good search strategies are on recorded caches"),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),

@@ -1,0 +1,98 @@
+"""`ControlSwitch`: whether this window may set the board, what that allows, who holds the rights. Off at first."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget, QWidgetAction
+
+from app.engine import events
+from app.sensors.gpu import GpuInfo
+from app.views import theme
+from app.views.bridge import EngineBridge
+
+_WIDTH = 400
+_OFF = (
+    "This window only looks at {board}: no clock and no power limit can be changed from here.\n\n"
+    "Switched on, you and the sessions that you start may set its graphics clock, memory clock and power limit, and "
+    "nothing else. A small helper with the rights of root does it, for this board alone; you may be asked for your "
+    "password. What was there before is written down first, and returns when the window is closed, crashes or hangs, "
+    "and after a power cut at the next start.\n\n"
+    "It is off again at every start."
+)
+_ON = (
+    "Settings of {board} may be changed from this window.\n\n"
+    "The rights are held by the helper, process {holder}, for this board alone. Switched off, or when the window is "
+    "closed, it puts back what was there before and ends."
+)
+
+
+class ControlSwitch(QToolButton):
+    """In the toolbar of a real board. It shows what the engine says, never what was wished."""
+
+    def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._board = info.name
+        self._bridge = bridge
+        self.allowed = False
+        self._holder: int | None = None
+        self._waiting = False
+        self.setObjectName("control")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.explanation = QLabel()
+        self.explanation.setWordWrap(True)
+        self.explanation.setFixedWidth(_WIDTH)
+        self.button = QPushButton()
+        self.button.clicked.connect(self.switch)
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(12, 10, 12, 10)
+        column.addWidget(self.explanation)
+        column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignRight)
+        menu = QMenu(self)
+        action = QWidgetAction(menu)
+        action.setDefaultWidget(shown)
+        menu.addAction(action)
+        self.setMenu(menu)
+        bridge.control_changed.connect(self._changed)
+        bridge.fault.connect(self._fault)
+        theme.notifier().changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def switch(self) -> None:
+        """Ask the engine for the other state."""
+        if self._waiting:
+            return
+        self._waiting = True
+        self._show()
+        self.menu().close()
+        self._bridge.submit(events.Forbid() if self.allowed else events.Allow())
+
+    @Slot(object)
+    def _changed(self, event: events.ControlChanged) -> None:
+        self.allowed, self._holder, self._waiting = event.allowed, event.holder, False
+        self._show()
+
+    @Slot(object)
+    def _fault(self, _fault: events.EngineFault) -> None:
+        """An engine that could not even start never answers."""
+        self._waiting = False
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        if self._waiting:
+            self.setText("Control: putting back …" if self.allowed else "Control: asking for the rights …")
+        else:
+            self.setText("Control on" if self.allowed else "Read-only")
+        text = _ON.format(board=self._board, holder=self._holder) if self.allowed else _OFF.format(board=self._board)
+        self.explanation.setText(text)
+        self.setToolTip("Whether this window may set clocks and the power limit")
+        self.button.setText("Switch control off" if self.allowed else "Switch control on")
+        self.button.setEnabled(not self._waiting)
+        c = theme.colours()
+        ground = f"background: {c.badge}; color: {c.badge_text}; font-weight: 600;" if self.allowed else ""
+        self.setStyleSheet(
+            f"#control {{ border: 1px solid {c.border}; border-radius: 3px; padding: 2px 16px 2px 8px; {ground} }}"
+        )

@@ -1,0 +1,172 @@
+"""The rows of the manual controls: a setting's value on the supported steps, what it is now, its range and default."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
+
+from app.engine.control.settings import WORDS, Setting, lower, step_mhz, upper
+from app.sensors.gpu import Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a board can be set to, asked off Qt's thread: some boards take seconds to tell."""
+
+    graphics_mhz: tuple[int, ...]
+    memory_mhz: tuple[int, ...]
+    step_mhz: float
+    why_not: dict[str, str]  # setting -> why this board does not have it
+
+
+def choices_of(gpu: Gpu) -> Choices:
+    """Ask the board; may take seconds."""
+    says = getattr(gpu, "why_not_set", None)
+    source = gpu.info.source
+    why_not: dict[str, str] = {}
+    for name in WORDS:
+        why = "a recording cannot be set" if source == "recorded" else says(name) if says is not None else None
+        if why:
+            why_not[name] = why
+    graphics, memory = tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz())
+    for name, clocks in (("graphics_clock_mhz", graphics), ("memory_clock_mhz", memory)):
+        if not clocks:
+            why_not.setdefault(name, "this board does not tell its clocks")
+    limit = gpu.info.power_limit
+    if limit.minimum_w is None or limit.maximum_w is None:
+        why_not.setdefault("power_limit_w", "this board does not tell its limits")
+    return Choices(graphics, memory, step_mhz(gpu), why_not)
+
+
+class ClockBox(QSpinBox):
+    """A clock on the supported steps: the arrows go from one to the next, and what is typed becomes the nearest."""
+
+    def __init__(self, clocks_mhz: Sequence[int], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._clocks = sorted(clocks_mhz)
+        self.setRange(self._clocks[0], self._clocks[-1])
+        self.setSuffix(" MHz")
+        self.setKeyboardTracking(False)
+        self.editingFinished.connect(self._snap)
+
+    def stepBy(self, steps: int) -> None:
+        at = bisect_left(self._clocks, self.value())
+        self.setValue(self._clocks[max(0, min(len(self._clocks) - 1, at + steps))])
+
+    @Slot()
+    def _snap(self) -> None:
+        self.setValue(min(self._clocks, key=lambda clock: abs(clock - self.value())))
+
+
+class SettingRows(QObject):
+    """Three rows in a grid. `settings()` is what is ticked; `changed` says that it is something else now."""
+
+    changed = Signal()
+
+    def __init__(self, gpu: Gpu, choices: Choices, grid: QGridLayout) -> None:
+        super().__init__()
+        self._choices = choices
+        self._limit = gpu.info.power_limit
+        self.boxes: dict[str, QCheckBox] = {}
+        self.present: dict[str, QLabel] = {}
+        graphics, memory = choices.graphics_mhz or (0,), choices.memory_mhz or (0,)
+        self.low, self.high, self.memory = ClockBox(graphics), ClockBox(graphics), ClockBox(memory)
+        self.low.setValue(graphics[0])
+        self.high.setValue(graphics[-1])
+        self.memory.setValue(memory[-1])
+        self.limit = QDoubleSpinBox()
+        self.limit.setDecimals(0)
+        self.limit.setSuffix(" W")
+        self.limit.setRange(self._limit.minimum_w or 0.0, self._limit.maximum_w or 0.0)
+        self.limit.setValue(self._limit.current_w or self._limit.default_w or 0.0)
+        self.limit.setSingleStep(5.0)
+        between = QWidget()
+        line = QHBoxLayout(between)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.low)
+        line.addWidget(QLabel("to"))
+        line.addWidget(self.high)
+        line.addStretch(1)
+        editors: dict[str, QWidget] = {
+            "graphics_clock_mhz": between,
+            "memory_clock_mhz": self.memory,
+            "power_limit_w": self.limit,
+        }
+        for row, (name, editor) in enumerate(editors.items()):
+            self._add(grid, 2 * row, name, editor)
+        for box, text in ((self.low, "Lowest"), (self.high, "Highest")):
+            box.setAccessibleName(f"{text} graphics clock")
+            box.valueChanged.connect(self._clock_changed)
+        self.memory.setAccessibleName("Memory clock")
+        self.limit.setAccessibleName("Power limit")
+        self.memory.valueChanged.connect(self.changed)
+        self.limit.valueChanged.connect(self.changed)
+
+    def settings(self) -> dict[str, Setting]:
+        """What is ticked."""
+        chosen: dict[str, Setting] = {}
+        if self.boxes["power_limit_w"].isChecked():
+            chosen["power_limit_w"] = self.limit.value()
+        if self.boxes["memory_clock_mhz"].isChecked():
+            chosen["memory_clock_mhz"] = float(self.memory.value())
+        if self.boxes["graphics_clock_mhz"].isChecked():
+            low, high = float(self.low.value()), float(self.high.value())
+            chosen["graphics_clock_mhz"] = high if low == high else (low, high)
+        return chosen
+
+    def choose(self, settings: dict[str, Setting]) -> None:
+        """Tick and fill in these, and nothing else; what the board does not have stays as it is."""
+        for name, box in self.boxes.items():
+            box.setChecked(name in settings and box.isEnabled())
+        if "graphics_clock_mhz" in settings:
+            self.low.setValue(round(lower(settings["graphics_clock_mhz"])))
+            self.high.setValue(round(upper(settings["graphics_clock_mhz"])))
+        if "memory_clock_mhz" in settings:
+            self.memory.setValue(round(upper(settings["memory_clock_mhz"])))
+        if "power_limit_w" in settings:
+            self.limit.setValue(upper(settings["power_limit_w"]))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _add(self, grid: QGridLayout, row: int, name: str, editor: QWidget) -> None:
+        words = WORDS[name]
+        box = QCheckBox(f"{words[:1].upper()}{words[1:]}")
+        box.toggled.connect(self.changed)
+        self.boxes[name] = box
+        now, facts = QLabel("–"), QLabel(self._facts(name))
+        facts.setObjectName("muted")
+        facts.setWordWrap(True)
+        self.present[name] = now
+        why_not = self._choices.why_not.get(name)
+        for widget in (box, editor):
+            widget.setEnabled(why_not is None)
+            widget.setToolTip(why_not or "")
+        grid.addWidget(box, row, 0)
+        grid.addWidget(editor, row, 1)
+        grid.addWidget(now, row, 2)
+        grid.addWidget(facts, row + 1, 0, 1, 3)
+
+    def _facts(self, name: str) -> str:
+        """Range, step and default, or why the board does not have it."""
+        why_not = self._choices.why_not.get(name)
+        if why_not is not None:
+            return f"Cannot be set: {why_not}"
+        if name == "power_limit_w":
+            low, high, default = self._limit.minimum_w, self._limit.maximum_w, self._limit.default_w
+            return f"{low:g} to {high:g} W, by default {default:g} W" if default else f"{low:g} to {high:g} W"
+        clocks = self._choices.graphics_mhz if name == "graphics_clock_mhz" else self._choices.memory_mhz
+        if name == "memory_clock_mhz":
+            return f"{', '.join(str(clock) for clock in clocks[:8])} MHz; by default not locked"
+        return f"{clocks[0]} to {clocks[-1]} MHz by {self._choices.step_mhz:g}; by default not locked"
+
+    @Slot()
+    def _clock_changed(self) -> None:
+        """The ends never cross: the other one goes along."""
+        if self.low.value() > self.high.value():
+            other = self.low if self.sender() is self.high else self.high
+            other.setValue(self.high.value() if other is self.low else self.low.value())
+        self.changed.emit()
