@@ -139,6 +139,8 @@ class Posterior:
         self.count = len(rows)
         self._points = np.zeros((capacity, len(kernel.axes)), dtype=np.intp)
         self._points[: self.count] = points = kernel.levels(rows)
+        self._towards = np.zeros((capacity, len(kernel.log_table)), dtype=np.float32)  # log C of a row with each level
+        self._towards[: self.count] = kernel.one_hot(points) @ kernel.log_table
         covariance = kernel.correlation(points, points)
         covariance[np.diag_indices(self.count)] += kernel.noise
         self._factor = np.zeros((capacity, capacity))
@@ -160,7 +162,8 @@ class Posterior:
         factor = self._factor[:n, :n].astype(np.float32)
         for start in range(old, new, _CHUNK):
             part = slice(start, min(start + _CHUNK, new))
-            correlation = self.kernel.correlation(self._points[:n], self._candidates[part]).astype(np.float32)
+            ones = self.kernel.one_hot(self._candidates[part]).astype(np.float32)
+            correlation = np.exp(self._towards[:n] @ ones.T)
             self._reduced[:n, part] = solve_triangular(factor, correlation, lower=True, check_finite=False)
         fresh = self._reduced[:n, old:new]
         self._variance = np.concatenate([self._variance, 1 - np.einsum("ij,ij->j", fresh, fresh)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +28,9 @@ class Nsga2:
 
     @dataclass(frozen=True)
     class Options(GeneticAlgorithm.Options):
-        pass
+        population_size: int = field(default=40, metadata={"help": "configurations per generation, at least 2"})
+        tournament_size: int = field(default=2, metadata={"help": "candidates from which a parent is chosen"})
+        newcomers: float = field(default=0.0, metadata={"help": "share of each generation drawn at random, 0..1"})
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space)
