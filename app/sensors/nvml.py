@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -82,6 +82,7 @@ class NvmlGpu:
         self._voltage = voltage(self._uuid) if voltage else None  # begins now, since nvidia-smi takes longest
         self._missing: dict[str, str] = {}  # channel -> why it is not available
         self._held: dict[str, float] = {}  # what the slow thread read last
+        self._locked: dict[str, float] = {}  # channel -> what this program has locked
         self._fields: list[tuple[str, tuple[int, int]]] = []
         self._quick: list[_Asked] = []
         self._slow: list[_Asked] = []
@@ -130,6 +131,8 @@ class NvmlGpu:
         except (GpuLost, NoDriver) as error:
             self._lost = True
             raise GpuLost(f"{self.info.name}: {error.what}", remedy="it is tried again every few seconds") from error
+        for name, value in self._locked.items():
+            values[place[name]] = value
         return Reading(time_ns, tuple(values))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
@@ -169,6 +172,15 @@ class NvmlGpu:
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
+
+    def note_locks(self, locks_mhz: Mapping[str, float]) -> None:
+        """Clocks that are locked by this program, by setting: no driver tells a lock, so its readings tell these.
+
+        They stand for the requested clocks in place of application clocks, where the board has that channel.
+        """
+        self._locked = {
+            f"requested_{name}": mhz for name, mhz in locks_mhz.items() if f"requested_{name}" not in self._missing
+        }
 
     def why_not_set(self, setting: str) -> str | None:
         """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, as far as it can be read.

@@ -102,7 +102,6 @@ class ControlPanel(QWidget):
         away.addStretch(1)
         self.log.setReadOnly(True)
         self.log.setMaximumBlockCount(_KEPT_LINES)
-        self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.log.setAccessibleName("Log of changes")
         self.log.setPlaceholderText("Every change of this board is a line here: when, what, by whom, what came back.")
         column = QVBoxLayout(self)

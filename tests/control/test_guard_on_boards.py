@@ -156,6 +156,18 @@ def test_a_clock_below_for_a_reason_is_obeyed_and_the_reason_is_told(
     assert "idle" in seen.message
 
 
+def test_what_is_locked_shows_in_the_readings(with_rights: Boards, guarded: Callable[..., DeviceGuard]) -> None:
+    with_rights("h200")
+    guard = guarded()
+    gpu = guard._gpu
+    at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
+    assert gpu.read().values[at] == 1920  # the application clock
+    guard.apply(graphics_clock_mhz=1200)
+    assert gpu.read().values[at] == 1200
+    guard.restore()
+    assert gpu.read().values[at] == 1920
+
+
 def test_a_range_of_clocks_is_a_range_for_the_board(with_rights: Boards, guarded: Callable[..., DeviceGuard]) -> None:
     stand_in = with_rights("h200")
     guard = guarded()

@@ -205,6 +205,7 @@ class DeviceGuard:
                 control.set(outer)
         self._applied = dict(self._outer)
         self._snapped.clear()
+        self._show_locks()
 
     def confirm(self) -> None:
         """What is set stays, also when this program ends; `wattridge restore` takes it back."""
@@ -225,6 +226,7 @@ class DeviceGuard:
             elif control is not None:
                 control.reset(SETTINGS)
         self._applied.clear()
+        self._show_locks()
 
     def close(self) -> None:
         """Let go of the rights; what nobody confirmed is put back. Safe to call twice."""
@@ -232,6 +234,7 @@ class DeviceGuard:
         if control is not None:
             control.close()
         self._applied.clear()
+        self._show_locks()
 
     def __enter__(self) -> DeviceGuard:
         return self
@@ -284,6 +287,7 @@ class DeviceGuard:
         try:
             with self._noted(in_words(changes)):
                 control.set(changes)
+            self._show_locks()
         except NotSupported as refused:
             for name in changes if len(changes) == 1 else ():
                 self._shared.refused[name] = refused.what
@@ -306,6 +310,12 @@ class DeviceGuard:
     def _gpu_says(self, name: str) -> str | None:
         says = getattr(self._gpu, "why_not_set", None)
         return says(name) if says is not None else None
+
+    def _show_locks(self) -> None:
+        """Have the board's own readings tell what is locked here, since no driver does."""
+        note = getattr(self._gpu, "note_locks", None)
+        if note is not None:
+            note({name: upper(value) for name, value in self._applied.items() if name.endswith("_mhz")})
 
     def _noted(self, what: str) -> _Noted:
         return _Noted(self._gpu, self._shared, what, self._by, self.on_change)
