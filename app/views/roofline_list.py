@@ -1,0 +1,99 @@
+"""The sweeps that are overlaid: a tick shows or hides one, the chosen one is in focus."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
+
+from app.views import theme
+from app.views.roofline_sweeps import Sweep
+from app.views.roofline_table import icon_of
+
+_LINES = 3  # of the list that are in sight at least
+
+
+class SweepList(QListWidget):
+    """`changed` after sweeps were added, removed, shown or hidden, or another one came into focus."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sweeps: list[Sweep] = []
+        self.setAccessibleName("Sweeps that are overlaid")
+        self.setToolTip(
+            "Tick what is shown. The points of the chosen one are coloured by occupancy, and its balances are marked"
+        )
+        line = self.fontMetrics().height() + 5
+        self.setMinimumHeight(_LINES * line)
+        self.setMaximumHeight(8 * line)
+        self.itemChanged.connect(self._told)
+        self.currentRowChanged.connect(self._told)
+        theme.notifier().changed.connect(self._recolour)
+
+    @property
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """All of them."""
+        return tuple(self._sweeps)
+
+    @property
+    def shown(self) -> list[tuple[int, Sweep]]:
+        """The ticked ones, each with its place."""
+        return [
+            (at, sweep) for at, sweep in enumerate(self._sweeps) if self.item(at).checkState() == Qt.CheckState.Checked
+        ]
+
+    @property
+    def focus(self) -> Sweep | None:
+        """The chosen one, if it is shown; else the last that is."""
+        shown = self.shown
+        chosen = [sweep for at, sweep in shown if at == self.currentRow()]
+        return chosen[0] if chosen else shown[-1][1] if shown else None
+
+    def put(self, sweep: Sweep, *, choose: bool = True) -> None:
+        """Add a sweep, or put it in the place of the same one as it was before."""
+        keys = [each.key for each in self._sweeps]
+        with QSignalBlocker(self):
+            if sweep.key in keys:
+                at = keys.index(sweep.key)
+                self._sweeps[at] = sweep
+            else:
+                at = len(self._sweeps)
+                self._sweeps.append(sweep)
+                item = QListWidgetItem()
+                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+                item.setCheckState(Qt.CheckState.Checked)
+                self.addItem(item)
+                if choose:
+                    self.setCurrentRow(at)
+            self._dress(at)
+        self.changed.emit()
+
+    @Slot()
+    def remove_chosen(self) -> None:
+        """Take the chosen one away."""
+        at = self.currentRow()
+        if not 0 <= at < len(self._sweeps):
+            return
+        with QSignalBlocker(self):
+            del self._sweeps[at]
+            self.takeItem(at)
+            for place in range(len(self._sweeps)):
+                self._dress(place)
+        self.changed.emit()
+
+    def _dress(self, at: int) -> None:
+        sweep, item = self._sweeps[at], self.item(at)
+        item.setIcon(icon_of(at))
+        item.setText(f"{sweep.label}, {sweep.origin}")
+        item.setToolTip("\n".join((item.text(), *sweep.reasons)))
+
+    @Slot()
+    def _told(self, *_: object) -> None:
+        self.changed.emit()
+
+    @Slot()
+    def _recolour(self) -> None:
+        with QSignalBlocker(self):
+            for at in range(len(self._sweeps)):
+                self.item(at).setIcon(icon_of(at))

@@ -1,0 +1,157 @@
+"""`RooflineMeasuring`: the sweeps of a board's roofline as ordinary sessions, one precision after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.engine import events
+from app.engine.events import SessionState
+from app.engine.results import ResultTable
+from app.engine.rooflines import KERNEL, plan_roofline
+from app.engine.session import SessionPlan
+from app.views.background import Background
+from app.views.context import Context
+from app.views.roofline_sweeps import sweep_of_session
+
+_PARTIAL_MS = 500  # between two fits of a sweep that is still running
+_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
+
+
+class RooflineMeasuring(QObject):
+    """Plans and fits off Qt's thread; the engine runs the sessions. `measured` also tells what a running one has."""
+
+    measured = Signal(object)  # Sweep
+    changed = Signal()  # what is going on, or how far it is
+    failed = Signal(str, str)  # what went wrong, and the remedy
+
+    def __init__(self, context: Context, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._waiting: list[str] = []  # precisions still to be measured, the present one first
+        self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
+        self._asked = False  # the engine was given a session and has not answered yet
+        self._other_runs = False
+        self.progress: events.Progress | None = None
+        self._planner, self._fitter = Background(self), Background(self)
+        self._planner.done.connect(self._planned)
+        self._planner.failed.connect(self._not_planned)
+        self._fitter.done.connect(self.measured)
+        self._fitter.failed.connect(self._not_fitted)
+        self._partial = QTimer(self, singleShot=True, interval=_PARTIAL_MS)
+        self._partial.timeout.connect(self._fit)
+        bridge = context.bridge
+        bridge.session_started.connect(self._session_started)
+        bridge.measurements_added.connect(self._measurements_added)
+        bridge.session_changed.connect(self._session_changed)
+        bridge.fault.connect(self._fault)
+
+    @property
+    def busy(self) -> bool:
+        """A sweep of ours is being made."""
+        return bool(self._waiting)
+
+    @property
+    def possible(self) -> bool:
+        """The engine is free for a sweep."""
+        return not self.busy and not self._other_runs
+
+    @property
+    def precision(self) -> str:
+        """What is being measured; empty while nothing is."""
+        return self._waiting[0] if self._waiting else ""
+
+    def start(self, precisions: Sequence[str]) -> None:
+        """Measure these, one after the other."""
+        if self.possible and precisions:
+            self._waiting = list(precisions)
+            self._plan()
+
+    @Slot()
+    def stop(self) -> None:
+        """End what runs; what was measured stays."""
+        started = self._asked or self._own is not None
+        self._waiting = self._waiting[:1] if started else []
+        self._planner.shutdown()
+        if started:
+            self._context.bridge.submit(events.Stop())
+        self.changed.emit()
+
+    def shutdown(self) -> None:
+        """End what runs in the background; the session belongs to the engine."""
+        self._partial.stop()
+        self._planner.shutdown()
+        self._fitter.shutdown()
+
+    # --- one precision after the other --------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        gpu, precision = self._context.gpu, self._waiting[0]
+        self.progress, self._own = None, None
+        self._planner.run(lambda _stop: plan_roofline(gpu, precision))
+        self.changed.emit()
+
+    @Slot(object)
+    def _planned(self, plan: SessionPlan) -> None:
+        self._asked = True
+        self._context.bridge.submit(events.Start(plan))
+
+    @Slot(str, str)
+    def _not_planned(self, what: str, remedy: str) -> None:
+        self._give_up()
+        self.failed.emit(what, remedy)
+
+    @Slot(object)
+    def _session_started(self, event: events.SessionStarted) -> None:
+        if self._asked and event.plan.title == KERNEL + self.precision:
+            self._asked, self._own = False, (event.plan, event.table, event.session)
+        else:
+            self._other_runs = True
+        self.changed.emit()
+
+    @Slot(object)
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
+        if self.busy and self._own is not None and event.session == self._own[2]:
+            self.progress = event.progress
+            if not self._partial.isActive() and not self._fitter.busy:
+                self._partial.start()
+            self.changed.emit()
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        state = event.progress.state
+        if self._own is None or event.progress.session != self._own[2]:
+            self._other_runs = state in _ALIVE
+        elif state not in _ALIVE and self.busy:
+            self._partial.stop()
+            self._fit()
+            self._waiting = self._waiting[1:] if state is SessionState.DONE else []
+            if self._waiting:
+                self._plan()
+        self.changed.emit()
+
+    @Slot(object)
+    def _fault(self, _event: events.EngineFault) -> None:
+        """A session that could not even start; the window's banner shows why."""
+        if self._asked:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self._waiting, self._asked = [], False
+        self.changed.emit()
+
+    # --- what it tells ------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _fit(self) -> None:
+        if self._own is None:
+            return
+        (plan, table, session), board = self._own, self._context.gpu.info
+        told = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
+        self._fitter.run(lambda _stop: sweep_of_session(table, board=board, **told))  # type: ignore[arg-type]
+
+    @Slot(str, str)
+    def _not_fitted(self, what: str, remedy: str) -> None:
+        if not self.busy:  # while it runs the first points may tell nothing yet
+            self.failed.emit(what, remedy)

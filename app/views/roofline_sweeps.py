@@ -1,0 +1,145 @@
+"""`Sweep`: the roofline points of one board and precision with their fit, as the panel overlays them; free of Qt."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.measurement import Measurement, State
+from app.engine.models.energy_roofline import EnergyRoofline
+from app.engine.models.roofline_fit import RooflineFit, RooflinePoints
+from app.engine.results import ResultTable
+from app.engine.rooflines import fit_points, points_of_table, precision_of, read_points
+from app.errors import InputError
+
+if TYPE_CHECKING:
+    from app.engine.store import Store
+    from app.sensors.gpu import GpuInfo
+
+Floats = npt.NDArray[np.float64]
+_SPEEDS = {"GFLOP/s": 1e9, "GFLOPS": 1e9, "TFLOP/s": 1e12, "TFLOPS": 1e12}  # names of metrics -> flop/s
+_TRAFFIC = {"GB/s": 1e9, "TB/s": 1e12}  # -> B/s
+_SESSIONS = 20  # past sweeps that are offered
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What is overlaid: measured points, and the fit where they give one."""
+
+    points: RooflinePoints
+    fit: RooflineFit | None
+    why_not: str  # why there is no fit; empty where there is one
+    source: str  # nvml, simulated or recorded
+    origin: str  # where the points are from, in words
+    limit_w: float | None = None  # the board's power limit, where it is known
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two sweeps the same: a later one takes the place of an earlier one."""
+        return self.points.gpu, self.points.precision, self.origin
+
+    @property
+    def label(self) -> str:
+        """Board, precision and where the figures come from: a simulated one says so wherever it is shown."""
+        said = "" if self.source == "nvml" else f" ({self.source})"
+        return f"{self.points.gpu} · {self.points.precision.upper()}{said}"
+
+    @property
+    def model(self) -> EnergyRoofline | None:
+        """The lines, where the points determine them."""
+        return self.fit.model if self.fit is not None and self.fit.identifiable else None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why there is no fit, or what a person should know of it."""
+        return (self.why_not,) if self.fit is None else self.fit.reasons
+
+    def intensity(self) -> Floats:
+        """flop/B of each point: infinite for the flop kernel, 0 for the copy, NaN for the baseline."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.points.flops / self.points.bytes_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKernel:
+    """A kernel of known work and traffic, with what was measured of it where it was."""
+
+    work_flop: float
+    traffic_byte: float
+    name: str = ""
+    time_s: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None
+
+    @property
+    def intensity(self) -> float:
+        """flop/B."""
+        return self.work_flop / self.traffic_byte
+
+
+def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: float | None = None) -> Sweep:
+    """Fit the points; points that cannot be fitted are shown all the same, with the reason."""
+    try:
+        return Sweep(points, fit_points(points), "", source, origin, limit_w)
+    except InputError as few:
+        return Sweep(points, None, f"{few.what}: {few.remedy}", source, origin, limit_w)
+
+
+def sweep_of_session(
+    table: ResultTable, *, gpu: str, title: str, source: str, session: int | None, board: GpuInfo
+) -> Sweep:
+    """The sweep of a running or past session. `board` is the one in the window: its power limit is known.
+
+    Raises InputError where the session tells no work, traffic or power.
+    """
+    points = points_of_table(table, gpu, precision_of(title))
+    if not len(points):
+        raise InputError("no configuration in it succeeded", f"session {session}", "measure first")
+    origin = f"session {session}" if session else f"recording of {title}"
+    return sweep_of_points(points, source, origin, limit_of(board) if board.name == gpu else None)
+
+
+def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
+    """The sweeps of a cache or CSV, one per board. Raises InputError."""
+    return [sweep_of_points(points, "recorded", path.name) for points in read_points(path)]
+
+
+def sweeps_of_store(store: Store, session: int, board: GpuInfo) -> list[Sweep]:
+    """The sweep of a stored session. Raises InputError."""
+    loaded = store.load(session)
+    record = loaded.record
+    told = {"gpu": record.gpu, "title": record.title, "source": record.source, "session": session}
+    return [sweep_of_session(loaded.table, board=board, **told)]  # type: ignore[arg-type]
+
+
+def past_sweeps(store: Store) -> list[tuple[int, str]]:
+    """(session, words) of the stored sessions that swept the intensity, the newest first."""
+    found = []
+    for record in store.sessions():
+        if record.title.startswith("roofline_") and record.evaluated:
+            said = "" if record.source == "nvml" else f" ({record.source})"
+            found.append((record.id, f"{record.id}  {precision_of(record.title).upper()} · {record.gpu}{said}"))
+    return found[:_SESSIONS]
+
+
+def limit_of(board: GpuInfo) -> float | None:
+    """The power limit that is set, W."""
+    limit_w = board.power_limit.current_w
+    return float(limit_w) if limit_w is not None and np.isfinite(limit_w) else None
+
+
+def kernel_of(measurement: Measurement, title: str) -> PlacedKernel | None:
+    """The work and traffic of a measured configuration by its speeds; None where it does not tell both."""
+    values = measurement.values
+    time_s = values.get("time_s", float("nan"))
+    speed = next((values[name] * factor for name, factor in _SPEEDS.items() if name in values), 0.0)
+    traffic = next((values[name] * factor for name, factor in _TRAFFIC.items() if name in values), 0.0)
+    if measurement.state is not State.OK or not (speed * time_s > 0 and traffic * time_s > 0):
+        return None
+    power_w, energy_j = values.get("power_w"), values.get("energy_j")
+    return PlacedKernel(speed * time_s, traffic * time_s, title, time_s, power_w, energy_j)
