@@ -228,9 +228,8 @@ class Posterior:
     def _append(self, row: int) -> None:
         n, width = self.count, len(self._candidates)
         point = self.kernel.levels([row])[0]
-        towards = self.kernel.log_table[point].sum(
-            axis=0
-        )  # log correlation of each level of each axis with the point's
+        towards = self.kernel.log_table[point].sum(axis=0)
+        self._towards[n] = towards
         own = np.exp(towards[self._points[:n]].sum(axis=1))
         reduced_row = solve_triangular(self._factor[:n, :n], own, lower=True, check_finite=False)
         pivot = math.sqrt(max(1 + self.kernel.noise - float(reduced_row @ reduced_row), 1e-8))
