@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ def test_a_rank_is_the_length_of_the_longest_chain_of_better_points(costs: np.nd
     def beats(one: int, other: int) -> bool:
         return bool((costs[one] <= costs[other]).all() and (costs[one] < costs[other]).any())
 
+    @cache
     def chain(point: int) -> int:
         return max((1 + chain(other) for other in range(len(costs)) if beats(other, point)), default=0)
 
