@@ -51,7 +51,7 @@ costs = st.integers(0, 8).map(float)
 known_points = st.lists(st.tuples(costs, costs), min_size=1, max_size=12).map(np.array)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(known_points, st.tuples(costs, costs), st.tuples(*[st.sampled_from([0.3, 1.0, 3.0])] * 2))
 def test_expected_hypervolume_improvement_is_the_mean_of_what_the_front_gains(
     known: np.ndarray, mean: tuple[float, float], deviation: tuple[float, float]

@@ -63,7 +63,7 @@ def textbook(kernel: Kernel, rows: np.ndarray, values: np.ndarray, at: np.ndarra
     return mean, np.sqrt(np.maximum(variance, 0))
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 12), st.integers(0, 6))
 def test_the_posterior_is_that_of_the_textbook_however_it_came_about(seed: int, first: int, later: int) -> None:
     rng = np.random.default_rng(seed)

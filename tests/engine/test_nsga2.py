@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.strategies.nsga2 import crowded_order, crowding, ranks
@@ -17,6 +17,7 @@ clouds = st.integers(1, 3).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(clouds)
 def test_a_rank_is_the_length_of_the_longest_chain_of_better_points(costs: np.ndarray) -> None:
     def beats(one: int, other: int) -> bool:
@@ -29,6 +30,7 @@ def test_a_rank_is_the_length_of_the_longest_chain_of_better_points(costs: np.nd
     assert ranks(costs).tolist() == [chain(point) for point in range(len(costs))]
 
 
+@settings(deadline=None)
 @given(clouds)
 def test_the_order_goes_front_by_front_and_holds_every_point(costs: np.ndarray) -> None:
     order = crowded_order(costs)
