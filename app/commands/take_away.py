@@ -32,14 +32,15 @@ def fit(arguments: Namespace) -> int:
 
 def _fit_file(arguments: Namespace) -> FrequencyFit:
     from app.engine.fitting import fit_of_session
-    from app.engine.models.points import fit_points, read_points
+    from app.engine.models.points import fit_memory_clocks
+    from app.engine.models.series import read_series
     from app.engine.store import Store
 
     if arguments.file.isdigit() and not Path(arguments.file).exists():
         with Store() as store:
             fitted, _ = fit_of_session(store.load(int(arguments.file)))
             return fitted
-    points = read_points(
+    series = read_series(
         Path(arguments.file),
         clock=arguments.clock,
         power=arguments.power,
@@ -47,7 +48,7 @@ def _fit_file(arguments: Namespace) -> FrequencyFit:
         rate=arguments.rate,
         series=arguments.series,
     )
-    return fit_points(points)
+    return fit_memory_clocks(series)
 
 
 def _fit_board(arguments: Namespace) -> FrequencyFit:

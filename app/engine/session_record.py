@@ -14,7 +14,9 @@ import numpy as np
 
 from app.engine.events import SessionState
 from app.engine.measurement import Measurement, State
+from app.engine.models.choices import Choice
 from app.engine.models.frequency import FrequencyFit
+from app.engine.models.memory_clocks import MemoryClock
 from app.engine.objectives import Goal, Objective
 from app.engine.results import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
@@ -151,9 +153,12 @@ def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
 
 def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
     named = dict(document)
-    for name in ("clock_mhz", "power_w"):
-        named[name] = np.asarray(named[name], dtype=np.float64)
+    for name in ("clock_mhz", "power_w", "band_mhz", "band_w", "voltage_mv", "rate"):
+        if name in named:  # an older program kept fewer
+            named[name] = np.asarray(named[name], dtype=np.float64)
     named["used"] = np.asarray(named["used"], dtype=np.bool_)
+    named["choices"] = tuple(Choice(**choice) for choice in named.get("choices", ()))
+    named["memory_clocks"] = tuple(MemoryClock(**each) for each in named.get("memory_clocks", ()))
     for name, value in named.items():
         if isinstance(value, list):
             named[name] = tuple(value)

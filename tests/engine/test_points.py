@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.measurement import Measurement, State
-from app.engine.models.points import fit_points, fit_to_json, points_of_table, read_points, read_series
+from app.engine.models.points import fit_points, fit_to_json
+from app.engine.models.series import points_of_table, read_points, read_series
 from app.engine.results import ResultTable
 from app.engine.space.build import space_of_table
 from app.errors import InputError
@@ -197,7 +198,8 @@ def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
     assert points.clock_mhz.tolist() == [600, 750, 900, 1050, 1200, 1300]
     assert points.limited is not None
     assert points.limited.tolist() == [False] * 5 + [True]
-    assert points.supported_mhz == CLOCKS
+    assert points.supported_mhz is not None
+    assert set(CLOCKS) <= set(points.supported_mhz)
     assert points.simulated
 
 

@@ -104,7 +104,7 @@ def test_a_ridge_that_is_not_bracketed_is_no_line_and_says_so(lab: Lab, panel: M
 
 def test_what_is_not_identifiable_is_no_number_and_no_curve(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
     points = h200.clock_mhz, h200.power_w, h200.used
-    unknown = FrequencyFit.unidentified("H200", "fp64_gemm", *points, best_measured_mhz=975.0, simulated=False)
+    unknown = FrequencyFit("H200", "fp64_gemm", 3, *points, best_measured_mhz=975.0)
     finish(lab, unknown)
     assert not panel.plot._power.isVisible()
     assert not panel.plot._best.isVisible()

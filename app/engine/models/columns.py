@@ -23,9 +23,14 @@ _SCALE = {
     "power": {"w": 1.0, "watt": 1.0, "watts": 1.0, "mw": 1e-3, "kw": 1e3},
     "time": {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9},
     "energy": {"j": 1.0, "joule": 1.0, "joules": 1.0, "mj": 1e-3, "kj": 1e3, "wh": 3600.0},
+    "voltage": {"mv": 1.0, "v": 1e3, "volt": 1e3, "volts": 1e3},
+    "temperature": {"c": 1.0, "celsius": 1.0},
 }
 _RATE = re.compile(r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|\bfps\b")
 _NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
+_MEMORY = re.compile(r"mem")
+_SPREAD = re.compile(r"std|stdev|variance|_sd\b|_ci\b|_low\b|_high\b|uncertainty")
+_OF_ONE = re.compile(r"launch|per_iter|per_run|kernel")  # the time of one of many, where a total is there as well
 _UNKNOWN = frozenset(("", "n/a", "[n/a]", "na", "nan", "none", "null", "-", "[not supported]", "[unknown error]"))
 _REQUESTED = re.compile(r"lock|request|set|target|nvml_gr_clock|application")
 
@@ -68,12 +73,17 @@ class Roles:
     energy: str | None
     energy_factor: float
     rate: str | None
+    voltage: str | None = None
+    voltage_factor: float = 1.0
+    temperature: str | None = None
+    memory_clock: str | None = None
+    memory_clock_factor: float = 1.0
 
     @property
     def taken(self) -> set[str]:
-        """Columns that hold one of these."""
+        """Columns that hold one of these; the memory clock is none of them: it tells one series from another."""
         named = (self.clock, self.requested, self.power, self.time, self.energy, self.rate)
-        return {name for name in named if name}
+        return {name for name in (*named, self.voltage, self.temperature) if name}
 
 
 def parse_columns(text: str, where: str) -> Columns:
@@ -114,7 +124,7 @@ def find_roles(columns: Columns, clock: str | None, power: str | None, time: str
     for option, name in (("--clock", clock), ("--power", power), ("--time", time), ("--rate", rate)):
         if name is not None and name not in columns.cells:
             raise InputError(f"no column '{name}'", f"{columns.where}, {option}", f"there are: {_listed(names)}")
-    numeric = [name for name in names if columns.is_numeric(name)]
+    numeric = [name for name in names if columns.is_numeric(name) and not _SPREAD.search(name.lower())]
     clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]
     clocks.sort(key=_clock_preference)
     chosen_clock = clock or next(iter(clocks), None)
@@ -124,11 +134,16 @@ def find_roles(columns: Columns, clock: str | None, power: str | None, time: str
     powers = [n for n in numeric if _is(n, "power", "power") and not re.search(r"limit|cap|mem|idle", n.lower())]
     chosen_power = power or _first(powers, "power_w")
     energies = [n for n in numeric if _is(n, "energy", "energy")]
+    energies.sort(key=lambda n: not _OF_ONE.search(n.lower()))
     chosen_energy = _first(energies, "energy_j")
     times = [n for n in numeric if _is(n, "time", "time", "runtime", "duration") and "stamp" not in n.lower()]
+    times.sort(key=lambda n: not _OF_ONE.search(n.lower()))
     chosen_time = time or _first(times, "time_s")
     rates = [n for n in numeric if _RATE.search(n.lower()) and not re.search(r"/w\b|/j\b|per_w|per_j", n.lower())]
     chosen_rate = rate or next((n for n in rates if n not in (chosen_clock, chosen_power, chosen_time)), None)
+    voltage = next((n for n in numeric if _is(n, "voltage", "volt", "vcore", "vgpu")), None)
+    warmth = next((n for n in numeric if _is(n, "temperature", "temp") and not re.search(r"mem|hot", n.lower())), None)
+    memory = next((n for n in numeric if _MEMORY.search(n.lower()) and _is(n, "clock", "clock", "freq")), None)
     if chosen_power is None and (chosen_energy is None or chosen_time is None):
         raise InputError("no column with power", columns.where, f"name it with --power; there are: {_listed(names)}")
     return Roles(
@@ -142,6 +157,11 @@ def find_roles(columns: Columns, clock: str | None, power: str | None, time: str
         energy=chosen_energy,
         energy_factor=_factor(chosen_energy, "energy"),
         rate=chosen_rate,
+        voltage=voltage,
+        voltage_factor=_factor(voltage, "voltage"),
+        temperature=warmth,
+        memory_clock=memory,
+        memory_clock_factor=_factor(memory, "clock"),
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.duration import Duration
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -15,6 +17,8 @@ class Curve:
     """P(f) = min(P_max, P_idle + alpha f v(f)^2), v(f) = 1 below the ridge and 1 + beta (f - ridge) above it.
 
     With a softness w > 0 the bend is smooth: v(f) = 1 + beta w ln(1 + exp((f - ridge)/w)); w -> 0 is the sharp form.
+    Of work with a fixed part of time (`Duration`), the share `waiting` of alpha f v^2 follows the speed in place of the
+    clock: units that wait for memory switch less.
     """
 
     p_idle_w: float
@@ -23,6 +27,14 @@ class Curve:
     ridge_mhz: float
     softness_mhz: float = 0.0
     p_max_w: float = np.inf
+    fixed_per_mhz: float = 0.0
+    waiting: float = 0.0
+    blend: float = 1.0
+
+    @property
+    def duration(self) -> Duration:
+        """How the time of the work follows the clock, up to a factor."""
+        return Duration(self.fixed_per_mhz, blend=self.blend)
 
     def voltage(self, clock_mhz: npt.ArrayLike) -> Floats:
         """v(f) relative to the voltage below the ridge; no unit."""
@@ -32,19 +44,13 @@ class Curve:
     def power_w(self, clock_mhz: npt.ArrayLike) -> Floats:
         """P(f) in W."""
         clock = np.asarray(clock_mhz, dtype=np.float64)
-        return np.minimum(self.p_max_w, self.p_idle_w + self.alpha_w_per_mhz * clock * self.voltage(clock) ** 2)
+        switching = activity(clock, self.duration, self.waiting) * self.voltage(clock) ** 2
+        return np.minimum(self.p_max_w, self.p_idle_w + self.alpha_w_per_mhz * switching)
 
-    @property
-    def cap_clock_mhz(self) -> float:
-        """The clock at which P_max is reached, by bisection; inf where there is no cap."""
-        if not np.isfinite(self.p_max_w) or self.alpha_w_per_mhz <= 0:
-            return np.inf
-        low, high = 0.0, max(2.0 * self.ridge_mhz, (self.p_max_w - self.p_idle_w) / self.alpha_w_per_mhz)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            below = self.p_idle_w + self.alpha_w_per_mhz * middle * float(self.voltage(middle)) ** 2 < self.p_max_w
-            low, high = (middle, high) if below else (low, middle)
-        return high
+
+def activity(clock_mhz: Floats, duration: Duration, waiting: float) -> Floats:
+    """What alpha v^2 is multiplied by: the clock, or as far as units wait, the speed; in the unit of the clock."""
+    return np.asarray((1.0 - waiting) * clock_mhz + waiting / duration.relative(clock_mhz))
 
 
 def rise(clock_mhz: Floats, ridge_mhz: npt.ArrayLike, softness_mhz: float) -> Floats:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.belief import believe
+from app.engine.models.choices import Choice, choices
 from app.engine.models.curve import Curve
-from app.engine.models.least_squares import Solution, solve, solve_straight
-from app.engine.models.limits import Duration, effective_clocks, fit_duration, limited_points
-from app.engine.models.outliers import relative_weights, without_outliers
-from app.engine.models.recommend import recommend, survey
-from app.engine.models.shapes import Shapes, explore
+from app.engine.models.duration import Duration, fit_duration
+from app.engine.models.flags import cap_reason, optimum_flag, ridge_flag, speed_reason
+from app.engine.models.leakage import Leakage, fit_leakage
+from app.engine.models.least_squares import LEAST_R2, Solution, fit_forms, r_squared
+from app.engine.models.limits import effective_clocks, limited_points
+from app.engine.models.memory_clocks import MemoryClock
+from app.engine.models.outliers import without_outliers
+from app.engine.models.recommend import candidates, recommend, survey
+from app.engine.models.voltage import voltage_ridge
 from app.errors import InputError
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
-_LEAST_R2 = 0.8
-_SPEED_SCATTER = 0.03  # relative
-_UNLIKELY = 0.05  # weight of the bends on one side
 _IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not told
+_NO_FLOATS: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,73 +39,45 @@ class FrequencyFit:
     gpu: str
     series: str  # which device, kernel or configuration the points belong to
     points: int
-    form: Literal["sharp", "smooth"]
-    p_idle_w: float | None
-    p_max_w: float | None
-    alpha_w_per_mhz: float | None
-    beta_per_mhz: float | None
-    ridge_mhz: float | None
-    softness_mhz: float | None  # w of the smooth form; None for the sharp one
-    optimum_mhz: float | None  # continuous minimum of E(f) ~ P(f)/f
-    optimum_interval_mhz: tuple[float, float] | None
-    recommended_clock_mhz: float | None  # a sampled or supported clock
-    best_measured_mhz: float | None
-    range_mhz: tuple[float, float] | None  # +-10 % of the optimum
-    r2: float | None
-    rmse_w: float | None
-    identifiable: bool
-    optimum_bracketed: bool
-    ridge_bracketed: bool
-    reasons: tuple[str, ...]
-    standard_errors: dict[str, float]  # by parameter name
     clock_mhz: Floats  # the points: observed or effective clock
     power_w: Floats
-    used: npt.NDArray[np.bool_]  # points that took part in the fit
+    used: Mask  # points that took part in the fit
+    form: Literal["sharp", "smooth"] = "sharp"
+    p_idle_w: float | None = None
+    p_max_w: float | None = None
+    alpha_w_per_mhz: float | None = None
+    beta_per_mhz: float | None = None
+    ridge_mhz: float | None = None
+    softness_mhz: float | None = None  # w of the smooth form; None for the sharp one
+    optimum_mhz: float | None = None  # of the least expected energy, continuous
+    optimum_interval_mhz: tuple[float, float] | None = None  # 95 %
+    recommended_clock_mhz: float | None = None  # a sampled or supported clock
+    best_measured_mhz: float | None = None
+    range_mhz: tuple[float, float] | None = None  # +-10 % of the optimum
+    r2: float | None = None
+    rmse_w: float | None = None
+    identifiable: bool = False
+    optimum_bracketed: bool = False
+    ridge_bracketed: bool = False
+    reasons: tuple[str, ...] = ()
+    standard_errors: dict[str, float] = field(default_factory=dict)  # by parameter name
     simulated: bool = False
-    # P_idle, alpha, beta, ridge, softness (0: sharp), P_max (inf: none seen) and the fixed time per 1/MHz: what the
-    # curves below are drawn from, also where a parameter is not told on its own.
+    # What Curve is made of: P_idle, alpha, beta, ridge, softness (0: sharp), P_max (inf: none seen), the fixed time
+    # per 1/MHz, the share that waits and the blend; also where a parameter is not told on its own.
     curve: tuple[float, ...] | None = None
-
-    @classmethod
-    def unidentified(
-        cls,
-        gpu: str,
-        series: str,
-        clock_mhz: Floats,
-        power_w: Floats,
-        used: npt.NDArray[np.bool_],
-        best_measured_mhz: float,
-        simulated: bool,
-    ) -> FrequencyFit:
-        """The points without a model."""
-        return cls(
-            gpu=gpu,
-            series=series,
-            points=len(clock_mhz),
-            form="sharp",
-            p_idle_w=None,
-            p_max_w=None,
-            alpha_w_per_mhz=None,
-            beta_per_mhz=None,
-            ridge_mhz=None,
-            softness_mhz=None,
-            optimum_mhz=None,
-            optimum_interval_mhz=None,
-            recommended_clock_mhz=None,
-            best_measured_mhz=best_measured_mhz,
-            range_mhz=None,
-            r2=None,
-            rmse_w=None,
-            identifiable=False,
-            optimum_bracketed=False,
-            ridge_bracketed=False,
-            reasons=(),
-            standard_errors={},
-            clock_mhz=clock_mhz,
-            power_w=power_w,
-            used=used,
-            simulated=simulated,
-        )
+    expected_loss: float | None = None  # of energy, of the recommended clock over the unknown best one
+    fixed_time_share: float | None = None  # of the time at the highest clock, what does not shrink with it
+    choices: tuple[Choice, ...] = ()
+    band_mhz: Floats = field(default_factory=lambda: _NO_FLOATS)
+    band_w: Floats = field(default_factory=lambda: _NO_FLOATS)  # (2, m): 95 % band of P(f) at those clocks
+    voltage_mv: Floats = field(default_factory=lambda: _NO_FLOATS)  # of the points, NaN unknown; empty: none known
+    voltage_ridge_mhz: float | None = None  # of the measured voltage curve
+    voltage_ridge_interval_mhz: tuple[float, float] | None = None
+    leakage_w_per_c: float | None = None  # where the points hold it; the powers are those at reference_c then
+    reference_c: float | None = None
+    memory_clock_mhz: float | None = None
+    memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
+    rate: Floats = field(default_factory=lambda: _NO_FLOATS)  # of the points, in any unit; empty: not known
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
         """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""
@@ -116,8 +93,7 @@ class FrequencyFit:
         t(f) is 1/f, or 1/f and a fixed part where the measured speed says so. Raises ValueError as `power` does.
         """
         curve = self._curve()
-        assert self.curve is not None
-        duration = Duration(self.curve[6])
+        duration = curve.duration
         sampled = self.clock_mhz[self.used]
         inside = np.linspace(sampled.min(), sampled.max(), 401)
         lowest = float((curve.power_w(inside) * duration.relative(inside)).min())
@@ -126,8 +102,7 @@ class FrequencyFit:
     def _curve(self) -> Curve:
         if self.curve is None:
             raise ValueError("the frequency model is not identifiable from these points")
-        p_idle_w, alpha, beta, ridge_mhz, softness_mhz, p_max_w, _ = self.curve
-        return Curve(p_idle_w, alpha, beta, ridge_mhz, softness_mhz, p_max_w)
+        return Curve(*self.curve)
 
 
 def fit_frequency_model(
@@ -137,6 +112,8 @@ def fit_frequency_model(
     rate: npt.ArrayLike | None = None,
     limited: npt.ArrayLike | None = None,
     limit_w: float | None = None,
+    voltage_mv: npt.ArrayLike | None = None,
+    temperature_c: npt.ArrayLike | None = None,
     supported_mhz: Sequence[float] | None = None,
     gpu: str = "",
     series: str = "",
@@ -146,70 +123,80 @@ def fit_frequency_model(
 
     `clock_mhz` is the observed clock, or the requested one where nothing else is known; `rate` any measure of speed
     (its unit does not matter); `limited` tells at which points a power or thermal limit acted, where that is known;
-    `limit_w` is the limit in force. `supported_mhz` are the clocks that can be set. Points that are not finite or not
-    positive are left out. Raises ValueError where shapes differ, InputError where no point is left.
+    `limit_w` is the limit in force; voltage and temperature are NaN where unknown. `supported_mhz` are the clocks that
+    can be set. Points that are not finite or not positive are left out. Raises ValueError where shapes differ,
+    InputError where no point is left.
     """
-    points = _Points.of(clock_mhz, power_w, rate, limited)
+    points = _Points.of(clock_mhz, power_w, rate, limited, voltage_mv, temperature_c)
     acted = limited_points(points.clock, points.power, points.rate, points.limited, limit_w)
     effective = effective_clocks(points.clock, points.rate, acted)
     reasons: list[str] = []
-    why: Sequence[str]
     if acted.any():
-        reasons.append(_cap_reason(points, acted, told=points.limited is not None))
+        reasons.append(cap_reason(points.clock, points.power, acted, told=points.limited is not None))
     free = ~acted
     duration = Duration()
     if points.rate is not None and free.any():
         duration = fit_duration(points.clock[free], points.rate[free])
-    best_measured = _best_measured(points, effective)
-    blank = FrequencyFit.unidentified(gpu, series, effective, points.power, free, best_measured, simulated)
-
     if _distinct(points.clock[free]) < MINIMUM_CLOCKS and points.rate is not None and duration.fixed_per_mhz == 0:
         free = free | acted  # too few without: where the speed tells the real clock under the cap, it is a point too
+    best_measured = _best_measured(points, effective)
+    blank = FrequencyFit(
+        gpu=gpu,
+        series=series,
+        points=len(effective),
+        clock_mhz=effective,
+        power_w=points.power,
+        used=free,
+        best_measured_mhz=best_measured,
+        simulated=simulated,
+        voltage_mv=points.voltage if points.voltage is not None else _NO_FLOATS,
+        rate=points.rate if points.rate is not None else _NO_FLOATS,
+    )
     distinct = _distinct(effective[free])
     if distinct < MINIMUM_CLOCKS:
         what = f"{distinct} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
-        return replace(blank, reasons=(*reasons, what))
-    used, outlier_reason = without_outliers(effective, points.power, free)
+        return _by_measurement(blank, points, (*reasons, what))
+    leakage = fit_leakage(effective[free], points.power[free], points.temperature[free])
+    power_w = points.power
+    if leakage is not None:
+        power_w = power_w - leakage.slope_w_per_c * (points.temperature - leakage.reference_c)
+        reasons.append(_leakage_reason(leakage))
+    used, outlier_reason = without_outliers(effective, power_w, free)
     if outlier_reason:
         reasons.append(outlier_reason)
-    clock, power = effective[used], points.power[used]
-    weights = relative_weights(power)
-    shapes = explore(clock, power, weights)
-    forms = [solve(clock, power, weights, shapes, sharp=sharp) for sharp in (True, False)]
-    straight = solve_straight(clock, power, weights)
-    if straight.curve.p_idle_w >= 0:
-        forms.append(straight)
-    solution = min((found for found in forms if found is not None), key=lambda found: found.aicc)
+
+    clock, power = effective[used], power_w[used]
+    solution, straight = fit_forms(clock, power, duration)
     curve = solution.curve
     residual = power - curve.power_w(clock)
-    spread = float(((power - power.mean()) ** 2).sum())
-    r2 = 1.0 - float((residual**2).sum()) / spread if spread > 0 else 0.0
-    rmse = float(np.sqrt((residual**2).mean()))
-    if r2 < _LEAST_R2 or curve.alpha_w_per_mhz <= 0:
-        what = f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})"
-        clock_told, why = _measured_choice(points, best_measured)
-        reasons.append(what)
-        return replace(blank, recommended_clock_mhz=clock_told, reasons=(*reasons, *why), used=used)
+    r2 = r_squared(power, curve.power_w(clock))
+    if r2 < LEAST_R2 or curve.alpha_w_per_mhz <= 0:
+        reasons.append(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
+        return _by_measurement(replace(blank, used=used), points, tuple(reasons))
 
     p_max = float(np.median(points.power[acted])) if acted.any() else None
-    curve = replace(curve, p_max_w=p_max) if p_max is not None and p_max > float(power.max()) else curve
-    low, high = float(clock.min()), float(clock.max())
-    valley = survey(shapes, duration, low, high)
-    optimum = _optimum(curve, duration, low, high)
-    optimum_bracketed, why = _optimum_flag(optimum, low, high, valley.interval_mhz, np.unique(clock))
+    if p_max is not None and p_max > float(power.max()):
+        curve = replace(curve, p_max_w=p_max)
+    rate_used = points.rate[used] if points.rate is not None else None
+    voltage = points.voltage[used] if points.voltage is not None else None
+    belief = believe(clock, power, rate_used, duration, voltage)
+    valley = survey(belief.clock_mhz, belief.energy)
+    clocks = np.unique(clock)
+    optimum_bracketed, why = optimum_flag(valley.optimum_mhz, valley.interval_mhz, clocks)
     reasons += why
-    ridge, ridge_bracketed, why = _ridge_flag(solution, straight, shapes, np.unique(clock))
+    ridge, ridge_bracketed, why = ridge_flag(solution, straight, belief.ridge_mhz, clocks)
     reasons += why
-    if points.rate is not None:
-        reasons += _speed_reason(duration, clock, points.rate[used])
-    energy = points.power[used] / points.rate[used] if points.rate is not None else power / clock
-    chosen, why_chosen = recommend(valley, clock, energy, supported_mhz)
-    if why_chosen:
-        reasons.append(why_chosen)
-    interval = min(valley.interval_mhz[0], optimum), max(valley.interval_mhz[1], optimum)
-    shown = _shown_parameters(curve, solution, ridge, ridge_bracketed, low, float(power.min()))
+    if rate_used is not None:
+        reasons += speed_reason(duration, clock, rate_used)
+    energy = power / (rate_used if rate_used is not None else clock)
+    chosen = recommend(valley, clock, energy, supported_mhz, bracketed=optimum_bracketed)
+    measured_ridge = voltage_ridge(clock, voltage) if voltage is not None else None
+    low, high = valley.interval_mhz
+    shown = _shown_parameters(curve, solution, ridge, ridge_bracketed, float(clocks[0]), float(power.min()))
     return replace(
         blank,
+        power_w=power_w,
+        used=used,
         form="sharp" if curve.softness_mhz == 0 else "smooth",
         p_idle_w=shown["p_idle_w"],
         p_max_w=p_max,
@@ -217,18 +204,17 @@ def fit_frequency_model(
         beta_per_mhz=shown["beta_per_mhz"],
         ridge_mhz=ridge,
         softness_mhz=shown["softness_mhz"],
-        optimum_mhz=optimum,
-        optimum_interval_mhz=interval,
+        optimum_mhz=valley.optimum_mhz,
+        optimum_interval_mhz=(min(low, valley.optimum_mhz), max(high, valley.optimum_mhz)),
         recommended_clock_mhz=chosen,
-        range_mhz=(0.9 * optimum, 1.1 * optimum),
+        range_mhz=(0.9 * valley.optimum_mhz, 1.1 * valley.optimum_mhz),
         r2=r2,
-        rmse_w=rmse,
+        rmse_w=float(np.sqrt((residual**2).mean())),
         identifiable=True,
         optimum_bracketed=optimum_bracketed,
         ridge_bracketed=ridge_bracketed,
         reasons=tuple(reasons),
         standard_errors=solution.standard_errors,
-        used=used,
         curve=(
             curve.p_idle_w,
             curve.alpha_w_per_mhz,
@@ -237,7 +223,18 @@ def fit_frequency_model(
             curve.softness_mhz,
             p_max if p_max is not None else math.inf,
             duration.fixed_per_mhz,
+            curve.waiting,
+            duration.blend,
         ),
+        expected_loss=float(valley.loss_at(chosen)),
+        fixed_time_share=duration.fixed_share(float(clocks[-1])) if rate_used is not None else None,
+        choices=choices(belief, candidates(clock, supported_mhz)),
+        band_mhz=belief.clock_mhz,
+        band_w=belief.band_w(),
+        voltage_ridge_mhz=measured_ridge.ridge_mhz if measured_ridge is not None else None,
+        voltage_ridge_interval_mhz=measured_ridge.interval_mhz if measured_ridge is not None else None,
+        leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
+        reference_c=leakage.reference_c if leakage is not None else None,
     )
 
 
@@ -248,18 +245,30 @@ class _Points:
     clock: Floats
     power: Floats
     rate: Floats | None
-    limited: npt.NDArray[np.bool_] | None
+    limited: Mask | None
+    voltage: Floats | None
+    temperature: Floats
 
     @classmethod
     def of(
-        cls, clock_mhz: npt.ArrayLike, power_w: npt.ArrayLike, rate: npt.ArrayLike | None, limited: npt.ArrayLike | None
+        cls,
+        clock_mhz: npt.ArrayLike,
+        power_w: npt.ArrayLike,
+        rate: npt.ArrayLike | None,
+        limited: npt.ArrayLike | None,
+        voltage_mv: npt.ArrayLike | None,
+        temperature_c: npt.ArrayLike | None,
     ) -> _Points:
         clock = np.asarray(clock_mhz, dtype=np.float64)
+        unknown = np.full(clock.shape, np.nan)
         power = np.asarray(power_w, dtype=np.float64)
         speed = None if rate is None else np.asarray(rate, dtype=np.float64)
         told = None if limited is None else np.asarray(limited, dtype=np.bool_)
-        if clock.ndim != 1 or any(a is not None and a.shape != clock.shape for a in (power, speed, told)):
-            raise ValueError("clock, power, rate and limited must be of the same length")
+        voltage = unknown if voltage_mv is None else np.asarray(voltage_mv, dtype=np.float64)
+        temperature = unknown if temperature_c is None else np.asarray(temperature_c, dtype=np.float64)
+        given = (power, speed, told, voltage, temperature)
+        if clock.ndim != 1 or any(a is not None and a.shape != clock.shape for a in given):
+            raise ValueError("clock, power, rate, limited, voltage and temperature must be of the same length")
         good = _within(clock, 1.0, 1e5) & _within(power, 1e-2, 1e6)  # MHz and W that a board can have
         if speed is not None:
             known = _within(speed, 1e-100, 1e100)
@@ -277,10 +286,12 @@ class _Points:
             power[order],
             None if speed is None else speed[order],
             None if told is None else told[order],
+            voltage[order] if _within(voltage[order], 1.0, 1e5).any() else None,
+            temperature[order],
         )
 
 
-def _within(values: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
+def _within(values: Floats, low: float, high: float) -> Mask:
     """Neither NaN nor beyond the bounds."""
     return np.asarray((values >= low) & (values <= high))
 
@@ -289,6 +300,14 @@ def _best_measured(points: _Points, effective: Floats) -> float:
     """The given clock of the point with the least measured energy per work."""
     per_work = points.power / (points.rate if points.rate is not None else effective)
     return float(points.clock[per_work.argmin()])
+
+
+def _by_measurement(blank: FrequencyFit, points: _Points, reasons: tuple[str, ...]) -> FrequencyFit:
+    """Without a model the measured energies still tell a clock, where speed was measured."""
+    if points.rate is None or _distinct(points.clock) < 2:
+        return replace(blank, reasons=reasons)
+    what = "the recommended clock is the one with the least measured energy"
+    return replace(blank, recommended_clock_mhz=blank.best_measured_mhz, reasons=(*reasons, what))
 
 
 def _distinct(clock: Floats) -> int:
@@ -300,74 +319,9 @@ def _distinct(clock: Floats) -> int:
     return count
 
 
-def _measured_choice(points: _Points, best_measured: float) -> tuple[float | None, tuple[str, ...]]:
-    """Without a model the measured energies still tell a clock, where speed was measured."""
-    if points.rate is None:
-        return None, ()
-    return best_measured, ("the recommended clock is the one with the least measured energy",)
-
-
-def _cap_reason(points: _Points, acted: npt.NDArray[np.bool_], *, told: bool) -> str:
-    count, first = int(acted.sum()), float(points.clock[acted].min())
-    level = float(np.median(points.power[acted]))
-    source = "by the event reasons" if told else "as power or speed tell"
-    return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"
-
-
-def _speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
-    """What the measured speed says against P/f as the energy."""
-    spread = float(np.std(np.log(duration.relative(clock) * rate)))
-    if spread > _SPEED_SCATTER:
-        return [f"speed follows the clock only to {100 * spread:.0f} %: the estimated energy is rough"]
-    if duration.fixed_per_mhz > 0:
-        share = duration.fixed_per_mhz / float(duration.relative(clock.max()))
-        return [f"{100 * share:.0f} % of the time at {clock.max():.0f} MHz does not shrink with the clock"]
-    return []
-
-
-def _optimum(curve: Curve, duration: Duration, low: float, high: float) -> float:
-    """The clock of least energy P(f) t(f) within the sampled range, to a fraction of a MHz."""
-    for _ in range(3):
-        clock = np.linspace(low, high, 401)
-        at = int((curve.power_w(clock) * duration.relative(clock)).argmin())
-        low, high = float(clock[max(0, at - 1)]), float(clock[min(400, at + 1)])
-    return float(clock[at])
-
-
-def _optimum_flag(
-    optimum: float, low: float, high: float, interval: tuple[float, float], clocks: Floats
-) -> tuple[bool, list[str]]:
-    """Bracketed: the optimum lies inside the samples, and it is unlikely that it lies at their edge."""
-    if optimum <= low + 0.5 or interval[0] < 0.5 * (clocks[0] + clocks[1]):
-        side, edge = "lower", low
-    elif optimum >= high - 0.5 or interval[1] > 0.5 * (clocks[-1] + clocks[-2]):
-        side, edge = "upper", high
-    else:
-        return True, []
-    return False, [f"optimum not bracketed: it may lie at or beyond the {side} end of the points ({edge:.0f} MHz)"]
-
-
-def _ridge_flag(
-    solution: Solution, straight: Solution, shapes: Shapes, clocks: Floats
-) -> tuple[float, bool, list[str]]:
-    """The ridge, or the edge that it lies beyond; whether points on both sides tell it, and why not."""
-    lowest, highest = float(clocks[0]), float(clocks[-1])
-    if solution is straight:
-        return (
-            highest,
-            False,
-            ["ridge not bracketed: over these clocks power is a straight line"],
-        )
-    if straight.aicc <= solution.aicc:  # but with a negative P_idle: the line is a piece of the bend
-        what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"
-        return lowest, False, [f"ridge not bracketed: {what}"]
-    ridges = shapes.ridge * shapes.scale_mhz
-    ridge = solution.curve.ridge_mhz
-    if ridge <= clocks[1] or float(shapes.weight[ridges <= clocks[1]].sum()) > _UNLIKELY:
-        return lowest, False, [f"ridge not bracketed: it may lie below the swept clocks ({lowest:.0f} MHz)"]
-    if ridge >= clocks[-2] or float(shapes.weight[ridges >= clocks[-2]].sum()) > _UNLIKELY:
-        return highest, False, [f"ridge not bracketed: it may lie above the swept clocks ({highest:.0f} MHz)"]
-    return ridge, True, []
+def _leakage_reason(leakage: Leakage) -> str:
+    slope, error = leakage.slope_w_per_c, leakage.standard_error
+    return f"power grows by {slope:.2g} ± {error:.1g} W per °C: shown as at {leakage.reference_c:.0f} °C"
 
 
 def _shown_parameters(

@@ -1,18 +1,28 @@
-"""Least squares of the frequency model: sharp form, smooth form, and no bend at all; standard errors and AICc."""
+"""Least squares of the frequency model: sharp form, smooth form, and no bend at all; standard errors and AICc.
+
+The parameters a person sees come from here. What is recommended comes from all plausible curves (`belief`).
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.curve import Curve, rise
-from app.engine.models.shapes import Shapes
+from app.engine.models.belief import LEAST_FIXED, WAITING
+from app.engine.models.curve import Curve, activity, rise
+from app.engine.models.duration import Duration
+from app.engine.models.outliers import relative_weights
+from app.engine.models.shapes import Family, Grid
 
 Floats = npt.NDArray[np.float64]
 
+LEAST_R2 = 0.8
+_LEAST_RUN = 8  # points from which residuals can be told to run together
+_ALIKE = 2.5  # standard deviations of what chance makes of the correlation of neighbours
+_FLOOR = 1e-3  # relative: smaller residuals are clean, whatever their order
 NAMES = ("p_idle_w", "alpha_w_per_mhz", "beta_per_mhz", "ridge_mhz", "softness_mhz")
 
 
@@ -26,41 +36,79 @@ class Solution:
     aicc: float  # smaller is better; inf where there are too few points for the form
 
 
-def solve(clock_mhz: Floats, power_w: Floats, weights: Floats, shapes: Shapes, *, sharp: bool) -> Solution | None:
-    """The best fit of one form from the best bend of `shapes` and the ones beside it; None where there is no start.
+def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[Solution, Solution]:
+    """The best form for points of shape (n,), and the straight line that it was compared with.
 
-    Bounded trust region on parameters scaled to about one; residuals weighted by the root of `weights`; shape (n,).
+    The best is the one with the smallest AICc, of those that follow the points and whose residuals are clean, where
+    any do.
+    """
+    weights = relative_weights(power_w)
+    scale = float(clock_mhz.max())
+    waiting = WAITING if duration.fixed_share(scale) > LEAST_FIXED else WAITING[:1]
+    activities = np.stack([activity(clock_mhz, duration, share) for share in waiting])
+    x = clock_mhz / scale
+    family = Family(x, power_w, activities / scale, Grid.over(float(x.min()), 56, 32))
+    bends = family.turned(np.eye(len(x))).weighed(1.0 / weights)
+    forms = []
+    for sharp in (True, False):
+        starts = bends.starts(sharp)
+        for k, share in enumerate(starts.activity.tolist()):
+            blank = Curve(
+                0.0, 0.0, 0.0, 0.0, fixed_per_mhz=duration.fixed_per_mhz, waiting=waiting[share], blend=duration.blend
+            )
+            begun = (starts.p_idle_w[k], starts.alpha_w[k], starts.slope[k], starts.ridge[k], starts.softness[k])
+            forms.append(solve(clock_mhz, power_w, weights, begun, activities[share], blank, sharp=sharp))
+    straight = solve_straight(clock_mhz, power_w, weights)
+    if straight.curve.p_idle_w >= 0:
+        forms.append(straight)
+    follow = [form for form in forms if r_squared(power_w, form.curve.power_w(clock_mhz)) >= LEAST_R2]
+    clean = [form for form in follow if _clean(power_w / form.curve.power_w(clock_mhz) - 1)]
+    return min(clean or follow or forms, key=lambda form: form.aicc), straight
+
+
+def r_squared(power_w: Floats, model_w: Floats) -> float:
+    """Share of the variance of the power, shape (n,), that the model explains; 0 where the power does not vary."""
+    spread = float(((power_w - power_w.mean()) ** 2).sum())
+    return 1.0 - float(((power_w - model_w) ** 2).sum()) / spread if spread > 0 else 0.0
+
+
+def solve(
+    clock_mhz: Floats,
+    power_w: Floats,
+    weights: Floats,
+    start: tuple[float, ...],
+    switching: Floats,
+    curve: Curve,
+    *,
+    sharp: bool,
+) -> Solution:
+    """The best fit of one form from a bend and the ones beside it.
+
+    `start` is P_idle and alpha in W, slope, ridge and softness in units of the highest clock. Bounded trust region on
+    parameters scaled to about one; residuals weighted by the root of `weights`; shape (n,). `switching` is what
+    alpha v^2 is multiplied by, MHz; the fitted curve keeps the other fields of `curve`.
     """
     from scipy.optimize import least_squares  # imported late: the window opens without it
 
-    start = shapes.best(sharp)
-    if start is None:
-        return None
-    scale, level = shapes.scale_mhz, float(power_w.mean())
-    x, y, root = clock_mhz / scale, power_w / level, np.sqrt(weights)
+    scale, level = float(clock_mhz.max()), float(power_w.mean())
+    x, a, y, root = clock_mhz / scale, switching / scale, power_w / level, np.sqrt(weights)
     free = 4 if sharp else 5
 
     def residuals(q: Floats) -> Floats:
         u = rise(x, q[3], 0.0 if sharp else q[4])
-        return np.asarray(root * (q[0] + q[1] * x * (1 + q[2] * u) ** 2 - y))
+        return np.asarray(root * (q[0] + q[1] * a * (1 + q[2] * u) ** 2 - y))
 
     def jacobian(q: Floats) -> Floats:
-        return root[:, None] * _gradient(x, q, sharp)
+        return root[:, None] * _gradient(x, a, q, sharp)
 
     lower = np.asarray([0.0, 1e-6, 0.0, 0.05, 0.005])[:free]
     upper = np.asarray([np.inf, np.inf, 30.0, 1.06, 0.2])[:free]
     step = 0.5 * float(np.diff(np.unique(x)).mean())
+    begun = (start[0] / level, start[1] / level, *start[2:])
     best = None
     for shift in (0.0, -step, step) if sharp else (0.0,):  # a sharp bend can stick between two points
-        q = np.asarray(
-            [
-                shapes.p_idle_w[start] / level,
-                shapes.alpha_w[start] / level,
-                shapes.slope[start],
-                shapes.ridge[start] + shift,
-                shapes.softness[start],
-            ]
-        )[:free]
+        q = np.asarray(begun, dtype=np.float64)[:free]
+        q[3] += shift
         q = np.clip(q, lower + 1e-9, upper - 1e-9)
         found = least_squares(
             residuals, q, jac=jacobian, bounds=(lower, upper), x_scale=np.maximum(q, 0.05), max_nfev=60
@@ -70,15 +118,14 @@ def solve(clock_mhz: Floats, power_w: Floats, weights: Floats, shapes: Shapes, *
     assert best is not None
     q = best.x
     units = np.asarray([level, level / scale, 1.0 / scale, scale, scale])[:free]
-    values = q * units
-    curve = Curve(*(float(v) for v in values))
+    values = dict(zip(NAMES, (float(v) for v in q * units), strict=False))
     rss = float(2 * best.cost)
-    errors = _standard_errors(root[:, None] * _gradient(x, q, sharp), rss) * units
+    errors = _standard_errors(root[:, None] * _gradient(x, a, q, sharp), rss) * units
     return Solution(
-        curve=curve,
+        curve=replace(curve, **values),
         standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
         weighted_rss=rss,
-        aicc=aicc(rss, len(x), free),
+        aicc=aicc(rss, len(x), free + (curve.waiting > 0)),
     )
 
 
@@ -108,7 +155,16 @@ def aicc(rss: float, points: int, parameters: int) -> float:
     return points * math.log(max(rss, 1e-12) / points) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
 
 
-def _gradient(x: Floats, q: Floats, sharp: bool) -> Floats:
+def _clean(residual: Floats) -> bool:
+    """Relative residuals, in the order of their clocks, that do not run in stretches above and below the curve."""
+    if len(residual) < _LEAST_RUN or float(np.abs(residual).max()) < _FLOOR:
+        return True
+    total = float(residual @ residual)
+    alike = float(residual[1:] @ residual[:-1]) / total
+    return alike < _ALIKE / math.sqrt(len(residual))
+
+
+def _gradient(x: Floats, a: Floats, q: Floats, sharp: bool) -> Floats:
     """Derivatives of the scaled model by its parameters, shape (n, 4 or 5)."""
     softness = 0.0 if sharp else float(q[4])
     u = rise(x, q[3], softness)
@@ -118,8 +174,8 @@ def _gradient(x: Floats, q: Floats, sharp: bool) -> Floats:
         z = (x - q[3]) / softness
         inside = 0.5 * (1.0 + np.tanh(0.5 * z))  # the logistic function without overflow
     v = 1 + q[2] * u
-    outer = 2 * q[1] * x * v
-    columns = [np.ones_like(x), x * v**2, outer * u, -outer * q[2] * inside]
+    outer = 2 * q[1] * a * v
+    columns = [np.ones_like(x), a * v**2, outer * u, -outer * q[2] * inside]
     if not sharp:
         columns.append(outer * q[2] * (u / softness - z * inside))
     return np.stack(columns, axis=1)

@@ -1,11 +1,11 @@
-"""Where a cap acted, what clock the board really ran at there, and how the time of a workload follows the clock."""
+"""Where a cap acted, and what clock the board really ran at there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from app.engine.models.duration import fit_duration
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -16,43 +16,6 @@ _LAG = 0.02  # relative: how far a clock told by the speed lies below the reques
 _TELLING_CLOCKS = 5  # needed to say how the speed follows the clock
 _AT_CAP = 0.994  # of the level of the flat top
 _NEAR_LIMIT = 0.985  # of the power limit
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """Time of the same work over the clock: t ~ 1/f + fixed; `fixed_per_mhz` is 0 where all of it scales."""
-
-    fixed_per_mhz: float = 0.0
-    inverse_mhz: float = 1.0  # the factor of (1/f + fixed), in the unit of 1/rate
-
-    def relative(self, clock_mhz: npt.ArrayLike) -> Floats:
-        """Time up to a factor."""
-        return 1.0 / np.asarray(clock_mhz, dtype=np.float64) + self.fixed_per_mhz
-
-    def clock_of(self, rate: Floats) -> Floats:
-        """The clock at which that rate is reached; inf where the rate is above what any clock gives."""
-        inverse = 1.0 / (rate * self.inverse_mhz) - self.fixed_per_mhz
-        return np.where(inverse > 0, 1.0 / np.where(inverse > 0, inverse, 1.0), np.inf)
-
-
-def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
-    """Least squares of 1/rate = a + b/f with a, b >= 0 and relative residuals. Points below any cap; shape (n,)."""
-    time = 1.0 / rate
-    design = np.stack([1.0 / time, 1.0 / (clock_mhz * time)], axis=1)
-    norm = np.linalg.norm(design, axis=0)
-    gram = (design / norm).T @ (design / norm)
-    target = (design / norm).sum(axis=0)
-    scales = float(target[1] / gram[1, 1] / norm[1])
-    if len(np.unique(clock_mhz)) < 3 or abs(np.linalg.det(gram)) < 1e-9:
-        return Duration(0.0, scales)
-    a, b = np.linalg.solve(gram, target) / norm
-    if b <= 0:  # the clock does nothing for the speed: keep a trace of it, so that a clock can be told
-        b = 1e-3 * float(np.median(clock_mhz * time))
-        a = float(np.median(time)) * (1 - 1e-3)
-    # A share of fixed time below a few per cent at the highest clock is not told apart from scatter.
-    if a * float(clock_mhz.max()) / b < 0.03:
-        return Duration(0.0, scales)
-    return Duration(float(a / b), float(b))
 
 
 def limited_points(
@@ -69,11 +32,11 @@ def limited_points(
     if limit_w is not None and limit_w > 0:
         seen |= power_w >= _NEAR_LIMIT * limit_w
     seen |= _flat_top(clock_mhz, power_w, rate)
-    return seen if rate is None else seen | _held_top(clock_mhz, rate, seen)
+    return seen if rate is None else seen | _held_top(clock_mhz, power_w, rate, seen)
 
 
-def _held_top(clock_mhz: Floats, rate: Floats, seen: Mask) -> Mask:
-    """The highest clock, and the next where that one is held too, if its speed lags far behind what the others tell."""
+def _held_top(clock_mhz: Floats, power_w: Floats, rate: Floats, seen: Mask) -> Mask:
+    """The highest clock, and the next where that one is held too, if speed and power lag behind the others."""
     held = seen.copy()
     clocks = np.unique(clock_mhz[~seen])[::-1]
     if len(clocks) <= _TELLING_CLOCKS:
@@ -86,10 +49,21 @@ def _held_top(clock_mhz: Floats, rate: Floats, seen: Mask) -> Mask:
         duration = fit_duration(clock_mhz[rest], rate[rest])
         spread = float(np.std(np.log(duration.relative(clock_mhz[rest]) * rate[rest])))
         lag = 1 - duration.clock_of(rate[top]) / clock_mhz[top]
-        if (lag > max(_LAG, 4 * spread)).all():
+        if (lag > max(_LAG, 4 * spread)).all() and _power_lags(clock_mhz, power_w, rest, top, lag):
             held |= top
             break
     return held
+
+
+def _power_lags(clock_mhz: Floats, power_w: Floats, rest: Mask, top: Mask, lag: Floats) -> bool:
+    """Power at the highest clocks stays as far below the line through the two below as the speed does, at least.
+
+    With the clock it would run above that line. Where work waits for memory, speed lags as well, but power goes on.
+    """
+    clocks = np.unique(clock_mhz[rest])[-2:]
+    below = [float(power_w[rest & (clock_mhz == clock)].mean()) for clock in clocks]
+    line = below[1] + (below[1] - below[0]) / (clocks[1] - clocks[0]) * (clock_mhz[top] - clocks[1])
+    return bool((power_w[top] < (1 - lag) * line).all())
 
 
 def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:

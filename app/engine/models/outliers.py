@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.shapes import explore
+from app.engine.models.shapes import closest_power_w
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -14,6 +14,7 @@ _LEAST_POINTS = 8  # fewer cannot tell a wrong reading from a wrong model
 _SUSPICIOUS = 0.03  # relative residual below which nothing is looked for
 _FAR = 0.05  # relative residual, from the curve through the others, that a wrong reading has at least
 _GAIN = 8.0  # how much smaller the squared residuals of the others must become
+_FLOOR = 1e-3  # relative: no reading is better than this
 _MOST = 0.1  # share of the points that may be left out
 
 
@@ -61,7 +62,7 @@ def _fit(
 ) -> tuple[float, Floats]:
     """Sum of squared relative residuals of the best bend through `rows`, and the relative residuals of `at`."""
     power = power_w[rows]
-    shapes = explore(clock_mhz[rows], power, relative_weights(power))
-    best = int(shapes.rss.argmin())
-    model = shapes.power_w(clock_mhz[at])[best]
-    return float(shapes.rss[best]) + (1e-3 * float(power.mean())) ** 2 * len(rows), power_w[at] / model - 1
+    both = np.concatenate([clock_mhz[rows], clock_mhz[at]])
+    model = closest_power_w(clock_mhz[rows], power, 1.0 / relative_weights(power), both)
+    rss = float(((power / model[: len(rows)] - 1) ** 2).sum())
+    return rss + _FLOOR**2 * len(rows), power_w[at] / model[len(rows) :] - 1

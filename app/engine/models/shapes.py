@@ -1,9 +1,12 @@
-"""Every plausible bend at once: the frequency model on a grid of ridge, slope and softness.
+"""Every plausible bend at once: the frequency model on a grid of ridge, slope and kind.
 
 For a given bend the model is linear in P_idle and alpha, so both follow from sums over the points. The square of the
-voltage is a polynomial of the slope, so those sums are needed per ridge and softness only. Tens of thousands of bends
-cost a few milliseconds. They give the starting points of the least-squares fit, and, weighted by how well each explains
-the points, what the points say about ridge and optimum: an interval instead of a single number.
+voltage is a polynomial of the slope, so those sums are needed per ridge and kind only. Thousands of bends cost a
+few milliseconds. They give the starting points of the least-squares fit, and, weighted by how well each explains the
+points, what the points say about ridge and optimum: an interval instead of a single number.
+
+What a reading departs from the curve by is noise of its own and a smooth part, shared with its neighbours, where the
+board is no curve of this family. Both are relative to the power, and weigh the bends through their covariance.
 """
 
 from __future__ import annotations
@@ -17,143 +20,281 @@ from app.engine.models.curve import rise
 
 Floats = npt.NDArray[np.float64]
 
-_FLOOR = 1e-3  # relative: no reading and no model is better than this, so no weight rests on less
-_NEGLIGIBLE = 1e-4  # a bend of less than this share of the best weight is left out
-_TOP_VOLTAGE, _TOP_VOLTAGE_SPREAD = 0.3, 0.2  # logarithm of the voltage at the highest clock over that at the ridge
-_SOFTNESS = np.asarray([0.0, 0.01, 0.02, 0.035, 0.055, 0.08, 0.11])  # in units of the highest clock
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Kinds of bends: how soft, and how much steeper above the ridge, in units of the highest clock; shape (s,)."""
+
+    softness: Floats
+    curvature: Floats  # of v = 1 + slope (u + curvature u^2), u the clock above the ridge
+    share: Floats  # of the belief before any point is seen
+
+    @property
+    def sharp(self) -> npt.NDArray[np.bool_]:
+        """The form of eq 6.3."""
+        return np.asarray((self.softness == 0.0) & (self.curvature == 0.0))
+
+    @property
+    def soft(self) -> npt.NDArray[np.bool_]:
+        """The smooth form."""
+        return np.asarray(self.softness > 0.0)
+
+    def above(self, x: Floats, ridge: Floats) -> Floats:
+        """The rise of the voltage per slope, shape (s, r, n)."""
+        return np.stack(
+            [_bent(x[None, :], ridge[:, None], s, c) for s, c in zip(self.softness, self.curvature, strict=True)]
+        )
+
+
+def _bent(x: Floats, ridge: Floats, softness: float, curvature: float) -> Floats:
+    above = rise(x, ridge, float(softness))
+    return above + curvature * above**2 if curvature > 0 else above
+
+
+def _kinds(softness: list[float], curvature: list[float], sharp_share: float) -> Kinds:
+    """The first kind has that share, the others share the rest."""
+    rest = [(1 - sharp_share) / (len(softness) - 1)] * (len(softness) - 1)
+    return Kinds(np.asarray(softness), np.asarray(curvature), np.asarray([sharp_share, *rest]))
+
+
+KINDS = _kinds([0.0, 0.01, 0.02, 0.035, 0.055, 0.08, 0.11], [0.0] * 7, 0.4)
+FEW_KINDS = _kinds([0.0, 0.02, 0.07], [0.0] * 3, 0.4)
+# A measured voltage rises at first straight, later ever steeper (S1 figure 6.8): power alone does not tell that apart.
+VOLTAGE_KINDS = _kinds([0.0, 0.0, 0.0, 0.02, 0.055], [0.0, 1.5, 4.0, 0.0, 0.0], 0.3)
+_TOP_VOLTAGE, _TOP_VOLTAGE_SPREAD = 0.35, 0.3  # logarithm of the voltage at the highest clock over that at the ridge
+_RIDGE, _RIDGE_SPREAD = 0.67, 0.3  # of the highest clock; measured boards lie at 0.49 to 0.8
+_LOWEST_RIDGE, _BELOW = 0.05, 0.15  # a ridge so far below the lowest clock shows in the curvature
+_HIGHEST_RIDGE = 1.03
+_VOLTAGE_NOISE = 0.006  # relative: steps of 6 mV
+_SLOPES = (0.1, 10.0)  # relative voltage per highest clock
+_NEGLIGIBLE = 1e-4  # share of the best weight
+_SMALL = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Shapes:
-    """Bends and their linear least-squares solutions, all of shape (k,); clocks in units of `scale_mhz`."""
+class Grid:
+    """The axes on which bends are tried, in units of the highest clock."""
 
-    scale_mhz: float
     ridge: Floats
     slope: Floats
-    softness: Floats
+    kinds: Kinds
+
+    @classmethod
+    def over(cls, lowest: float, ridges: int, slopes: int, kinds: Kinds = KINDS) -> Grid:
+        """`lowest` is the lowest clock in units of the highest."""
+        start = max(_LOWEST_RIDGE, lowest - _BELOW)
+        return cls(np.linspace(start, _HIGHEST_RIDGE, ridges), np.geomspace(*_SLOPES, slopes), kinds)
+
+    def around(self, weight: Floats, ridges: int, slopes: int, kinds: Kinds = KINDS) -> Grid:
+        """A closer look at where `weight`, of shape (kinds, ridge, slope), is, and a step beyond."""
+        seen = weight > _NEGLIGIBLE * weight.max()
+        ridge = _around(self.ridge, seen.any(axis=(0, 2)), ridges)
+        slope = np.exp(_around(np.log(self.slope), seen.any(axis=(0, 1)), slopes))
+        return Grid(ridge, slope, kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Bends:
+    """The bends of a grid with their linear solutions; arrays of shape (activities, kinds, ridge, slope)."""
+
+    grid: Grid
+    log_weight: Floats  # up to a constant that all grids on the same points share
     p_idle_w: Floats
     alpha_w: Floats  # per unit of scaled clock
-    rss: Floats  # weighted sum of squared residuals
-    weight: Floats  # sums to 1
+    rss: Floats  # of relative residuals, in units of their variance
+    information: tuple[float, Floats, Floats]  # of P_idle and alpha: its three different elements
 
-    def power_w(self, clock_mhz: Floats) -> Floats:
-        """P(f) without a cap, shape (k, len(clock_mhz)), in W."""
-        x = np.asarray(clock_mhz, dtype=np.float64) / self.scale_mhz
-        above = np.empty((len(self.ridge), len(x)))
-        for softness in np.unique(self.softness):
-            rows = self.softness == softness
-            above[rows] = rise(x[None, :], self.ridge[rows, None], float(softness))
-        voltage = 1.0 + self.slope[:, None] * above
-        return np.asarray(self.p_idle_w[:, None] + self.alpha_w[:, None] * x * voltage**2)
+    @property
+    def weight(self) -> Floats:
+        """Over the best weight, the activities taken together; shape (kinds, ridge, slope)."""
+        return np.asarray(np.exp(self.log_weight - self.log_weight.max()).sum(axis=0))
 
-    def sample(self, count: int) -> Shapes:
-        """`count` bends drawn evenly by weight, so that each counts the same; the same every time."""
-        edges = np.cumsum(self.weight)
+    @property
+    def log_evidence(self) -> float:
+        """How well all of them together explain the points."""
+        top = float(self.log_weight.max())
+        return top + float(np.log(np.exp(self.log_weight - top).sum()))
+
+    def drawn(self, count: int, rng: np.random.Generator) -> Drawn:
+        """`count` bends evenly by weight, P_idle and alpha each drawn from what is left open about them."""
+        weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
+        edges = np.cumsum(weight)
         at = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
-        even = np.full(count, 1.0 / count)
-        rows = (self.ridge[at], self.slope[at], self.softness[at], self.p_idle_w[at], self.alpha_w[at], self.rss[at])
-        return Shapes(self.scale_mhz, *rows, even)
+        activity, soft, ridge, slope = np.unravel_index(at, self.log_weight.shape)
+        unit = self.information[0]
+        cross, square = (part.ravel()[at] for part in self.information[1:])
+        # Cholesky factor of the 2 x 2 information, solved for two normal deviates: a draw from its inverse.
+        first = np.sqrt(unit)
+        lower = cross / first
+        second = np.sqrt(np.maximum(square - lower**2, _SMALL * square))
+        deviate = rng.standard_normal((2, count))
+        of_alpha = deviate[1] / second
+        of_idle = (deviate[0] - lower * of_alpha) / first
+        return Drawn(
+            activity=activity,
+            softness=self.grid.kinds.softness[soft],
+            curvature=self.grid.kinds.curvature[soft],
+            ridge=self.grid.ridge[ridge],
+            slope=self.grid.slope[slope],
+            p_idle_w=np.maximum(self.p_idle_w.ravel()[at] + of_idle, 0.0),
+            alpha_w=np.maximum(self.alpha_w.ravel()[at] + of_alpha, 0.0),
+        )
 
-    def best(self, sharp: bool) -> int | None:
-        """Index of the bend with the smallest residuals among the sharp or the smooth ones; None where none is left."""
-        rows = np.flatnonzero((self.softness == 0.0) == sharp)
-        return int(rows[np.argmin(self.rss[rows])]) if len(rows) else None
+    def best(self) -> Drawn:
+        """The bend with the smallest residuals, as k = 1."""
+        return self._at(np.unravel_index([int(self.rss.argmin())], self.rss.shape))
+
+    def starts(self, sharp: bool) -> Drawn:
+        """Where to look for the best sharp or soft one, k = 2: the smallest residuals, and the most likely."""
+        other = ~(self.grid.kinds.sharp if sharp else self.grid.kinds.soft)
+        closest, likeliest = self.rss.copy(), self.log_weight.copy()
+        closest[:, other], likeliest[:, other] = np.inf, -np.inf
+        return self._at(np.unravel_index([int(closest.argmin()), int(likeliest.argmax())], self.rss.shape))
+
+    def _at(self, at: tuple[npt.NDArray[np.intp], ...]) -> Drawn:
+        activity, soft, ridge, slope = at
+        return Drawn(
+            activity=activity,
+            softness=self.grid.kinds.softness[soft],
+            curvature=self.grid.kinds.curvature[soft],
+            ridge=self.grid.ridge[ridge],
+            slope=self.grid.slope[slope],
+            p_idle_w=self.p_idle_w[at],
+            alpha_w=self.alpha_w[at],
+        )
 
 
-def explore(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Shapes:
-    """The bends that explain the points, their weights summing to 1. All arrays of shape (n,), at least 3 points.
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Single curves; arrays of shape (k,), clocks in units of the highest."""
 
-    `weights` are those of the squared residuals. Two looks: a wide grid, then a finer one where the first found weight.
+    activity: npt.NDArray[np.intp]  # which of the activities
+    softness: Floats
+    curvature: Floats
+    ridge: Floats
+    slope: Floats
+    p_idle_w: Floats
+    alpha_w: Floats
+
+    def power_w(self, x: Floats, activities: Floats) -> Floats:
+        """P without a cap at scaled clocks `x` of shape (m,) with `activities` of shape (a, m); shape (k, m)."""
+        above = np.empty((len(self.ridge), len(x)))
+        for softness, curvature in set(zip(self.softness.tolist(), self.curvature.tolist(), strict=True)):
+            rows = (self.softness == softness) & (self.curvature == curvature)
+            above[rows] = _bent(x[None, :], self.ridge[rows, None], softness, curvature)
+        voltage = 1.0 + self.slope[:, None] * above
+        return np.asarray(self.p_idle_w[:, None] + self.alpha_w[:, None] * activities[self.activity] * voltage**2)
+
+
+class Family:
+    """The frequency model on one set of points, ready to be weighed under any covariance of their departures."""
+
+    def __init__(
+        self, x: Floats, power_w: Floats, activities: Floats, grid: Grid, voltage: Floats | None = None
+    ) -> None:
+        """`x`: clocks in units of the highest, shape (n,); `activities`: what alpha v^2 is multiplied by, (a, n).
+
+        The clock itself, or a mixture of the clock and the speed, where work waits for memory. `voltage`: measured, in
+        any unit, NaN where it is not known.
+        """
+        self._grid = grid
+        above = grid.kinds.above(x, grid.ridge)
+        scaled = activities / power_w
+        self._columns = np.stack([scaled, scaled, scaled], axis=1)[:, :, None, None, :] * np.stack(
+            [np.ones_like(above), above, above**2]
+        )  # (a, 3, s, r, n): relative derivative by alpha is their sum with powers of the slope
+        self._unit = 1.0 / power_w
+        b = grid.slope
+        self._linear = np.stack([np.ones_like(b), 2 * b, b**2])
+        self._square = np.stack([np.ones_like(b), 4 * b, 6 * b**2, 4 * b**3, b**4])
+        self._prior = _prior(grid, above[:, :, int(x.argmax())])
+        if voltage is not None:
+            self._prior = self._prior + _voltage_fits(grid, above, voltage)
+
+    def turned(self, vectors: Floats) -> Turned:
+        """In the basis in which the covariance is diagonal: `vectors` of shape (n, n), one in each column."""
+        columns = self._columns @ vectors
+        first, second, third = columns[:, 0], columns[:, 1], columns[:, 2]
+        squares = np.stack(
+            [first**2, first * second, (2 * second**2 + first * third) / 3, second * third, third**2], axis=1
+        )
+        return Turned(
+            self._grid,
+            columns,
+            squares,
+            self._unit @ vectors,
+            np.ones(len(vectors)) @ vectors,
+            self._linear,
+            self._square,
+            self._prior,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A family in the basis of a covariance."""
+
+    _grid: Grid
+    _columns: Floats  # (a, 3, s, r, n)
+    _squares: Floats  # (a, 5, s, r, n)
+    _unit: Floats
+    _target: Floats
+    _linear: Floats
+    _square: Floats
+    _prior: Floats
+
+    def weighed(self, variance: Floats) -> Bends:
+        """The bends under relative departures of these variances, shape (n,). Flat priors on P_idle and alpha >= 0."""
+        share = 1.0 / variance
+        cross = np.einsum("aksr,kb->asrb", self._columns @ (share * self._unit), self._linear)
+        target = np.einsum("aksr,kb->asrb", self._columns @ (share * self._target), self._linear)
+        square = np.einsum("aksr,kb->asrb", self._squares @ share, self._square)
+        unit = float((self._unit**2) @ share)
+        level = float((self._unit * self._target) @ share)
+        total = float((self._target**2) @ share)
+        determinant = np.maximum(unit * square - cross**2, _SMALL * unit * square)
+        idle = np.maximum((square * level - cross * target) / determinant, 0.0)
+        alpha = np.maximum((target - idle * cross) / square, 0.0)
+        rss = total + idle**2 * unit + alpha**2 * square - 2 * (idle * level + alpha * target - idle * alpha * cross)
+        rss = np.maximum(rss, 0.0)
+        log_weight = self._prior - 0.5 * (rss + np.log(variance).sum() + np.log(determinant))
+        return Bends(self._grid, log_weight, idle, alpha, rss, (unit, cross, square))
+
+
+def _around(axis: Floats, seen: npt.NDArray[np.bool_], count: int) -> Floats:
+    """`count` values over those of an evenly spaced axis that were seen, and one step beyond."""
+    found, step = axis[seen], axis[1] - axis[0]
+    return np.linspace(max(axis[0], found[0] - step), min(axis[-1], found[-1] + step), count)
+
+
+def _prior(grid: Grid, top_rise: Floats) -> Floats:
+    """What is believed before any point is seen, as logarithms; shape (kinds, ridge, slope)."""
+    top = np.log1p(grid.slope * top_rise[:, :, None])
+    return np.asarray(
+        np.log(grid.kinds.share)[:, None, None]
+        - 0.5 * ((top - _TOP_VOLTAGE) / _TOP_VOLTAGE_SPREAD) ** 2
+        - 0.5 * ((grid.ridge[None, :, None] - _RIDGE) / _RIDGE_SPREAD) ** 2
+    )
+
+
+def _voltage_fits(grid: Grid, above: Floats, voltage: Floats) -> Floats:
+    """How well each bend explains a measured voltage curve, as logarithms; its level is free."""
+    known = np.isfinite(voltage) & (voltage > 0)
+    if known.sum() < 3:
+        return np.zeros((len(grid.kinds.share), len(grid.ridge), len(grid.slope)))
+    relative = (1.0 + grid.slope[None, None, :, None] * above[:, :, None, known]) / voltage[known]
+    level = relative.sum(axis=-1) / (relative**2).sum(axis=-1)
+    departure = level[..., None] * relative - 1.0
+    return np.asarray(-0.5 * (departure**2).sum(axis=-1) / _VOLTAGE_NOISE**2)
+
+
+def closest_power_w(clock_mhz: Floats, power_w: Floats, variance: Floats, at_mhz: Floats) -> Floats:
+    """Power at the clocks `at_mhz`, shape (m,), of the bend closest to points of shape (n,) with relative variances.
+
+    A quick look on a coarse grid, for what lies far from any bend.
     """
     scale = float(clock_mhz.max())
-    x = clock_mhz / scale
-    lowest = float(x.min())
-    ridge = np.linspace(max(0.05, lowest - 0.15), 1.04, 64)
-    slope = np.geomspace(0.1, 10.0, 40)
-    first = _grid(x, power_w, weights, ridge, slope, _SOFTNESS, scale, len(x))
-    seen = first.weight > _NEGLIGIBLE * first.weight.max()
-    fine_ridge = _around(first.ridge[seen], ridge, 64)
-    fine_slope = np.exp(_around(np.log(first.slope[seen]), np.log(slope), 48))
-    return _grid(x, power_w, weights, fine_ridge, fine_slope, _SOFTNESS, scale, _independent(first, clock_mhz, power_w))
-
-
-def _independent(shapes: Shapes, clock_mhz: Floats, power_w: Floats) -> float:
-    """How many independent points these are worth: where the model is a little wrong, neighbours err alike."""
-    best = int(shapes.rss.argmin())
-    order = np.argsort(clock_mhz, kind="stable")
-    residual = power_w[order] / shapes.power_w(clock_mhz[order])[best] - 1
-    total = float(residual @ residual)
-    if total == 0:
-        return float(len(residual))
-    alike = float(residual[1:] @ residual[:-1]) / total - 1 / len(residual) ** 0.5  # beyond what chance gives
-    alike = min(max(alike, 0.0), 0.95)
-    return float(len(residual) * (1 - alike) / (1 + alike))
-
-
-def _around(found: Floats, axis: Floats, count: int) -> Floats:
-    """An axis of `count` values over what was found and one step beyond, within the first axis."""
-    step = axis[1] - axis[0]
-    return np.linspace(max(axis[0], found.min() - step), min(axis[-1], found.max() + step), count)
-
-
-def _grid(
-    x: Floats,
-    power_w: Floats,
-    weights: Floats,
-    ridge: Floats,
-    slope: Floats,
-    softness: Floats,
-    scale: float,
-    independent: float,
-) -> Shapes:
-    """Solve the linear part for every bend of the grid; the axes are (softness, ridge, slope)."""
-    y = power_w
-    above = np.stack([rise(x[None, :], ridge[:, None], float(s)) for s in softness])  # (s, r, n)
-    power = np.stack([above**k for k in range(5)])  # moments of the rise, k = 0..4
-    b = slope
-    # g = x (1 + b u)^2 expanded in powers of b: the sums over the points do not depend on b
-    first = power[:3] @ (weights * x)  # sum w x u^k, (3, s, r)
-    cross = power[:3] @ (weights * x * y)
-    second = power @ (weights * x * x)  # (5, s, r)
-    sum_g = _polynomial(first, (1, 2, 1), b)
-    sum_gy = _polynomial(cross, (1, 2, 1), b)
-    sum_gg = _polynomial(second, (1, 4, 6, 4, 1), b)
-    sum_w, sum_y, sum_yy = weights.sum(), weights @ y, weights @ (y * y)
-    determinant = np.maximum(sum_w * sum_gg - sum_g**2, 1e-12 * sum_w * sum_gg)
-    idle = np.maximum((sum_gg * sum_y - sum_g * sum_gy) / determinant, 0.0)
-    alpha = np.maximum((sum_gy - idle * sum_g) / sum_gg, 0.0)
-    rss = (
-        sum_yy + idle**2 * sum_w + alpha**2 * sum_gg - 2 * idle * sum_y - 2 * alpha * sum_gy + 2 * idle * alpha * sum_g
-    )
-    floor = _FLOOR**2 * sum_yy
-    rss = np.maximum(rss, 0.0)
-    # Flat priors on the linear parameters and on the logarithm of the noise, integrated out; a wide one on the voltage
-    # at the highest clock, which on no board is far from the one at the ridge.
-    log_weight = -0.5 * max(1.0, independent - 2) * np.log(rss + floor) - 0.5 * np.log(determinant)
-    top_voltage = np.log1p(b * above[:, :, [int(x.argmax())]])
-    log_weight -= 0.5 * ((top_voltage - _TOP_VOLTAGE) / _TOP_VOLTAGE_SPREAD) ** 2
-    weight = np.exp(log_weight - log_weight.max())
-    keep = weight > _NEGLIGIBLE * weight.max()
-    # The best sharp and the best smooth bend start the least-squares fits, whatever their weight.
-    keep[0].flat[np.argmin(rss[0])] = True
-    keep[1:].flat[np.argmin(rss[1:])] = True
-    s_index, r_index, b_index = np.nonzero(keep)
-    weight = weight[keep]
-    return Shapes(
-        scale_mhz=scale,
-        ridge=ridge[r_index],
-        slope=slope[b_index],
-        softness=softness[s_index],
-        p_idle_w=idle[keep],
-        alpha_w=alpha[keep],
-        rss=rss[keep],
-        weight=weight / weight.sum(),
-    )
-
-
-def _polynomial(moments: Floats, binomial: tuple[int, ...], b: Floats) -> Floats:
-    """sum_k binomial_k b^k moment_k, shape (s, r, len(b))."""
-    total = np.zeros((*moments.shape[1:], len(b)))
-    for k, factor in enumerate(binomial):
-        total += factor * moments[k][..., None] * b**k
-    return total
+    x, there = clock_mhz / scale, at_mhz / scale
+    family = Family(x, power_w, x[None, :], Grid.over(float(x.min()), 40, 24, FEW_KINDS))
+    best = family.turned(np.eye(len(x))).weighed(variance).best()
+    return np.asarray(best.power_w(there, there[None, :])[0])

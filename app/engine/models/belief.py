@@ -1,0 +1,121 @@
+"""What the points say about the power over the clock: not one curve but many, each as likely as the next.
+
+Sharp and soft bends, small and large noise, and departures from any such curve are averaged by how well each explains
+the points (Akaike's idea of averaging models, with their evidence as the weights). What follows from the curves, an
+optimum above all, comes with its own uncertainty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.departure import LENGTHS, OF_POWER, Basis, Departure
+from app.engine.models.duration import Duration, times
+from app.engine.models.shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid
+
+Floats = npt.NDArray[np.float64]
+
+DRAWS = 400
+_FINE = 161  # clocks at which the curves are drawn
+_LEAST_SHARE = 0.04  # of all belief, that a size of the departure needs to be drawn from
+_MOST_DEPARTURES = 5
+WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
+LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
+_LOWEST_FACTOR = 0.05  # a departure never takes more than this from a curve
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Curves drawn from what the points say; shape (k, m) over `clock_mhz` of shape (m,)."""
+
+    clock_mhz: Floats
+    power_w: Floats
+    time: Floats  # of the same work at those clocks, in the unit of 1/rate
+    ridge_mhz: Floats  # of each curve, shape (k,)
+    waiting: Floats  # of each curve: the share of its dynamic power that follows the speed, shape (k,)
+    noise: float  # of a reading, relative: the usual size of what is not shared with its neighbours
+
+    @property
+    def energy(self) -> Floats:
+        """Per work, in any unit; shape (k, m)."""
+        return self.power_w * self.time
+
+    def band_w(self, share: float = 0.95) -> Floats:
+        """Where the power lies with that probability, a reading's own noise left out; shape (2, m)."""
+        return np.asarray(np.quantile(self.power_w, [(1 - share) / 2, (1 + share) / 2], axis=0))
+
+
+def believe(
+    clock_mhz: Floats, power_w: Floats, rate: Floats | None, duration: Duration, voltage: Floats | None = None
+) -> Belief:
+    """What points of shape (n,) say, n at least 3; `voltage` where it was measured, NaN where not, else None."""
+    scale = float(clock_mhz.max())
+    x = clock_mhz / scale
+    fine_mhz = np.linspace(clock_mhz.min(), scale, _FINE)
+    fine = fine_mhz / scale
+    time = times(duration, clock_mhz, rate, fine_mhz)
+    here = times(duration, clock_mhz, rate, clock_mhz)
+    per_clock = here * x
+    waiting = WAITING if per_clock.min() < (1 - LEAST_FIXED) * per_clock.max() else WAITING[:1]
+    activities, fine_activities = _activities(waiting, x, here, fine, time)
+    bases = {length: Basis.of(x, length) for length in LENGTHS}
+    lowest = float(x.min())
+    wide = Grid.over(lowest, 24, 12, FEW_KINDS if voltage is None else VOLTAGE_KINDS)
+    kinds = KINDS if voltage is None else VOLTAGE_KINDS
+    likely = _likely(Family(x, power_w, activities, wide, voltage), bases)
+    exact = Family(
+        x, power_w, activities, wide.around(np.sum([weight for *_, weight in likely], axis=0), 56, 32, kinds), voltage
+    )
+    rng = np.random.default_rng(0)
+    power, ridge, waits = [], [], []
+    variance = 0.0
+    for departure, count, _ in likely:
+        basis = bases[departure.length]
+        drawn = exact.turned(basis.vectors).weighed(basis.variance(departure)).drawn(count, rng)
+        curves = drawn.power_w(fine, fine_activities)
+        if departure.smooth > 0:
+            gain, factor = basis.told(departure, fine)
+            beyond = (power_w / np.maximum(drawn.power_w(x, activities), 1e-9) - 1.0) @ gain
+            beyond += rng.standard_normal((count, len(fine))) @ factor
+            curves = curves * np.maximum(1.0 + beyond, _LOWEST_FACTOR)
+        variance += departure.noise**2 * count / DRAWS
+        power.append(curves)
+        ridge.append(drawn.ridge * scale)
+        waits.append(np.asarray(waiting)[drawn.activity])
+    return Belief(
+        fine_mhz, np.concatenate(power), time, np.concatenate(ridge), np.concatenate(waits), float(variance**0.5)
+    )
+
+
+def _activities(
+    waiting: tuple[float, ...], x: Floats, time: Floats, fine: Floats, fine_time: Floats
+) -> tuple[Floats, Floats]:
+    """What alpha v^2 is multiplied by, for each share of waiting: between the clock and the speed."""
+    fastest = float((1.0 / (time * x)).max())  # speed per clock where it is best
+    share = np.asarray(waiting)[:, None]
+    here = (1 - share) * x + share / (time * fastest)
+    there = (1 - share) * fine + share / (fine_time * fastest)
+    return here, there
+
+
+def _likely(family: Family, bases: dict[float, Basis]) -> list[tuple[Departure, int, Floats]]:
+    """The likely sizes of the departure, how many curves to draw under each, and the weight of the bends under each.
+
+    The counts sum to DRAWS.
+    """
+    turned = {length: family.turned(basis.vectors) for length, basis in bases.items()}
+    tried = [
+        (departure, belief, turned[departure.length].weighed(bases[departure.length].variance(departure)))
+        for departure, belief in OF_POWER.tried()
+    ]
+    evidence = np.asarray([belief + bends.log_evidence for _, belief, bends in tried])
+    weight = np.exp(evidence - evidence.max())
+    order = np.argsort(-weight, kind="stable")[:_MOST_DEPARTURES]
+    kept = [int(i) for i in order if weight[i] > _LEAST_SHARE * weight.sum()] or [int(order[0])]
+    share = weight[kept] / weight[kept].sum()
+    counts = np.floor(share * DRAWS).astype(int)
+    counts[0] += DRAWS - counts.sum()
+    return [(tried[i][0], int(count), tried[i][2].weight) for i, count in zip(kept, counts, strict=True) if count]

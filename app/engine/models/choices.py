@@ -1,0 +1,44 @@
+"""Clocks for different wishes: least energy, energy-delay products, least energy at almost full speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.belief import Belief
+
+Floats = npt.NDArray[np.float64]
+
+SLOWER = (0.05, 0.1)  # shares of the full speed that a person may give up
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A clock for a wish, and what it costs and brings against the fastest clock."""
+
+    wish: str
+    clock_mhz: float
+    energy: float  # expected, over that of the fastest clock
+    time: float  # over that of the fastest clock
+
+
+def choices(belief: Belief, clocks_mhz: Floats) -> tuple[Choice, ...]:
+    """For each wish the best of the clocks, shape (n,), by what is expected of energy E and time t."""
+    time = np.interp(clocks_mhz, belief.clock_mhz, belief.time)
+    drawn = belief.energy / belief.energy.min(axis=1)[:, None]
+    energy = np.interp(clocks_mhz, belief.clock_mhz, drawn.mean(axis=0))
+    fastest = int(time.argmin())
+
+    def choice(wish: str, cost: Floats) -> Choice:
+        at = int(cost.argmin())
+        return Choice(wish, float(clocks_mhz[at]), float(energy[at] / energy[fastest]), float(time[at] / time[fastest]))
+
+    found = [choice("least energy x time", energy * time), choice("least energy x time^2", energy * time**2)]
+    for share in SLOWER:
+        allowed = time <= time.min() / (1.0 - share)
+        found.append(
+            choice(f"least energy within {100 * share:.0f} % of full speed", np.where(allowed, energy, np.inf))
+        )
+    return tuple(found)

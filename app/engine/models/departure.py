@@ -1,0 +1,118 @@
+"""How measurements depart from a model: noise of their own, and a smooth part that is the model's own error.
+
+No board is a curve of the model's family. Where its points run above the curve, the next point will too: that part is
+a Gaussian process over the clock (Matern covariance, nu = 5/2), relative to the model. How large both parts are is told
+by the points themselves. Few noisy points leave the model as it is; many quiet ones overrule it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+LENGTHS = (0.08, 0.22)  # in units of the highest clock
+_ROOT_5 = math.sqrt(5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Relative standard deviations of the noise and of the smooth part, and over which clocks the latter changes."""
+
+    noise: float
+    smooth: float
+    length: float
+
+    def covariance(self, a: Floats, b: Floats) -> Floats:
+        """Of the smooth part between scaled clocks of shapes (n,) and (m,); shape (n, m)."""
+        return self.smooth**2 * matern(a, b, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What is tried for a departure, and what is believed before any point is seen."""
+
+    noise: tuple[float, ...]
+    smooth: tuple[float, ...]  # beside none at all
+    usual_noise: float
+    noise_spread: float  # of its logarithm
+    no_smooth_share: float
+
+    def tried(self) -> list[tuple[Departure, float]]:
+        """Every departure to try, with the logarithm of the belief in it."""
+        found = []
+        share = (1 - self.no_smooth_share) / (len(self.smooth) * len(LENGTHS))
+        for noise in self.noise:
+            usual = -0.5 * (math.log(noise / self.usual_noise) / self.noise_spread) ** 2
+            found.append((Departure(noise, 0.0, LENGTHS[0]), usual + math.log(self.no_smooth_share)))
+            found += [
+                (Departure(noise, smooth, length), usual + math.log(share))
+                for smooth in self.smooth
+                for length in LENGTHS
+            ]
+        return found
+
+
+OF_POWER = Scales((0.001, 0.002, 0.004, 0.008, 0.015, 0.03), (0.005, 0.01, 0.02, 0.04, 0.08), 0.007, 1.0, 0.3)
+OF_TIME = Scales((0.001, 0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1), 0.003, 1.0, 0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Scaled clocks of points, and the directions in which the smooth part of one length has independent sizes."""
+
+    x: Floats
+    length: float
+    sizes: Floats  # eigenvalues of its covariance at unit variance
+    vectors: Floats
+
+    @classmethod
+    def of(cls, x: Floats, length: float) -> Basis:
+        sizes, vectors = np.linalg.eigh(matern(x, x, length))
+        return cls(x, length, np.maximum(sizes, 0.0), vectors)
+
+    def variance(self, departure: Departure) -> Floats:
+        """Of the departure along each direction."""
+        return np.asarray(departure.noise**2 + departure.smooth**2 * self.sizes)
+
+    def told(self, departure: Departure, at: Floats) -> tuple[Floats, Floats]:
+        """What departures at the points, shape (n,), tell of the smooth part at scaled clocks `at`, shape (m,).
+
+        The matrix (n, m) that turns the former into its mean, and a factor (m, m) of what stays open: a draw is the
+        mean plus normal deviates times that factor.
+        """
+        across = departure.covariance(at, self.x) @ self.vectors
+        gain = (across / self.variance(departure)) @ self.vectors.T
+        left = departure.covariance(at, at) - (across / self.variance(departure)) @ across.T
+        left[np.diag_indices_from(left)] += 1e-6 * departure.smooth**2
+        return np.asarray(gain.T), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
+
+
+def matern(a: Floats, b: Floats, length: float) -> Floats:
+    """Matern covariance of unit variance, nu = 5/2, between shapes (n,) and (m,)."""
+    distance = _ROOT_5 * np.abs(a[:, None] - b[None, :]) / length
+    return np.asarray((1 + distance + distance**2 / 3) * np.exp(-distance))
+
+
+def smoothed(x: Floats, departures: Floats, at: Floats, scales: Scales) -> Floats:
+    """The smooth part at scaled clocks `at`, shape (m,), of relative departures at `x`, shape (n,), as its mean.
+
+    The size of noise and smooth part that explains the departures best is taken.
+    """
+    bases = {length: Basis.of(x, length) for length in LENGTHS}
+
+    def evidence(departure: Departure, belief: float) -> float:
+        basis = bases[departure.length]
+        variance = basis.variance(departure)
+        turned = departures @ basis.vectors
+        return belief - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
+
+    best, _ = max(scales.tried(), key=lambda each: evidence(*each))
+    if best.smooth == 0.0:
+        return np.zeros(len(at))
+    gain, _ = bases[best.length].told(best, at)
+    return np.asarray(departures @ gain)

@@ -1,0 +1,79 @@
+"""Which clock to measure next: the one whose power tells most about where the optimum lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.belief import Belief, believe
+from app.engine.models.duration import Duration, fit_duration
+from app.engine.models.limits import effective_clocks, limited_points
+from app.engine.models.recommend import survey
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+LEAST_POINTS = 4  # before anything can be said
+_LIKELY = 0.05  # share of the curves with their optimum at the lowest clock, from which on a lower one is tried
+_LOWER = 0.75  # of the lowest clock
+
+
+def next_clock(
+    clock_mhz: Floats,
+    power_w: Floats,
+    rate: Floats | None,
+    limited: Mask | None,
+    supported_mhz: Sequence[float],
+    requested_mhz: Floats | None = None,
+) -> float | None:
+    """The supported clock to measure next after points of shape (n,); None where another would tell nothing more.
+
+    That is once the 95 % interval of the optimum is under one step of the supported clocks. `requested_mhz` are the
+    clocks that were asked for, where others were observed. At least LEAST_POINTS points.
+    """
+    supported = np.unique(np.asarray(supported_mhz, dtype=np.float64))
+    asked = clock_mhz if requested_mhz is None else requested_mhz
+    acted = limited_points(clock_mhz, power_w, rate, limited, None)
+    effective = effective_clocks(clock_mhz, rate, acted)
+    free = ~acted
+    if len(np.unique(effective[free])) < LEAST_POINTS:
+        return _between(effective[free], asked, supported, float(effective.max()))
+    speed = rate[free] if rate is not None else None
+    duration = fit_duration(effective[free], speed) if speed is not None else Duration()
+    belief = believe(effective[free], power_w[free], speed, duration)
+    valley = survey(belief.clock_mhz, belief.energy)
+    low, high = valley.interval_mhz
+    step = float(np.median(np.diff(supported))) if len(supported) > 1 else np.inf
+    if high - low < step:
+        return None
+    left = supported[~np.isin(supported, asked)]
+    lowest, highest = float(belief.clock_mhz[0]), float(belief.clock_mhz[-1])
+    at_edge = float((belief.energy.argmin(axis=1) == 0).mean())
+    lower = left[left < lowest]
+    if at_edge > _LIKELY and len(lower):
+        return float(lower[np.abs(lower - _LOWER * lowest).argmin()])
+    inside = left[(left >= lowest) & (left <= highest)]
+    if not len(inside):
+        return None
+    return float(inside[_told(belief, inside).argmax()])
+
+
+def _told(belief: Belief, clocks_mhz: Floats) -> Floats:
+    """By how much a reading at each clock, shape (n,), is expected to reduce the variance of the optimum, MHz^2."""
+    optimum = belief.clock_mhz[belief.energy.argmin(axis=1)]
+    log_power = np.log(belief.power_w)
+    log_power = log_power - log_power.mean(axis=0)
+    shared = (optimum - optimum.mean()) @ log_power / len(optimum)
+    gain = shared**2 / ((log_power**2).mean(axis=0) + belief.noise**2)
+    return np.asarray(np.interp(clocks_mhz, belief.clock_mhz, gain))
+
+
+def _between(free_mhz: Floats, asked_mhz: Floats, supported: Floats, highest: float) -> float | None:
+    """Too few below a limit: the middle of the widest gap below it that holds an untried clock."""
+    left = supported[~np.isin(supported, asked_mhz) & (supported < highest)]
+    if not len(left):
+        return None
+    tried = np.unique(np.concatenate([free_mhz, asked_mhz]))
+    return float(left[np.abs(left[:, None] - tried[None, :]).min(axis=1).argmax()])

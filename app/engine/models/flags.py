@@ -1,0 +1,66 @@
+"""What the points bracket and what they only bound, each with the reason in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.duration import Duration
+from app.engine.models.least_squares import Solution
+
+Floats = npt.NDArray[np.float64]
+
+_UNLIKELY = 0.05  # share of the curves whose bend lies on one side
+_SPEED_SCATTER = 0.03  # relative
+
+
+def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) -> tuple[bool, list[str]]:
+    """Bracketed: the optimum lies inside the samples, and it is unlikely that it lies at their edge."""
+    low, high = float(clocks[0]), float(clocks[-1])
+    if optimum <= low + 0.5 or interval[0] < 0.5 * (clocks[0] + clocks[1]):
+        side, edge = "lower", low
+    elif optimum >= high - 0.5 or interval[1] > 0.5 * (clocks[-1] + clocks[-2]):
+        side, edge = "upper", high
+    else:
+        return True, []
+    return False, [f"optimum not bracketed: it may lie at or beyond the {side} end of the points ({edge:.0f} MHz)"]
+
+
+def ridge_flag(
+    solution: Solution, straight: Solution, ridges_mhz: Floats, clocks: Floats
+) -> tuple[float, bool, list[str]]:
+    """The ridge, or the edge that it lies beyond; whether points on both sides tell it, and why not.
+
+    `ridges_mhz` are those of curves that are each as likely as the next.
+    """
+    lowest, highest = float(clocks[0]), float(clocks[-1])
+    if solution is straight:
+        return highest, False, ["ridge not bracketed: over these clocks power is a straight line"]
+    if straight.aicc <= solution.aicc:  # but with a negative P_idle: the line is a piece of the bend
+        what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"
+        return lowest, False, [f"ridge not bracketed: {what}"]
+    ridge = solution.curve.ridge_mhz
+    if ridge <= clocks[1] or float((ridges_mhz <= clocks[1]).mean()) > _UNLIKELY:
+        return lowest, False, [f"ridge not bracketed: it may lie below the swept clocks ({lowest:.0f} MHz)"]
+    if ridge >= clocks[-2] or float((ridges_mhz >= clocks[-2]).mean()) > _UNLIKELY:
+        return highest, False, [f"ridge not bracketed: it may lie above the swept clocks ({highest:.0f} MHz)"]
+    return ridge, True, []
+
+
+def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
+    """What the measured speed says against P/f as the energy."""
+    spread = float(np.std(np.log(duration.relative(clock) * rate)))
+    if spread > _SPEED_SCATTER:
+        return [f"speed follows the clock only to {100 * spread:.0f} %: time between the points is an estimate"]
+    if duration.fixed_per_mhz > 0:
+        share = 100 * duration.fixed_share(float(clock.max()))
+        return [f"{share:.0f} % of the time at {clock.max():.0f} MHz does not shrink with the clock"]
+    return []
+
+
+def cap_reason(clock: Floats, power: Floats, acted: npt.NDArray[np.bool_], *, told: bool) -> str:
+    """At which points a limit acted, and who says so."""
+    count, first = int(acted.sum()), float(clock[acted].min())
+    level = float(np.median(power[acted]))
+    source = "by the event reasons" if told else "as power or speed tell"
+    return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"

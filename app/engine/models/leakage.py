@@ -1,0 +1,60 @@
+"""What leaks, and grows with the temperature: told where the same clocks were measured at different temperatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.outliers import relative_weights
+from app.engine.models.shapes import closest_power_w
+
+Floats = npt.NDArray[np.float64]
+
+_LEAST_POINTS = 8
+_LEAST_SPREAD_C = 2.0  # standard deviation of the temperature beyond what clock and power explain of it
+_CLEAR = 3.0  # standard errors
+_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """Power per degree around a temperature: P(f, T) = P(f) + slope (T - reference)."""
+
+    slope_w_per_c: float
+    standard_error: float
+    reference_c: float
+
+
+def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Leakage | None:
+    """The temperature term of points of shape (n,); None where they do not hold it.
+
+    They do where the temperature differs by more than the clock explains, and power follows it by three standard
+    errors. Linear over the few tens of degrees of a sweep.
+    """
+    known = np.isfinite(temperature_c)
+    if known.sum() < _LEAST_POINTS or known.sum() < len(clock_mhz):
+        return None
+    reference = float(temperature_c.mean())
+    above = temperature_c - reference
+    root = np.sqrt(relative_weights(power_w))
+    slope = error = 0.0
+    for _ in range(_ROUNDS):
+        settled = power_w - slope * above
+        curve = closest_power_w(clock_mhz, settled, 1.0 / relative_weights(settled), clock_mhz)
+        design = root[:, None] * np.stack([np.ones_like(above), curve], axis=1)
+        explained = _projected(design, root * above)
+        left = root * above - explained
+        if float(np.sqrt((left**2).mean())) < _LEAST_SPREAD_C:
+            return None
+        residual = root * power_w - _projected(design, root * power_w)
+        slope = float(left @ residual) / float(left @ left)
+        rest = residual - slope * left
+        error = float(np.sqrt((rest @ rest) / max(1, len(rest) - 6) / (left @ left)))
+    return Leakage(slope, error, reference) if slope > _CLEAR * error else None
+
+
+def _projected(design: Floats, target: Floats) -> Floats:
+    answer, *_ = np.linalg.lstsq(design, target, rcond=None)
+    return np.asarray(design @ answer)

@@ -1,0 +1,302 @@
+"""Series of points from CSV files, Kernel Tuner caches and sessions: which rows belong together, and what they tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.formats.files import read_text
+from app.engine.formats.read import first_character, read_recording
+from app.engine.measurement import State
+from app.engine.models.columns import Columns, Roles, find_roles, parse_columns
+from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
+from app.engine.results import STATES, ResultTable
+from app.errors import InputError
+from app.sensors.event_reasons import LIMITING
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+_DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
+_REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)
+# Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
+_STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
+_STEPS_MHZ = (15.0, 7.5)
+_TELLING_CLOCKS = 6  # on a grid by chance: hardly
+
+
+def read_points(
+    path: Path | str,
+    *,
+    clock: str | None = None,
+    power: str | None = None,
+    time: str | None = None,
+    rate: str | None = None,
+    series: str | None = None,
+) -> Points:
+    """One series of a CSV file or a Kernel Tuner cache: the one that `series` ('KEY=VALUE') names.
+
+    Of several, the one with the most clocks, then the most efficient. Raises InputError naming file, place and remedy.
+    """
+    found = read_series(path, clock=clock, power=power, time=time, rate=rate, series=series)
+    return choose(found)
+
+
+def read_series(
+    path: Path | str,
+    *,
+    clock: str | None = None,
+    power: str | None = None,
+    time: str | None = None,
+    rate: str | None = None,
+    series: str | None = None,
+) -> list[Points]:
+    """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError."""
+    path = Path(path)
+    wanted = _parse_series(series)
+    if first_character(path) == "{":
+        recording = read_recording(path)
+        overrides = {"clock": clock, "power": power, "time": time, "rate": rate}
+        return _series_of_table(
+            recording.table(), str(path), recording.device, simulated=False, wanted=wanted, named=overrides
+        )
+    columns = parse_columns(read_text(path), str(path))
+    return _series_of_columns(columns, find_roles(columns, clock, power, time, rate), wanted)
+
+
+def series_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> list[Points]:
+    """Every series of a session. Raises InputError where there is none."""
+    return _series_of_table(table, "session", gpu, simulated=simulated, wanted={}, named={})
+
+
+def points_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> Points:
+    """A session's series with the most clocks, then the most efficient one. Raises InputError where there is none."""
+    return choose(series_of_table(table, gpu=gpu, simulated=simulated))
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
+    rows = np.ones(len(next(iter(columns.cells.values()))), dtype=np.bool_)
+    if "state" in columns.cells:  # a session of ours: failed configurations have no figures
+        rows &= np.asarray([cell in ("", State.OK.value) for cell in columns.cells["state"]])
+    for key, value in wanted.items():
+        if key not in columns.cells:
+            raise InputError(
+                f"no column '{key}'", f"{columns.where}, --series", f"there are: {', '.join(columns.cells)}"
+            )
+        rows &= np.asarray([_same(cell, value) for cell in columns.cells[key]])
+        if not rows.any():
+            known = ", ".join(list(dict.fromkeys(columns.cells[key]))[:8])
+            raise InputError(f"no row with {key}={value}", f"{columns.where}, --series", f"there are: {known}")
+    clock = columns.numbers(roles.clock) * roles.clock_factor
+    time = columns.numbers(roles.time) * roles.time_factor if roles.time else None
+    if roles.power:
+        power = columns.numbers(roles.power) * roles.power_factor
+    else:
+        assert roles.energy is not None
+        assert time is not None
+        power = columns.numbers(roles.energy) * roles.energy_factor / np.where(time > 0, time, np.nan)
+    rate = (
+        columns.numbers(roles.rate)
+        if roles.rate
+        else 1.0 / np.where(time > 0, time, np.nan)
+        if time is not None
+        else None
+    )
+    rows &= np.isfinite(clock) & np.isfinite(power)
+    if not rows.any():
+        raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
+    requested = columns.numbers(roles.requested) if roles.requested else None
+    limited = None
+    if "event_reasons" in columns.cells and columns.is_numeric("event_reasons"):
+        bits = np.nan_to_num(columns.numbers("event_reasons")).astype(np.int64)
+        limited = (bits & int(LIMITING)) != 0
+
+    voltage = columns.numbers(roles.voltage) * roles.voltage_factor if roles.voltage else None
+    temperature = columns.numbers(roles.temperature) if roles.temperature else None
+    memory = columns.numbers(roles.memory_clock) * roles.memory_clock_factor if roles.memory_clock else None
+    keys = _key_columns(columns, roles, rows, requested if requested is not None else clock)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for index in np.flatnonzero(rows).tolist():
+        groups.setdefault(tuple(columns.cells[key][index] for key in keys), []).append(index)
+    found = []
+    for values, indices in groups.items():
+        at = np.asarray(indices)
+        picked = dict(zip(keys, values, strict=True)) | dict(wanted)
+        told = {name: picked[name] for name in columns.cells if name in picked}
+        gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in _DEVICE_COLUMNS), "")
+        supported, notes = _supported(gpu, clock[at] if requested is None else requested[at])
+        if requested is not None and supported is None:
+            supported = tuple(np.unique(requested[at][np.isfinite(requested[at])]).tolist())
+        found.append(
+            Points(
+                clock_mhz=clock[at],
+                power_w=power[at],
+                rate=None if rate is None else rate[at],
+                limited=None if limited is None else limited[at],
+                limit_w=_limit_of_columns(columns, at),
+                supported_mhz=supported,
+                gpu=gpu,
+                series=", ".join(f"{k}={v}" for k, v in told.items()) or Path(columns.where).name,
+                notes=notes,
+                voltage_mv=voltage[at] if voltage is not None else None,
+                temperature_c=temperature[at] if temperature is not None else None,
+                memory_clock_mhz=_single(memory[at]) if memory is not None else None,
+                others=tuple(f"{k}={v}" for k, v in told.items() if k != roles.memory_clock),
+            )
+        )
+    return found
+
+
+def _key_columns(columns: Columns, roles: Roles, rows: Mask, clock: Floats) -> list[str]:
+    """Columns that tell one series from another: the board, and any whose values each come with several clocks.
+
+    A column of numbers must do so without exception: a measured quantity could repeat a value by chance.
+    """
+    keys = []
+    for name, cells in columns.cells.items():
+        if name in roles.taken or _REMARKS.search(name):
+            continue
+        clocks: dict[str, set[float]] = {}
+        for index in np.flatnonzero(rows).tolist():
+            clocks.setdefault(cells[index], set()).add(float(clock[index]))
+        several = sum(len(seen) >= 3 for seen in clocks.values())
+        needed = len(clocks) if columns.is_numeric(name) else 0.5 * len(clocks)
+        if len(clocks) > 1 and (several >= needed or name.lower() in _DEVICE_COLUMNS):
+            keys.append(name)
+    return keys
+
+
+def _limit_of_columns(columns: Columns, at: npt.NDArray[np.intp]) -> float | None:
+    if "power_limit_w" not in columns.cells or not columns.is_numeric("power_limit_w"):
+        return None
+    limit = _single(columns.numbers("power_limit_w")[at])
+    return limit if limit is not None and limit > 0 else None
+
+
+# --- caches and sessions ----------------------------------------------------------------------------------------------
+
+
+def _series_of_table(
+    table: ResultTable,
+    where: str,
+    gpu: str,
+    *,
+    simulated: bool,
+    wanted: Mapping[str, str],
+    named: Mapping[str, str | None],
+) -> list[Points]:
+    space = table.space
+    for option, name in named.items():
+        if name is not None and name not in (*table.value_names, *space.names):
+            known = ", ".join((*space.names, *table.value_names))
+            raise InputError(f"no value '{name}'", f"{where}, --{option}", f"there are: {known}")
+    unknown = next((key for key in wanted if key not in space.names), None)
+    if unknown is not None:
+        raise InputError(f"no parameter '{unknown}'", f"{where}, --series", f"there are: {', '.join(space.names)}")
+    setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
+    observed = table.values(named.get("clock") or "observed_clock_mhz")
+    requested = table.values(setting) if setting else observed
+    clock = np.where(np.isfinite(observed), observed, requested)
+    power = table.values(named.get("power") or "power_w")
+    time_s = table.values(named.get("time") or "time_s")
+    rate = named.get("rate")
+    speed = table.values(rate) if rate else 1.0 / np.where(time_s > 0, time_s, np.nan)
+    length = min(len(clock), len(power), len(speed))  # the engine may append while we look
+    clock, power, speed, requested = clock[:length], power[:length], speed[:length], requested[:length]
+    voltage, temperature = (table.values(name)[:length] for name in ("core_voltage_mv", "temperature_c"))
+    usable = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(clock) & np.isfinite(power)
+    if not usable.any():
+        remedy = "the model needs measurements at several graphics clocks, with their power"
+        raise InputError("no measurement has a clock and a power", where, remedy)
+
+    others = [name for name in space.names if name != setting]
+    memory = next((name for name in MEMORY_SETTINGS if name in others), None)
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for index in np.flatnonzero(usable).tolist():
+        configuration = table.measurement(index).configuration
+        if all(_same(str(configuration[key]), value) for key, value in wanted.items()):
+            groups.setdefault(tuple(configuration[name] for name in others), []).append(index)
+    if not groups:
+        told = ", ".join(f"{key}={value}" for key, value in wanted.items())
+        raise InputError(f"nothing measured with {told}", f"{where}, --series", "name values that were measured")
+    found = []
+    for values, indices in groups.items():
+        at = np.asarray(indices)
+        told_by = dict(zip(others, values, strict=True))
+        supported, notes = _supported(gpu, requested[at])
+        recorded = [table.measurement(i) for i in indices]
+        limited = None
+        if all(m.source in ("nvml", "simulated") for m in recorded):
+            limited = np.asarray([bool(m.event_reasons & LIMITING) for m in recorded], dtype=np.bool_)
+        limit = next((told_by[name] for name in LIMIT_SETTINGS if name in told_by), None)
+        found.append(
+            Points(
+                clock_mhz=clock[at],
+                power_w=power[at],
+                rate=speed[at] if np.isfinite(speed[at]).any() else None,
+                limited=limited,
+                limit_w=float(limit) if isinstance(limit, int | float) else None,
+                supported_mhz=supported or tuple(np.unique(requested[at]).tolist()),
+                gpu=gpu,
+                series=", ".join(f"{name}={value}" for name, value in told_by.items()) or "all",
+                simulated=simulated,
+                notes=notes,
+                voltage_mv=voltage[at],
+                temperature_c=temperature[at],
+                memory_clock_mhz=float(told_by[memory]) if memory else None,
+                others=tuple(f"{name}={value}" for name, value in told_by.items() if name != memory),
+            )
+        )
+    return found
+
+
+# --- small things -----------------------------------------------------------------------------------------------------
+
+
+def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
+    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
+    known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
+    if not len(known):
+        return None, ()
+    named = bool(_STEPS_OF_15.search(gpu))
+    for step in _STEPS_MHZ:
+        grid = np.floor(np.arange(0.0, known[-1] + 1.0, step))
+        if np.isin(known, grid).all() and (named or len(known) >= _TELLING_CLOCKS):
+            between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
+            of = f" of {gpu}" if gpu else ""
+            return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
+    return None, ()
+
+
+def _parse_series(text: str | None) -> dict[str, str]:
+    """'KEY=VALUE', several with commas. Raises InputError."""
+    if text is None:
+        return {}
+    pairs = [part.partition("=") for part in text.split(",")]
+    if any(not key.strip() or not equals for key, equals, _ in pairs):
+        raise InputError(f"'{text}' names no series", "--series", "write KEY=VALUE, several with commas")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _single(values: Floats) -> float | None:
+    """The value that all have; None where they differ or none is known."""
+    known = np.unique(values[np.isfinite(values)])
+    return float(known[0]) if len(known) == 1 else None
+
+
+def _same(cell: str, value: str) -> bool:
+    """The same text, or the same number written differently."""
+    if cell == value:
+        return True
+    try:
+        return float(cell) == float(value)
+    except ValueError:
+        return False
