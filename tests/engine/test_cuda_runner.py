@@ -18,7 +18,7 @@ from virtual_cuda import VirtualBoard
 from app.engine.measurement import State
 from app.engine.planning import plan_specification
 from app.engine.runner import meter as metering
-from app.engine.runner.cuda.drift import EVERY
+from app.engine.runner.cuda import drift
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.specification import load_specification
@@ -133,12 +133,19 @@ def test_a_compilers_warnings_stay_with_the_measurement_from_the_cache_too(
 
 
 REFERENCE = ("reference_time_s", "reference_power_w", "reference_energy_j")
+EVERY = 4
 
 
+@pytest.fixture
+def looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "EVERY", EVERY)
+
+
+@pytest.mark.usefixtures("looked_at_often")
 def test_a_fixed_kernel_is_measured_every_so_often_to_show_drift(
     bench: type[Bench], virtual_board: VirtualBoard
 ) -> None:
-    measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 5))}", sensors=virtual_board).rows()
+    measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 2))}", sensors=virtual_board).rows()
     told = [at for at, m in enumerate(measured) if "reference_energy_j" in m.values]
     assert told == [0, EVERY]
     for at in told:
@@ -148,6 +155,7 @@ def test_a_fixed_kernel_is_measured_every_so_often_to_show_drift(
         assert energy_j == pytest.approx(time_s * power_w)
 
 
+@pytest.mark.usefixtures("looked_at_often")
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_reference_kernel_that_does_not_run_costs_no_configuration(
     bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch, lost: bool
@@ -161,7 +169,7 @@ def test_a_reference_kernel_that_does_not_run_costs_no_configuration(
         return ask(gpu, message, *rest, **named)
 
     monkeypatch.setattr(CudaGpu, "ask", refuse)
-    measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 5))}", sensors=virtual_board).rows()
+    measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 2))}", sensors=virtual_board).rows()
     assert {m.state for m in measured} == {State.OK}
     assert not any(name in m.values for m in measured for name in REFERENCE)
     assert asked == [1], "it is not tried again"
