@@ -22,7 +22,7 @@ from app.engine.strategies.box import Box, Reals
 Q = TypeVar("Q")
 A = TypeVar("A")
 Measure = Callable[[list[int]], Sequence[float]]
-_STUCK = 20  # questions in a row, per dimension, of which all was known already
+_STUCK = 5  # questions in a row, per dimension, of which all was known already
 
 
 class Abandoned(BaseException):

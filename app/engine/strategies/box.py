@@ -12,22 +12,29 @@ from app.engine.space.search_space import Neighbourhood, Rows, SearchSpace
 
 Reals = npt.NDArray[np.float64]
 _REMEMBERED = 2**16  # cells
+_ANCHORS = 2048  # rows
 
 
 class Box:
     """One axis from 0 to 1 per parameter that varies, its values evenly spread in ascending order.
 
-    Words keep the user's order. A point stands for the combination of values nearest to it, and where that is not
-    valid for the valid row nearest to that combination.
+    Words keep the user's order. A point stands for the combination of values nearest to it; where that is not valid,
+    for the nearest valid one that differs in one parameter; and where there is none, for a valid one near by that has
+    as many of its values as possible.
     """
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
         self._by_value, self._row_of = _by_value(space)
-        self._axes = [j for j, size in enumerate(space.axis_sizes) if size > 1]
-        self._row_of_cell: dict[bytes, int] = {}
-        self.steps = np.array([space.axis_sizes[j] - 1 for j in self._axes], dtype=np.float64)  # along each axis
         self._place_of = None if self._row_of is None else np.argsort(self._row_of)
+        self._axes = np.flatnonzero(np.array(space.axis_sizes) > 1)
+        sizes = np.array(space.axis_sizes)[self._axes]
+        self.steps = (sizes - 1).astype(np.float64)  # along each axis
+        self._every_axis = np.repeat(np.arange(len(sizes)), sizes)
+        self._every_place = np.arange(len(self._every_axis)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self._anchors = np.unique(np.linspace(0, space.size - 1, _ANCHORS).astype(np.int64))
+        self._anchored = self._by_value.codes[self._anchors][:, self._axes].astype(np.int64)
+        self._row_of_cell: dict[bytes, int] = {}
 
     @property
     def dimensions(self) -> int:
@@ -35,16 +42,14 @@ class Box:
 
     def rows(self, points: Reals) -> list[int]:
         """The rows that points stand for, shape (m, dimensions). Points outside count as on the edge."""
-        places = np.rint(np.clip(points, 0.0, 1.0) * self.steps)
+        places = np.rint(np.clip(points, 0.0, 1.0) * self.steps).astype(np.int64)
         cells = [place.tobytes() for place in places]
         fresh = [at for at, cell in enumerate(cells) if cell not in self._row_of_cell]
         if fresh:
             if len(self._row_of_cell) + len(fresh) > _REMEMBERED:
                 self._row_of_cell.clear()
                 fresh = list(range(len(cells)))
-            codes = np.zeros((len(fresh), len(self._space.axis_sizes)))
-            codes[:, self._axes] = places[fresh]
-            found = self._by_value.nearest_rows(codes)
+            found = self._repaired(places[fresh])
             if self._row_of is not None:
                 found = self._row_of[found]
             self._row_of_cell.update(zip([cells[at] for at in fresh], found.tolist(), strict=True))
@@ -60,6 +65,47 @@ class Box:
     def neighbours(self, row: int, kind: Neighbourhood) -> list[int]:
         """The rows next to a row."""
         return [int(near) for near in self._space.neighbours(row, kind)]
+
+    # --- inside: places are whole steps along the axes, shape (m, dimensions); rows are those of `_by_value` ----------
+
+    def _repaired(self, places: Rows) -> Rows:
+        rows = self._find(places)
+        for repair in (self._changed_in_one, self._towards):
+            missed = np.flatnonzero(rows < 0)
+            if len(missed):
+                rows[missed] = repair(places[missed])
+        return rows
+
+    def _find(self, places: Rows) -> Rows:
+        codes = np.zeros((len(places), len(self._space.axis_sizes)), dtype=np.int64)
+        codes[:, self._axes] = places
+        return self._by_value.rows_of_codes(codes)
+
+    def _changed_in_one(self, places: Rows) -> Rows:
+        """The nearest row that differs in one parameter; -1 where there is none."""
+        every = len(self._every_axis)
+        candidates = np.repeat(places, every, axis=0)
+        candidates[np.arange(len(candidates)), np.tile(self._every_axis, len(places))] = np.tile(
+            self._every_place, len(places)
+        )
+        rows = self._find(candidates).reshape(len(places), every)
+        far = np.abs(places[:, self._every_axis] - self._every_place) / self.steps[self._every_axis]
+        nearest = np.where(rows >= 0, far, np.inf).argmin(axis=1)
+        return np.asarray(rows[np.arange(len(places)), nearest])
+
+    def _towards(self, places: Rows) -> Rows:
+        """From the nearest of some rows that lie everywhere, one parameter after another to the place wanted."""
+        far = (((self._anchored - places[:, None, :]) / self.steps) ** 2).sum(axis=2)
+        nearest = far.argmin(axis=1)
+        here = self._anchored[nearest]
+        rows: Rows = self._anchors[nearest]
+        for axis in range(self.dimensions):
+            there = here.copy()
+            there[:, axis] = places[:, axis]
+            found = self._find(there)
+            valid = found >= 0
+            here[valid], rows[valid] = there[valid], found[valid]
+        return rows
 
 
 def _by_value(space: SearchSpace) -> tuple[SearchSpace, Rows | None]:

@@ -13,7 +13,7 @@ from app.engine.strategies.blocking import Landscape, restarted, scipy_optimize
 from app.engine.strategies.box import Box, Reals
 from app.engine.strategies.moves import check_least
 
-_CONVERGED = 0.25  # of the smallest step of a parameter: below it nothing changes any more
+_CONVERGED = 0.5  # of the smallest step of a parameter: below it nothing changes any more
 
 
 @dataclass(frozen=True)
