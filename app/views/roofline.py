@@ -44,6 +44,14 @@ _EMPTY = (
     "finds what a flop, a byte and a second cost;\n"
     "'Add' takes a sweep from a file, a past session, or the session shown."
 )
+_LEGEND = (
+    "━ fitted, at most threads &nbsp; ╍ within the power limit &nbsp; ● measured &nbsp; "
+    "○ at a limit or below the peak clock: not fitted"
+)
+_LEGEND_TIP = (
+    "Kernels with only traffic (copy) or only work (flop) have no place on the axis of intensity: they stand in the "
+    "grey margins. The baseline has neither: its power is in the table. Error bars are 95 % intervals of power."
+)
 _THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
 
 
@@ -58,7 +66,7 @@ class RooflinePanel(QWidget):
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add, self.remove = QToolButton(), QPushButton("&Remove")
-        self.progress, self.message, self.reasons = QProgressBar(), QLabel(), QLabel()
+        self.progress, self.message, self.reasons, self.legend = QProgressBar(), QLabel(), QLabel(), QLabel(_LEGEND)
         self.plot, self.key = RooflinePlot(), ColourKey()
         self.list, self.table, self.placer = SweepList(), RooflineTable(), KernelPlacer()
         self._fill_controls()
@@ -112,6 +120,8 @@ class RooflinePanel(QWidget):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.reasons.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setWordWrap(True)
+        self.legend.setToolTip(_LEGEND_TIP)
         drawing = QWidget()
         row = QHBoxLayout(drawing)
         row.setContentsMargins(0, 0, 0, 0)
@@ -140,6 +150,7 @@ class RooflinePanel(QWidget):
         layout.addLayout(buttons)
         layout.addWidget(self.progress)
         layout.addWidget(self.message)
+        layout.addWidget(self.legend)
         layout.addWidget(self._splitter, 1)
         self.setMinimumSize(360, 260)
 
@@ -271,7 +282,8 @@ class RooflinePanel(QWidget):
     def _draw(self) -> None:
         shown, focus = self.list.shown, self.list.focus
         empty = not self.list.sweeps
-        self._side.setVisible(not empty)
+        for widget in (self._side, self.legend):
+            widget.setVisible(not empty)
         self.remove.setEnabled(not empty)
         self.plot.say(_EMPTY if empty else "" if shown else "Nothing is ticked in the list.")
         self.plot.show_sweeps(shown, focus, self.placer.kernel)

@@ -9,7 +9,7 @@ from app.views import theme
 from app.views.roofline_sweeps import Sweep
 from app.views.roofline_table import icon_of
 
-_LINES = 3  # of the list that are in sight at least
+_LINES = (1, 6)  # of the list that are in sight, at least and at most
 
 
 class SweepList(QListWidget):
@@ -24,9 +24,9 @@ class SweepList(QListWidget):
         self.setToolTip(
             "Tick what is shown. The points of the chosen one are coloured by occupancy, and its balances are marked"
         )
-        line = self.fontMetrics().height() + 5
-        self.setMinimumHeight(_LINES * line)
-        self.setMaximumHeight(8 * line)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._fit_height()
         self.itemChanged.connect(self._told)
         self.currentRowChanged.connect(self._told)
         theme.notifier().changed.connect(self._recolour)
@@ -67,6 +67,7 @@ class SweepList(QListWidget):
                 if choose:
                     self.setCurrentRow(at)
             self._dress(at)
+        self._fit_height()
         self.changed.emit()
 
     @Slot()
@@ -80,7 +81,13 @@ class SweepList(QListWidget):
             self.takeItem(at)
             for place in range(len(self._sweeps)):
                 self._dress(place)
+        self._fit_height()
         self.changed.emit()
+
+    def _fit_height(self) -> None:
+        """As high as its lines need, within bounds."""
+        line = self.fontMetrics().height() + 5
+        self.setFixedHeight(min(max(len(self._sweeps), _LINES[0]), _LINES[1]) * line + 4)
 
     def _dress(self, at: int) -> None:
         sweep, item = self._sweeps[at], self.item(at)

@@ -29,21 +29,21 @@ _BALANCES = (  # attribute, label, colour, height of the label, what it is
         "time_balance",
         "B<sub>τ</sub>",
         "muted",
-        0.08,
+        0.1,
         "Time balance: from there on the work takes longer than the traffic",
     ),
     (
         "energy_balance",
         "B<sub>ε</sub>",
         "purple",
-        0.25,
+        0.27,
         "Energy balance: from there on the work itself takes more energy than the traffic itself",
     ),
     (
         "effective_energy_balance",
         "effective B<sub>ε</sub>",
         "green",
-        0.42,
+        0.44,
         "Effective energy balance: from there on more than half of the energy is the work's, with its constant power",
     ),
 )
@@ -180,7 +180,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
                 angle=90,
                 pen=pg.mkPen(None),
                 label=kind,
-                labelOpts={"position": 0.06, "color": colours.muted, "anchors": [(0.5, 0.5), (0.5, 0.5)]},
+                labelOpts={"position": 0.98, "color": colours.muted, "anchors": [(0.5, 0), (0.5, 0)]},
             )
             label.setToolTip(tip)
             self.plots[2].addItem(label, ignoreBounds=True)
@@ -224,8 +224,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
                     plot.addItem(line, ignoreBounds=True)
                     if plot is self.plots[0]:
                         ink = getattr(colours, colour)
-                        told = pg.InfLineLabel(line, "", position=height, fill=ground)
-                        told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)} flop/B</span>")
+                        told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (0, 0.5)])
+                        told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)}</span>")
         if focus.limit_w is not None:
             pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
             limit = pg.InfiniteLine(
@@ -233,7 +233,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
                 angle=0,
                 pen=pen,
                 label=f"power limit {focus.limit_w:.0f} W",
-                labelOpts={"position": 0.03, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
+                labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
             )
             limit.setToolTip("The board's power limit, as it was set when this was shown")
             self.plots[2].addItem(limit, ignoreBounds=True)

@@ -11,7 +11,7 @@ from app.views.quantities import format_number
 from app.views.roofline_sweeps import PlacedKernel, Sweep
 
 Floats = npt.NDArray[np.float64]
-STRIP = 0.11  # half the width of the margins where flop and copy kernels stand, decades
+STRIP = 0.16  # half the width of the margins where flop and copy kernels stand, decades
 
 
 def places_of(sweep: Sweep, at: int, low: float, high: float) -> tuple[Floats, Floats]:

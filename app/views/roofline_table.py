@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QIcon, QPixmap
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.engine.models.roofline_fit import RooflineFit
@@ -71,7 +71,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[RooflineFit], str], bool], ...] = (
     ("Mean error of power", "Of the fitted points", lambda fit: _percent(fit.mean_relative_error), False),
     ("Largest error of power", "Of the fitted points", lambda fit: _percent(fit.max_relative_error), False),
     (
-        "… with limited points",
+        "… with those left out",
         "Largest error of power over all points of full occupancy, those at a limit included",
         lambda fit: _percent(fit.max_relative_error_all),
         False,
@@ -90,18 +90,18 @@ _FIGURES: tuple[tuple[str, str, Callable[[RooflineFit], str], bool], ...] = (
     ),
     ("Points left out", "Below the peak clock or at a limit", lambda fit: str(fit.throttled), False),
     (
-        "ε_flop of flop kernel alone",
-        "pJ/flop: its power above the baseline's, per flop; a check of the fit",
+        "ε_flop, flop kernel",
+        "pJ/flop, of that kernel alone: its power above the baseline's, per flop; a check of the fit",
         _alone("eps_flop_pj"),
         False,
     ),
     (
-        "ε_mem of copy kernel alone",
-        "pJ/B: its power above the baseline's, per byte; a check of the fit",
+        "ε_mem, copy kernel",
+        "pJ/B, of that kernel alone: its power above the baseline's, per byte; a check of the fit",
         _alone("eps_mem_pj_per_b"),
         False,
     ),
-    ("π₀ of baseline alone", "W: the mean power of the baseline kernel; a check of the fit", _alone("pi_0_w"), False),
+    ("π₀, baseline", "W: the mean power of the baseline kernel; a check of the fit", _alone("pi_0_w"), False),
 )
 
 
@@ -153,7 +153,10 @@ class RooflineTable(QTableWidget):
 def icon_of(place: int) -> QIcon:
     """A field of the sweep's colour."""
     pixmap = QPixmap(12, 12)
-    pixmap.fill(colour_of(place))
+    pixmap.fill(QColor(theme.colours().base))  # an edge, so that it can be told from a selected line
+    painter = QPainter(pixmap)
+    painter.fillRect(1, 1, 10, 10, colour_of(place))
+    painter.end()
     return QIcon(pixmap)
 
 

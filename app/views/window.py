@@ -55,9 +55,10 @@ _PANELS = {
     "configuration": ("Configuration", "ConfigurationPanel"),
     "front": ("Front", "FrontPanel"),
     "model": ("Model", "ModelPanel"),
+    "roofline": ("Roofline", "RooflinePanel"),
     "control": ("Control", "ControlPanel"),
 }
-_LAYOUT_VERSION = 3  # raised when docks are added or renamed: an older saved layout is then left alone
+_LAYOUT_VERSION = 4  # raised when docks are added or renamed: an older saved layout is then left alone
 
 
 class MainWindow(QMainWindow):
@@ -168,7 +169,7 @@ class MainWindow(QMainWindow):
             dock.setObjectName(name)
             dock.setWidget(self.readout if name == "channels" else _empty("Loading…"))
             self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-            below = tall and name in ("front", "model")
+            below = tall and name in ("front", "model", "roofline")
             stack = "front" if below else "channels"
             if stack in self.docks:
                 self.tabifyDockWidget(self.docks[stack], dock)

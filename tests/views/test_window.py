@@ -70,7 +70,7 @@ def open_program(qtbot: QtBot) -> Iterator[Open]:
 
 def with_panels(qtbot: QtBot, program: Program) -> MainWindow:
     window = program.window
-    qtbot.waitUntil(lambda: len(window.panels) == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.panels) == len(window.docks) - 1, timeout=20_000)
     return window
 
 
@@ -80,7 +80,7 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
         assert window.panels == {}
     with_panels(qtbot, program)
-    assert set(window.panels) == {"tune", "front", "configuration", "model"}
+    assert set(window.panels) == {"tune", "front", "configuration", "model", "roofline", "control"}
     assert window.banner.text == ""
 
 
