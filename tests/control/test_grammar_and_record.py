@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,12 @@ def test_no_link_is_followed_and_no_folder_of_others_is_trusted(folder: Path, tm
 def test_a_process_is_known_by_its_start_too() -> None:
     assert started(os.getpid()) == started(os.getpid()) is not None
     assert started(2**22 + 1) is None
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    deadline = time.monotonic() + 10.0
+    while started(dead.pid) is not None:  # it ends, and nobody has asked how
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    dead.wait()
 
 
 @given(st.text())

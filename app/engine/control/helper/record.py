@@ -153,7 +153,8 @@ def started(pid: int) -> int | None:
     """When a process began, in ticks since the boot; None where there is none. A reused pid tells another time."""
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return int(file.read(4096).rpartition(")")[2].split()[19])
+            state, *fields = file.read(4096).rpartition(")")[2].split()
+            return None if state in "ZX" else int(fields[18])  # dead, though nobody has buried it yet
     except (OSError, ValueError, IndexError):
         return None
 

@@ -1,0 +1,173 @@
+"""The whole way in the window, on a board that is not there: tune, choose, apply, see it obeyed, keep, put back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+for folder in ("nvml", "engine"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+
+import program  # noqa: E402
+from boards import StandIn  # noqa: E402
+from stand_in_fixtures import boards, boards_settle_soon, sudo, with_rights  # noqa: E402, F401
+
+from app.engine.control.guard import DeviceGuard  # noqa: E402
+from app.engine.control.left_over import left_over  # noqa: E402
+from app.engine.events import SessionState  # noqa: E402
+from app.sensors import nvml_library  # noqa: E402
+from app.views.app import Program, application  # noqa: E402
+from app.views.station import watched_gpu  # noqa: E402
+from app.views.window import MainWindow  # noqa: E402
+
+SPECIFICATION = """
+[kernel]
+name = "scale"
+source = "scale.cu"
+problem_size = ["n"]
+grid_divisors = { x = ["block_size_x"] }
+arguments = [
+    { name = "y", type = "float32", shape = ["n"], output = true },
+    { name = "x", type = "float32", shape = ["n"], fill = "random" },
+]
+[constants]
+n = 1000
+[parameters]
+block_size_x = [64]
+[device_settings]
+graphics_clock_mhz = [900, 1800]
+[objective]
+minimise = "energy_j"
+[search]
+strategy = "brute_force"
+"""
+
+
+@pytest.fixture
+def open_window(
+    qtbot: QtBot,
+    with_rights: Callable[..., StandIn],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[], tuple[StandIn, MainWindow]]]:
+    from app.engine.runner import meter
+    from app.engine.runner.cuda import open as opening
+    from app.engine.runner.cuda import runner
+
+    replaced = ((opening, "require_cuda"), (opening, "open_cuda_runner"), (runner, "look_once"), (meter, "WARM_STEP_S"))
+    for module, name in replaced:
+        monkeypatch.setattr(module, name, getattr(module, name))  # as it is, to be put back
+    program.install()
+    application()
+    programs: list[Program] = []
+    stand_ins: list[StandIn] = []
+
+    def open_it() -> tuple[StandIn, MainWindow]:
+        if not stand_ins:
+            stand_ins.append(with_rights("h200"))
+        nvml_library.LIBRARY._ready = False
+        programs.append(Program(watched_gpu("0")))
+        window = programs[-1].window
+        qtbot.waitUntil(lambda: len(window.panels) == 5, timeout=20_000)
+        return stand_ins[0], window
+
+    yield open_it
+    for each in programs:
+        each.close()
+    nvml_library.LIBRARY._ready, nvml_library.LIBRARY._module = False, None
+
+
+def switch_on(qtbot: QtBot, window: MainWindow) -> None:
+    switch = window.control_switch
+    assert switch is not None
+    assert not switch.allowed
+    switch.switch()
+    qtbot.waitUntil(lambda: switch.allowed, timeout=20_000)
+
+
+def test_tune_choose_apply_obeyed_keep_put_back(
+    qtbot: QtBot, open_window: Callable[[], tuple[StandIn, MainWindow]], tmp_path: Path
+) -> None:
+    stand_in, window = open_window()
+    before = stand_in.settings()
+    (tmp_path / "scale.cu").write_text("//\n")
+    path = tmp_path / "scale.toml"
+    path.write_text(SPECIFICATION)
+    tune, configuration = window.panels["tune"], window.panels["configuration"]
+    tune.open(path)
+    qtbot.waitUntil(lambda: tune._draft is not None, timeout=20_000)
+    assert tune._draft.plan.space.size == 1  # read-only: its clock is no dimension
+    switch_on(qtbot, window)
+    qtbot.waitUntil(lambda: tune._draft is not None and tune._draft.plan.space.size == 2, timeout=20_000)
+    tune.start_session()
+    qtbot.waitUntil(lambda: tune._state is SessionState.DONE, timeout=60_000)
+    assert stand_in.settings() == before
+    assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]
+    stand_in.work(60.0)
+    window.docks["configuration"].raise_()
+    table = window.selection.table
+    best = min(range(len(table)), key=lambda index: table.measurement(index).values["energy_j"])
+    window.selection.select(best)
+    configuration.refresh()
+    clock = table.measurement(best).configuration["graphics_clock_mhz"]
+    configuration.apply.click()
+    qtbot.waitUntil(lambda: not window.confirm_bar.isHidden(), timeout=20_000)
+    assert f"Graphics clock {clock} MHz. It returns in" in window.confirm_bar.text.text()
+    assert stand_in.settings()["lock"] == (clock, clock)
+    window.confirm_bar.keep.click()
+    qtbot.waitUntil(lambda: window.confirm_bar.isHidden(), timeout=20_000)
+    assert stand_in.settings()["lock"] == (clock, clock)
+    window.panels["control"].restore.click()
+    qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
+    lines = window.panels["control"].log.toPlainText().splitlines()
+    assert sum("(session, " in line for line in lines) >= 3
+    assert "everything as before" in lines[-1]
+
+
+def test_closing_the_window_puts_back_and_the_next_one_is_read_only(
+    qtbot: QtBot, open_window: Callable[[], tuple[StandIn, MainWindow]]
+) -> None:
+    stand_in, window = open_window()
+    before = stand_in.settings()
+    switch_on(qtbot, window)
+    control = window.panels["control"]
+    qtbot.waitUntil(lambda: control.rows is not None, timeout=20_000)
+    control.rows.boxes["power_limit_w"].setChecked(True)
+    control.rows.limit.setValue(300)
+    control.apply.click()
+    qtbot.waitUntil(lambda: stand_in.settings()["limit"] == 300_000, timeout=20_000)
+    window.close()
+    assert stand_in.settings() == before
+    _, again = open_window()
+    assert again.control_switch is not None
+    assert not again.control_switch.allowed
+
+
+def test_what_a_crash_left_is_offered_back_in_one_click(
+    qtbot: QtBot, open_window: Callable[[], tuple[StandIn, MainWindow]]
+) -> None:
+    stand_in, window = open_window()
+    before = stand_in.settings()
+    guard = DeviceGuard(window.station.gpu, allow_control=True)
+    guard.apply(power_limit_w=300.0)
+    helper = guard.holder
+    assert helper is not None
+    [serving] = (int(pid) for pid in Path(f"/proc/{helper}/task/{helper}/children").read_text().split())
+    for pid in (helper, serving):
+        os.kill(pid, signal.SIGKILL)
+    guard.close()  # it finds nobody there
+    told = left_over(stand_in.uuids[0])
+    assert told is not None
+    assert (told.unfinished, told.held_by) == (True, None)
+    window.close()
+    _, next_window = open_window()
+    qtbot.waitUntil(lambda: "ended badly" in next_window.banner.text, timeout=20_000)
+    assert "power limit 300 W, 650 before" in next_window.banner.text
+    next_window.banner.offered.click()
+    qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
+    assert left_over(stand_in.uuids[0]) is None

@@ -1,0 +1,284 @@
+"""Control in the window, without a board: what may be asked for, what is asked for, what is shown of the answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from pytestqt.qtbot import QtBot
+
+from app.engine import events
+from app.engine.control.device_log import Change, keep
+from app.engine.control.profiles import delete_profile, profiles_of, save_profile
+from app.errors import InputError, WattridgeError
+from app.paths import data_folder
+from app.sensors.gpu import GpuInfo, PowerLimit, Source
+from app.sensors.trace import Trace
+from app.views.apply_button import ApplyButton
+from app.views.banner import Banner
+from app.views.confirm_bar import ConfirmBar
+from app.views.control import ControlPanel
+from app.views.control_switch import ControlSwitch
+from app.views.setting_rows import ClockBox
+
+CLOCKS = tuple(range(210, 1411, 15))
+
+
+class Board:
+    """A board that says what it can be set to."""
+
+    channels = ()
+
+    def __init__(self, source: Source = "nvml", why_not: dict[str, str] | None = None) -> None:
+        self.info = GpuInfo(0, "GPU-1", "Test GPU", source, "580", PowerLimit(150.0, 250.0, 250.0, 225.0), (8, 0))
+        self._why_not = why_not or {}
+
+    def why_not_set(self, name: str) -> str | None:
+        return self._why_not.get(name)
+
+    def graphics_clocks_mhz(self) -> tuple[int, ...]:
+        return CLOCKS
+
+    def memory_clocks_mhz(self) -> tuple[int, ...]:
+        return (810, 1215)
+
+
+@pytest.fixture
+def panel_of(qtbot: QtBot) -> Iterator[Any]:
+    made: list[ControlPanel] = []
+
+    def make(board: Board) -> tuple[Lab, ControlPanel]:
+        lab = Lab(board, trace=Trace((), rate_hz=50.0))
+        panel = ControlPanel(lab.context)
+        qtbot.addWidget(panel)
+        made.append(panel)
+        qtbot.waitUntil(lambda: panel.rows is not None, timeout=5000)
+        panel.show()
+        return lab, panel
+
+    yield make
+    for panel in made:
+        panel.shutdown()
+
+
+def test_nothing_can_be_applied_while_the_window_is_read_only(panel_of: Any) -> None:
+    lab, panel = panel_of(Board())
+    panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
+    assert not panel.apply.isEnabled()
+    assert "read-only" in panel.state.text()
+    lab.engine.tell(events.ControlChanged(True, 77, ("A lock cannot be read.",)))
+    assert panel.apply.isEnabled()
+    assert "A lock cannot be read." in panel.outcome.text()
+    lab.engine.tell(events.ControlChanged(False, None))
+    assert not panel.apply.isEnabled()
+
+
+def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> None:
+    lab, panel = panel_of(Board())
+    lab.engine.tell(events.ControlChanged(True, 77))
+    rows = panel.rows
+    rows.boxes["graphics_clock_mhz"].setChecked(True)
+    rows.high.setValue(1200)
+    rows.low.setValue(900)
+    rows.boxes["power_limit_w"].setChecked(True)
+    rows.limit.setValue(200)
+    panel.apply.click()
+    assert lab.engine.commands == [
+        events.Apply(graphics_clock_mhz=(900.0, 1200.0), power_limit_w=200.0, confirm_s=10.0)
+    ]
+    assert not panel.apply.isEnabled()  # until the engine has answered
+    observed = {"graphics_clock_mhz": 1200.0}
+    lab.engine.tell(events.SettingApplied({}, observed, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.0))
+    assert panel.apply.isEnabled()
+    assert "Graphics clock 1200 MHz. Before: power limit 225 W." in panel.outcome.text()
+    panel.restore.click()
+    assert lab.engine.commands[-1] == events.Apply(reset=True)
+
+
+def test_a_simulated_board_has_nothing_to_confirm_and_a_recording_cannot_be_set(panel_of: Any) -> None:
+    lab, panel = panel_of(Board("simulated"))
+    panel.rows.boxes["memory_clock_mhz"].setChecked(True)
+    panel.apply.click()
+    assert lab.engine.commands == [events.Apply(memory_clock_mhz=1215.0)]
+    _, recorded = panel_of(Board("recorded"))
+    assert not any(box.isEnabled() for box in recorded.rows.boxes.values())
+    assert "recording" in recorded.state.text()
+
+
+def test_what_a_board_lacks_says_why(panel_of: Any) -> None:
+    _, panel = panel_of(Board(why_not={"power_limit_w": "this board does not let its power limit be set"}))
+    assert not panel.rows.boxes["power_limit_w"].isEnabled()
+    assert "does not let" in panel.rows.boxes["power_limit_w"].toolTip()
+    assert panel.rows.boxes["graphics_clock_mhz"].isEnabled()
+
+
+def test_a_session_sets_the_board_itself(panel_of: Any) -> None:
+    lab, panel = panel_of(Board())
+    lab.engine.tell(events.ControlChanged(True, 77))
+    panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
+    space = grid_space()
+    table = filled(space, 3)
+    lab.session(table, plan_for(space, OBJECTIVE, source="nvml"))
+    assert not panel.apply.isEnabled()
+    assert not panel.restore.isEnabled()
+    assert "session is running" in panel.state.text()
+
+
+def test_the_clock_box_goes_from_one_supported_clock_to_the_next(qtbot: QtBot) -> None:
+    box = ClockBox(CLOCKS)
+    qtbot.addWidget(box)
+    box.setValue(900)
+    box.stepBy(1)
+    assert box.value() == 915
+    box.stepBy(-3)
+    assert box.value() == 870
+    box.setValue(1203)
+    box.editingFinished.emit()
+    assert box.value() == 1200
+    box.stepBy(1000)
+    assert box.value() == 1410
+
+
+def test_the_ends_of_a_range_never_cross(panel_of: Any) -> None:
+    _, panel = panel_of(Board())
+    rows = panel.rows
+    rows.high.setValue(600)
+    rows.low.setValue(900)
+    assert rows.high.value() == 900
+    rows.high.setValue(450)
+    assert rows.low.value() == 450
+
+
+def test_profiles_have_names_and_come_back(panel_of: Any) -> None:
+    _, panel = panel_of(Board())
+    panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
+    panel.rows.high.setValue(1200)
+    panel.rows.low.setValue(1200)
+    panel.profiles.setCurrentText("night")
+    panel.save.click()
+    assert profiles_of("Test GPU") == {"night": {"graphics_clock_mhz": 1200.0}}
+    assert profiles_of("Another GPU") == {}
+    _, again = panel_of(Board())
+    again.profiles.setCurrentIndex(again.profiles.findText("night"))
+    again.profiles.activated.emit(again.profiles.currentIndex())
+    assert again.rows.settings() == {"graphics_clock_mhz": 1200.0}
+    again.delete.click()
+    assert profiles_of("Test GPU") == {}
+
+
+def test_profiles_that_make_no_sense_are_refused() -> None:
+    for name in ("", " ", "x" * 61, "a\x00b"):
+        with pytest.raises(InputError):
+            save_profile("Test GPU", name, {"power_limit_w": 200.0})
+    with pytest.raises(InputError):
+        save_profile("Test GPU", "empty", {})
+    save_profile("Test GPU", "  two   words ", {"power_limit_w": 200.0, "graphics_clock_mhz": (900.0, 1200.0)})
+    assert list(profiles_of("Test GPU")) == ["two words"]
+    delete_profile("Test GPU", "not there")
+    path = data_folder() / "profiles.json"
+    document = json.loads(path.read_text())
+    for broken in (
+        "[]",
+        "{",
+        json.dumps({**document, "version": 2}),
+        json.dumps({**document, "profiles": {"Test GPU": {"x": {"fan": [1, 1]}}}}),
+        json.dumps({**document, "profiles": {"Test GPU": {"x": {"power_limit_w": [True, 200]}}}}),
+        json.dumps({**document, "profiles": {"Test GPU": {"x": {"power_limit_w": [300, 200]}}}}),
+    ):
+        path.write_text(broken)
+        with pytest.raises(WattridgeError):
+            profiles_of("Test GPU")
+
+
+def test_settings_are_taken_away_as_script_and_unit(panel_of: Any, tmp_path: Path) -> None:
+    _, panel = panel_of(Board())
+    assert not panel.script.isEnabled()
+    panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
+    panel.rows.low.setValue(900)
+    panel._script_chosen(str(tmp_path / "clocks.sh"))
+    panel._unit_chosen(str(tmp_path / "clocks.service"))
+    assert "-lgc 900,1410" in (tmp_path / "clocks.sh").read_text()
+    assert "ExecStart=/usr/bin/nvidia-smi -i GPU-1 -lgc 900,1410" in (tmp_path / "clocks.service").read_text()
+
+
+def test_every_change_is_a_line_in_the_log_of_other_days_too(panel_of: Any) -> None:
+    keep(Change(0.0, "Test GPU", "graphics clock 1200 MHz", "by hand, ann", "done"))
+    keep(Change(0.0, "Another GPU", "graphics clock 600 MHz", "by hand, ann", "done"))
+    lab, panel = panel_of(Board())
+    lab.engine.tell(events.DeviceChanged(Change(1.0, "Test GPU", "power limit 200 W", "session, bob", "refused")))
+    first, second = panel.log.toPlainText().splitlines()
+    assert "graphics clock 1200 MHz (by hand, ann): done" in first
+    assert "power limit 200 W (session, bob): refused" in second
+
+
+def test_the_switch_shows_what_the_engine_says_never_what_was_wished(qtbot: QtBot) -> None:
+    lab = Lab(Board())
+    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    qtbot.addWidget(switch)
+    assert (switch.allowed, switch.text()) == (False, "Read-only")
+    assert "password" in switch.explanation.text()
+    switch.switch()
+    assert lab.engine.commands == [events.Allow()]
+    assert not switch.allowed
+    assert not switch.button.isEnabled()
+    lab.engine.tell(events.ControlChanged(False, None))
+    assert switch.button.isEnabled()
+    switch.switch()
+    lab.engine.tell(events.ControlChanged(True, 4711))
+    assert (switch.allowed, switch.text()) == (True, "Control on")
+    assert "4711" in switch.explanation.text()
+    switch.switch()
+    assert lab.engine.commands[-1] == events.Forbid()
+
+
+def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
+    lab = Lab(Board())
+    bar = ConfirmBar(lab.bridge)
+    qtbot.addWidget(bar)
+    assert bar.isHidden()
+    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
+    assert not bar.isHidden()
+    assert "Graphics clock 1200 MHz. It returns in 10 s unless you keep it." in bar.text.text()
+    bar.keep.click()
+    bar.back.click()
+    assert lab.engine.commands == [events.Confirm()]
+    lab.engine.tell(events.SettingApplied({}, {}, True, "confirmed", {}, None))
+    assert bar.isHidden()
+    lab.engine.tell(events.SettingApplied({}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
+    assert bar.text.text().startswith("Not obeyed: the clock runs at 900 MHz")
+    bar.back.click()
+    assert lab.engine.commands[-1] == events.Apply(reset=True)
+
+
+def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:
+    lab = Lab(Board())
+    button = ApplyButton(lab.context)
+    qtbot.addWidget(button)
+    space = grid_space()
+    table, plan = filled(space, 20), plan_for(space, OBJECTIVE)
+    button.show_for(table.measurement(0), plan)
+    assert not button.isHidden()
+    assert not button.isEnabled()
+    lab.engine.tell(events.ControlChanged(True, 1))
+    button.click()
+    assert lab.engine.commands == [events.Apply(graphics_clock_mhz=900.0, confirm_s=10.0)]
+    button.show_for(table.measurement(0), plan_for(space, OBJECTIVE, gpu="Another GPU"))
+    assert button.isHidden()
+
+
+def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
+    banner, done = Banner(), []
+    qtbot.addWidget(banner)
+    banner.offer("This board was left set.", "Put back", lambda: done.append(1))
+    assert not banner.offered.isHidden()
+    banner.tell("Something else", "do that")
+    assert banner.offered.isHidden()
+    banner.dismiss()
+    assert not banner.offered.isHidden()
+    banner.offered.click()
+    assert done == [1]
+    assert banner.text == ""
