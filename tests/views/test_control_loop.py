@@ -73,7 +73,7 @@ def open_window(
         nvml_library.LIBRARY._ready = False
         programs.append(Program(watched_gpu("0")))
         window = programs[-1].window
-        qtbot.waitUntil(lambda: len(window.panels) == 5, timeout=20_000)
+        qtbot.waitUntil(lambda: set(window.panels) >= {"tune", "configuration", "control"}, timeout=20_000)
         return stand_ins[0], window
 
     yield open_it
