@@ -2,9 +2,10 @@
 
     python tests/benchmarks/kills.py [KILLS] [SEED]
 
-Boards are stand-ins for the driver's library (tests/nvml); sessions, runner processes and the helper with rights are
-the product's own, and so are their ways to end. Needs root, as the helper has it, and a C compiler; sets nothing real.
-The prior state is not the default: another power limit, and for every other kill a clock lock that was confirmed.
+Boards are stand-ins for the driver's library (tests/nvml); windows (offscreen), sessions, runner processes and the
+helper with rights are the product's own, and so are their ways to end. Needs root, as the helper has it, and a C
+compiler; sets nothing real. The prior state is not the default: another power limit, and for every other kill a clock
+lock that was confirmed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 
 SIGNALS = ("SIGKILL", "SIGTERM", "SIGSEGV")
-TARGETS = ("session", "runner", "helper, serving", "helper, waiting", "helper, both", "all")
+TARGETS = ("window", "session", "runner", "helper, serving", "helper, waiting", "helper, both", "all")
 BACK_S = 6.0  # by then everything must be as before
 _SPECIFICATION = """
 [kernel]
@@ -99,6 +100,12 @@ class Bench:
         nothing = subprocess.DEVNULL
         return subprocess.Popen(program, env=self._environment, stdin=nothing, stdout=nothing, stderr=nothing)
 
+    def window(self) -> subprocess.Popen[bytes]:
+        program = [sys.executable, str(_TESTS / "nvml" / "window_session.py"), str(self._specification)]
+        environment = {**self._environment, "QT_QPA_PLATFORM": "offscreen"}
+        nothing = subprocess.DEVNULL
+        return subprocess.Popen(program, env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
+
     def run(self, *words: str) -> int:
         return self.start(*words).wait(120)
 
@@ -119,7 +126,7 @@ class Bench:
     def kill(self, target: str, name: str, rng: random.Random) -> Kill:
         """Start a session, kill at a random moment after its first setting, and see what becomes of the board."""
         before = len(self.stand_in.calls())
-        session = self.session(6 if target == "runner" else 20)
+        session = self.window() if target == "window" else self.session(6 if target == "runner" else 20)
         try:
             _until(lambda: len(self.stand_in.calls()) > before or session.poll() is not None, 60.0)
             time.sleep(rng.uniform(0.0, 2.5))
@@ -169,6 +176,7 @@ def _victims(session: int, target: str, rng: random.Random) -> list[int]:
     waiting = [pid for pid in children if _command(pid).rstrip("\0").rpartition("\0")[0].endswith("control/helper")]
     serving = [pid for each in waiting for pid in _children(each)]
     return {
+        "window": [session],
         "session": [session],
         "runner": [rng.choice(runners)] if runners else [],
         "helper, serving": serving,
