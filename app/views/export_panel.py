@@ -153,7 +153,7 @@ class ExportPanel(QWidget):
     def _show_chosen(self, *_: object) -> None:
         index, table, plan = self._index(), self._selection.table, self._selection.plan
         self.kinds["t1"].setEnabled(plan is not None and plan.origin.get("kind") == "specification")
-        if table is None or index is None:
+        if table is None or index is None or index >= len(table):  # a new session has nothing yet
             self.chosen.setText("Export: select a measurement in the table or the scatter.")
             self.button.setEnabled(False)
             return

@@ -242,12 +242,11 @@ class RooflinePanel(QWidget):
 
     @Slot(object)
     def _read(self, sweeps: list[Sweep]) -> None:
-        for at, sweep in enumerate(sweeps):
-            self.list.put(sweep, choose=at == 0)
+        self.list.put(sweeps)
 
     @Slot(object)
     def _measured(self, sweep: Sweep) -> None:
-        self.list.put(sweep)
+        self.list.put([sweep])
 
     @Slot(str, str)
     def _complain(self, what: str, remedy: str) -> None:

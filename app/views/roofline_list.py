@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
@@ -50,23 +52,22 @@ class SweepList(QListWidget):
         chosen = [sweep for at, sweep in shown if at == self.currentRow()]
         return chosen[0] if chosen else shown[-1][1] if shown else None
 
-    def put(self, sweep: Sweep, *, choose: bool = True) -> None:
-        """Add a sweep, or put it in the place of the same one as it was before."""
-        keys = [each.key for each in self._sweeps]
+    def put(self, sweeps: Sequence[Sweep]) -> None:
+        """Add sweeps, the first in focus; one that was there before is put in its place."""
+        first = len(self._sweeps)
         with QSignalBlocker(self):
-            if sweep.key in keys:
-                at = keys.index(sweep.key)
-                self._sweeps[at] = sweep
-            else:
-                at = len(self._sweeps)
-                self._sweeps.append(sweep)
-                item = QListWidgetItem()
-                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-                item.setCheckState(Qt.CheckState.Checked)
-                self.addItem(item)
-                if choose:
-                    self.setCurrentRow(at)
-            self._dress(at)
+            for sweep in sweeps:
+                keys = [each.key for each in self._sweeps]
+                at = keys.index(sweep.key) if sweep.key in keys else len(keys)
+                self._sweeps[at : at + 1] = [sweep]
+                if at == len(keys):
+                    item = QListWidgetItem()
+                    item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+                    item.setCheckState(Qt.CheckState.Checked)
+                    self.addItem(item)
+                self._dress(at)
+            if len(self._sweeps) > first:
+                self.setCurrentRow(first)
         self._fit_height()
         self.changed.emit()
 

@@ -243,6 +243,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         colours = theme.colours()
         assert self.coding is not None
         scale, spots = colour_scale(colours), []
+        hollow, edge = pg.mkBrush(QColor(colours.base)), pg.mkPen(QColor(colours.base), width=1.3)
+        inks: dict[str, tuple[object, object]] = {}  # shared pens and brushes: a marker of each is painted only once
         for number, (place, sweep) in enumerate(self._shown):
             points = sweep.points
             x, y = places_of(sweep, at, low, high)
@@ -253,13 +255,16 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             for index in np.flatnonzero(seen):
                 known = math.isfinite(points.threads[index])
                 colour = scale[int(styles[index]) % COLOURS] if focused and known else colour_of(place)
+                if colour.name() not in inks:
+                    inks[colour.name()] = pg.mkBrush(colour), pg.mkPen(colour, width=1.3)
+                brush, pen = inks[colour.name()]
                 spots.append(
                     {
                         "pos": (x[index], y[index]),
                         "symbol": _SYMBOLS[SHAPES[int(styles[index]) // COLOURS]] if known else "o",
                         "size": 9 if focused else 7,
-                        "brush": QColor(colours.base) if throttled[index] else colour,
-                        "pen": pg.mkPen(colour if throttled[index] else QColor(colours.base), width=1.3),
+                        "brush": hollow if throttled[index] else brush,
+                        "pen": pen if throttled[index] else edge,
                         "data": (number, int(index)),
                     }
                 )
@@ -305,13 +310,11 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
     def _set_ranges(self, low: float, high: float) -> None:
         self.plots[0].setXRange(left_margin(low) - STRIP, right_margin(high) + STRIP, padding=0.01)
         for at, plot in enumerate(self.plots):
-            found = [spot.pos().y() for spot in self.scatters[at].points()]
+            found: list[float] = []
             for item in plot.items:
-                if isinstance(item, pg.PlotCurveItem):
-                    y = item.getData()[1]
+                if isinstance(item, (pg.PlotCurveItem, pg.ScatterPlotItem)):
+                    y = np.asarray(item.getData()[1], dtype=np.float64)
                     found += [float(np.nanmin(y)), float(np.nanmax(y))] if np.isfinite(y).any() else []
-                elif isinstance(item, pg.ScatterPlotItem):
-                    found += [spot.pos().y() for spot in item.points()]
             if at == 2 and self._focus is not None and self._focus.limit_w is not None:
                 found.append(math.log10(self._focus.limit_w))
             if found:

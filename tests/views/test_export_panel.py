@@ -103,3 +103,14 @@ def test_a_folder_that_cannot_be_written_is_told(lab: Lab, panel: ExportPanel, q
         panel.button.click()
     assert str(in_the_way) in panel.written.text()
     assert panel.button.isEnabled()
+
+
+def test_a_session_right_after_another_offers_none_of_the_older_one(lab: Lab, panel: ExportPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    lab.grow(table, best=12)
+    assert "#13" in panel.chosen.text()
+    empty = filled(grid_space(), rows=0)
+    lab.session(empty, plan_for(empty.space, OBJECTIVE))  # the panel hears of the new selection first
+    assert "select a measurement" in panel.chosen.text()
+    assert not panel.button.isEnabled()
