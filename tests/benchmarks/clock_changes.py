@@ -38,6 +38,7 @@ def _measure(number: int, folder: Path) -> None:
     from boards import StandIn
 
     program.install()
+    from app.engine.control import guard as guarding
     from app.engine.control.guard import DeviceGuard
     from app.engine.control.helper import record
     from app.engine.planning import plan_specification
@@ -48,7 +49,7 @@ def _measure(number: int, folder: Path) -> None:
     stand_in = StandIn(folder, ("h200",))
     gpu = open_gpu("0", voltage=False)
     guard = DeviceGuard(gpu, allow_control=True)
-    guard._shared.settle_s = SETTLE_S
+    guarding.SETTLE_S = SETTLE_S  # type: ignore[misc]
     guard.open()
     try:
         clocks = [1005, 1800]

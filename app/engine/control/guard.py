@@ -152,6 +152,7 @@ class DeviceGuard:
             self._gpu, allow_control=self._allowed, asking=self._asking, by=by or self._by, on_change=self.on_change
         )
         inner._shared = self._shared
+        self._shared.settle_s = None  # the board may have been characterised meanwhile
         inner._outer = dict(self._applied)
         inner._applied = dict(self._applied)
         return inner

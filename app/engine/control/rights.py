@@ -85,8 +85,11 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
         if helper is not None:
             return helper
     prompting: list[str] | None = None
+    remedy = _REMEDY
     if asking is Asking.WINDOW and pkexec is not None:
         prompting = [pkexec, "--disable-internal-agent", *command]
+    elif asking is Asking.WINDOW:
+        remedy = "pkexec, which would ask for a password, is not installed: start the window as root, or use a terminal"
     elif asking is Asking.TERMINAL and sudo is not None:
         prompting = [sudo, "--", *command]
     elif asking is Asking.TERMINAL and pkexec is not None:
@@ -95,7 +98,7 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
         helper = _try(prompting, label, _PROMPT_S, cancel=cancel, own_terminal=asking is Asking.WINDOW)
         if helper is not None:
             return helper
-    raise PermissionRefused("setting clocks and caps needs the rights of root", label, _REMEDY)
+    raise PermissionRefused("setting clocks and caps needs the rights of root", label, remedy)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
