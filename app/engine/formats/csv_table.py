@@ -67,8 +67,8 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
 
 def _line(cells: Sequence[object]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(cells)  # with it a carriage return in a cell is quoted
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _heading(name: str, about: About) -> str:

@@ -57,23 +57,22 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
         measurement = table.measurement(index)
         values = list(measurement.configuration.values())
         key = json.dumps(",".join(str(value) for value in values))
-        entry = dict(zip(names, values, strict=True)) | _entry(measurement, about.objective.goal.name, names)
+        entry = dict(zip(names, values, strict=True)) | _entry(measurement, about, names, table.value_names)
         yield f"{',' if index else ''}\n{key}: {json.dumps(entry)}"
     yield "}\n}\n"
 
 
-def _entry(m: Measurement, objective: str, names: Sequence[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {n: v for n, v in m.values.items() if math.isfinite(v) and n not in names}
+def _entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
+    """What was measured; where a parameter has the name of a value, the parameter stays."""
+    entry: dict[str, Any] = {name: value for name, value in m.values.items() if math.isfinite(value)}
     if m.state is not State.OK:
         mark = _MARKS.get(m.state, "RuntimeFailedConfig")
-        entry["__error__"] = mark
-        if objective not in names:
-            entry.setdefault(objective, mark)
-    elif "time" not in entry and "time_s" in entry and "time" not in names:
+        for name in ("__error__", about.objective.goal.name):  # as it is now, and as it was
+            entry.setdefault(name, mark)
+    elif "time_s" in entry and "time" not in value_names:
         entry["time"] = entry["time_s"] * 1e3
     if math.isfinite(m.cost_s):
         entry.setdefault("benchmark_time", m.cost_s * 1e3)
     if math.isfinite(m.timestamp_s):
         entry.setdefault("timestamp", time_of(m.timestamp_s))
-    entry[OWN] = own_entry(m)
-    return entry
+    return {name: value for name, value in entry.items() if name not in names} | {OWN: own_entry(m)}

@@ -92,6 +92,8 @@ class T4Entries:
             if not isinstance(measured, dict) or not isinstance(measured.get("name"), str):
                 raise BadEntry("a measurement without a name")
             self._put(flat, measured["name"], measured.get("value"), measured.get("unit"))
+        if isinstance(result.get(OWN), dict):  # it tells the rest itself
+            return flat | {OWN: result[OWN]}
         times = result.get("times", {})
         if isinstance(times, dict):
             flat |= self._spent(times)
@@ -101,8 +103,6 @@ class T4Entries:
             flat["__error__"] = invalidity if isinstance(invalidity, str) else "failed"
         elif as_number(result.get("correctness", 1)) == 0:
             flat["__error__"] = State.CORRECTNESS.value
-        if isinstance(result.get(OWN), dict):
-            flat[OWN] = result[OWN]
         return flat
 
     def _put(self, flat: dict[str, Any], name: str, value: object, unit: object) -> None:

@@ -38,16 +38,16 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
     }
     yield json.dumps(header, indent=0)[:-2] + ',\n"results": ['
     for index in range(len(table)):
-        yield f"{',' if index else ''}\n{json.dumps(_result(table.measurement(index), about, names))}"
+        yield f"{',' if index else ''}\n{json.dumps(_result(table.measurement(index), about, names, table.value_names))}"
     yield "]\n}\n"
 
 
-def _result(m: Measurement, about: About, names: Sequence[str]) -> dict[str, Any]:
+def _result(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
     values = {name: value for name, value in m.values.items() if math.isfinite(value)}
     measured = [{"name": n, "value": v, "unit": unit_of(n, about.units)} for n, v in values.items()]
     ok = m.state is State.OK
     time_ms = values.get("time", values["time_s"] * 1e3 if "time_s" in values else math.nan)
-    if ok and "time" not in values and math.isfinite(time_ms):
+    if ok and "time" not in value_names and math.isfinite(time_ms):
         measured.append({"name": "time", "value": time_ms, "unit": "ms"})
     result: dict[str, Any] = {
         "configuration": dict(zip(names, m.configuration.values(), strict=True)),
