@@ -45,7 +45,7 @@ _EMPTY = (
     "'Add' takes a sweep from a file, a past session, or the session shown."
 )
 _LEGEND = (
-    "━ fitted, at most threads &nbsp; ╍ within the power limit &nbsp; ● measured &nbsp; "
+    "━ fitted at full occupancy \u2003 ╍ within the power limit \u2003 ● measured \u2003 "
     "○ at a limit or below the peak clock: not fitted"
 )
 _LEGEND_TIP = (
@@ -161,7 +161,7 @@ class RooflinePanel(QWidget):
         if orientation is not self._splitter.orientation():
             self._splitter.setOrientation(orientation)
             room = self.width() if orientation is Qt.Orientation.Horizontal else self.height()
-            self._splitter.setSizes([room * 3 // 5, room * 2 // 5])
+            self._splitter.setSizes([room * 11 // 20, room * 9 // 20])
 
     def shutdown(self) -> None:
         """End what runs in the background."""
@@ -296,6 +296,8 @@ class RooflinePanel(QWidget):
     def _show_words(self) -> None:
         focus = self.list.focus
         words = reasons_as_html(focus) if focus is not None else ""
+        if words and self.measuring.busy:
+            words += " — so far: more points are being measured"
         self.reasons.setText(words)
         self.reasons.setVisible(bool(words))
         self.reasons.setStyleSheet(f"color: {theme.colours().muted};")

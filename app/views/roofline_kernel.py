@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.views.figures import UNKNOWN
 from app.views.quantities import format_number
 from app.views.roofline_sweeps import PlacedKernel, Sweep
-from app.views.roofline_table import NOT_TOLD, icon_of
+from app.views.roofline_table import NOT_TOLD, icon_of, in_two_lines
 
 _HEADS = (
     ("Time (ms)", "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit"),
@@ -70,8 +70,8 @@ class KernelPlacer(QWidget):
             head = QTableWidgetItem(text)
             head.setToolTip(tip)
             self.table.setHorizontalHeaderItem(column, head)
-        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.table.verticalHeader().setDefaultSectionSize(2 * self.fontMetrics().height() + 6)
         self.table.setShowGrid(False)
         self.take.clicked.connect(self.take_offered)
         self.offer(None)
@@ -123,7 +123,7 @@ class KernelPlacer(QWidget):
         rows: list[tuple[QTableWidgetItem, tuple[float, float, float] | None, str]] = []
         if kernel is not None:
             for place, sweep in shown:
-                head = QTableWidgetItem(icon_of(place), sweep.label)
+                head = QTableWidgetItem(icon_of(place), in_two_lines(sweep))
                 rows.append((head, expected(sweep, kernel), "\n".join(sweep.reasons)))
             if kernel.time_s is not None:
                 told = (kernel.time_s, kernel.power_w or math.nan, kernel.energy_j or math.nan)

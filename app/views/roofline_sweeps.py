@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.formats.read import read_recording
 from app.engine.measurement import Measurement, State
 from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import RooflineFit, RooflinePoints
@@ -106,7 +107,18 @@ def sweep_of_session(
 
 def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
     """The sweeps of a cache or CSV, one per board. Raises InputError."""
-    return [sweep_of_points(points, "recorded", path.name) for points in read_points(path)]
+    told = read_points(path)
+    source = "simulated" if _simulated(path) else "recorded"
+    return [sweep_of_points(points, source, path.name) for points in told]
+
+
+def _simulated(path: Path) -> bool:
+    """The file says of itself that its figures are simulated."""
+    try:
+        recording = read_recording(path)
+    except InputError:  # a plain CSV of points is no session
+        return False
+    return len(recording) > 0 and recording.measurement(0).source == "simulated"
 
 
 def sweeps_of_store(store: Store, session: int, board: GpuInfo) -> list[Sweep]:

@@ -134,7 +134,7 @@ class RooflineTable(QTableWidget):
     def _refresh(self) -> None:
         self.setColumnCount(len(self._shown))
         for column, (place, sweep) in enumerate(self._shown):
-            head = QTableWidgetItem(icon_of(place), sweep.label.replace(" · ", "\n"))
+            head = QTableWidgetItem(icon_of(place), in_two_lines(sweep))
             head.setToolTip(f"{sweep.label}, {sweep.origin}")
             self.setHorizontalHeaderItem(column, head)
             for row, (_, tip, text, energies) in enumerate(_FIGURES):
@@ -150,6 +150,11 @@ class RooflineTable(QTableWidget):
                 self.setItem(row, column, item)
 
 
+def in_two_lines(sweep: Sweep) -> str:
+    """The board above its precision: heads are narrow."""
+    return sweep.label.replace(" · ", "\n")
+
+
 def icon_of(place: int) -> QIcon:
     """A field of the sweep's colour."""
     pixmap = QPixmap(12, 12)
@@ -157,7 +162,9 @@ def icon_of(place: int) -> QIcon:
     painter = QPainter(pixmap)
     painter.fillRect(1, 1, 10, 10, colour_of(place))
     painter.end()
-    return QIcon(pixmap)
+    icon = QIcon(pixmap)
+    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # else a selected line would tint it
+    return icon
 
 
 def reasons_as_html(sweep: Sweep) -> str:

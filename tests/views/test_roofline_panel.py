@@ -14,6 +14,7 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.cli import main
 from app.engine import events
 from app.engine.models.roofline_fit import RooflinePoints
 from app.engine.rooflines import fit_points, read_points
@@ -124,7 +125,7 @@ def test_before_a_sweep_it_says_what_to_do(panel: RooflinePanel) -> None:
     assert "simulated" in panel.measure.toolTip()
 
 
-def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window) -> None:
+def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window, tmp_path: Path) -> None:
     window.measure("fp32")
     panel, sweep = window.panel, window.panel.list.sweeps[0]
     true = load_twin("h200").energy
@@ -168,6 +169,12 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window)
     again.add_session_shown()
     window.qtbot.waitUntil(lambda: not again._reader.busy, timeout=5_000)
     assert len(again.list.sweeps) == 1, "the same session is no second sweep"
+    # what was simulated says so in every file too
+    assert main(["export", str(window.selection.session), "--out", str(tmp_path)]) == 0
+    again.open(next(tmp_path.glob("*session.csv")))
+    window.qtbot.waitUntil(lambda: len(again.list.sweeps) == 2, timeout=5_000)
+    assert "simulated" in again.list.sweeps[1].label
+    again.remove.click()
     # a measured configuration is placed by its own work and traffic, its measured figures beside the expected ones
     window.selection.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
     again.placer.take.click()
