@@ -160,10 +160,16 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--batch", type=_positive_int, default=1, metavar="N", help="rows asked for at once (default 1)")
     score.add_argument("--jobs", type=_positive_int, default=1, metavar="N", help="processes that share the work")
 
-    fit = add("fit", "fit the frequency model and find the ridge", _call("take_away", "fit"))
+    fit = add("fit", "fit the frequency model and find the ridge", _call("fit", "fit"))
     fit.add_argument("file", nargs="?", metavar="FILE", help="a CSV, a cache, T4 results, or the number of a session")
     _add_board(fit, speed=float("inf"))
-    fit.add_argument("--points", type=int, default=10, metavar="N", help="clocks of a sweep with --gpu (default 10)")
+    fit.add_argument(
+        "--points", type=int, default=10, metavar="N", help="at most so many clocks with --gpu (default 10)"
+    )
+    fit.add_argument("--uniform", action="store_true", help="clocks evenly spread, not each where it tells most")
+    fit.add_argument("--memory-clocks", action="store_true", help="a sweep at each memory clock of the board")
+    fit.add_argument("--caps", action="store_true", help="power limits too, and how they compare with clocks")
+    _add_control(fit)
     for column in ("clock", "power", "time", "rate"):
         fit.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
     fit.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")

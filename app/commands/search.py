@@ -264,6 +264,7 @@ def sessions(arguments: Namespace) -> int:
 
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
+    from app.commands.fit import print_fit
     from app.engine.fitting import fit_of_sweep
     from app.engine.formats.export import export_session
     from app.engine.models.points import fit_to_json
@@ -298,24 +299,3 @@ def demo(arguments: Namespace) -> int:
     print("\nexports of the best configuration (simulated):")
     print("\n".join(f"  {file}" for file in document["files"]))
     return 0
-
-
-def print_fit(fit: dict[str, Any]) -> None:
-    """The frequency model in a few lines."""
-    simulated = " (simulated)" if fit.get("simulated") else ""
-    whose = f" of {fit['gpu']}" if fit["gpu"] else ""
-    print(f"frequency model{whose}{simulated}: {fit['series']}, {fit['points']} points, {fit['form']} form")
-    if not fit["identifiable"]:
-        print("not identifiable: " + "; ".join(fit["reasons"]))
-        return
-    ridge = f"{number(fit['ridge_mhz'])} MHz" + ("" if fit["ridge_bracketed"] else " (not bracketed)")
-    optimum = f"{number(fit['optimum_mhz'])} MHz" + ("" if fit["optimum_bracketed"] else " (not bracketed)")
-    print(f"ridge {ridge}, most efficient {optimum}, recommended {number(fit['recommended_clock_mhz'])} MHz")
-    low, high = fit["range_mhz"] or (None, None)
-    print(f"range to search {number(low)}–{number(high)} MHz (±10 %)")
-    print(
-        f"P_idle {number(fit['p_idle_w'])} W, P_max {number(fit['p_max_w'])} W, "
-        f"R² {number(fit['r2'], 5)}, RMSE {number(fit['rmse_w'])} W"
-    )
-    for reason in fit["reasons"]:
-        print(f"  {reason}")

@@ -1,71 +1,14 @@
-"""`wattridge fit` and `export`: the model of a board, and the chosen configuration to take away."""
+"""`wattridge export`: what was measured, and the chosen configuration, to take away."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from app.commands.search import print_fit
-from app.commands.terminal import ProgressBar, print_json
+from app.commands.terminal import print_json
 from app.errors import InputError
 from app.paths import data_folder
-
-if TYPE_CHECKING:
-    from app.engine.models.frequency import FrequencyFit
-
-
-def fit(arguments: Namespace) -> int:
-    """Fit the frequency model to a file, a stored session, or a clock sweep of a simulated board."""
-    from app.engine.models.points import fit_to_json
-
-    if (arguments.file is None) == (arguments.gpu is None):
-        raise InputError("one source is needed", "fit", "name a file or session number, or a board with --gpu")
-    fitted = _fit_board(arguments) if arguments.file is None else _fit_file(arguments)
-    document = fit_to_json(fitted)
-    if arguments.json:
-        print_json(document)
-    else:
-        print_fit(document)
-    return 0
-
-
-def _fit_file(arguments: Namespace) -> FrequencyFit:
-    from app.engine.fitting import fit_of_session
-    from app.engine.models.points import fit_memory_clocks
-    from app.engine.models.series import read_series
-    from app.engine.store import Store
-
-    if arguments.file.isdigit() and not Path(arguments.file).exists():
-        with Store() as store:
-            fitted, _ = fit_of_session(store.load(int(arguments.file)))
-            return fitted
-    series = read_series(
-        Path(arguments.file),
-        clock=arguments.clock,
-        power=arguments.power,
-        time=arguments.time,
-        rate=arguments.rate,
-        series=arguments.series,
-    )
-    return fit_memory_clocks(series)
-
-
-def _fit_board(arguments: Namespace) -> FrequencyFit:
-    from app.engine.fitting import fit_of_sweep
-    from app.sensors.select import open_gpu
-
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
-    bar = ProgressBar(quiet=arguments.json)
-    try:
-        fitted, _ = fit_of_sweep(
-            gpu,
-            points=arguments.points,
-            on_progress=lambda done, total: bar.show(done, total, "clocks", final=done == total),
-        )
-        return fitted
-    finally:
-        gpu.close()
 
 
 def export(arguments: Namespace) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.models.frequency import FrequencyFit
 from app.engine.results import ResultTable
 from app.engine.session_record import LoadedSession
-from app.engine.sweep import Sweep, steered_sweep, sweep_clocks
+from app.engine.sweep import Sweep, steered_sweep, sweep_clocks, sweep_limits
 from app.errors import WattridgeError
 from app.sensors.gpu import Gpu
+from app.sensors.load import Load
 
 if TYPE_CHECKING:
+    from app.engine.models.caps import CapFit
     from app.engine.models.points import Points
 
 
@@ -37,21 +40,66 @@ def fit_of_sweep(
     from app.engine.models.points import fit_memory_clocks
 
     inside = guard if guard is not None else DeviceGuard(gpu)
+    measure = steered_sweep if steered else sweep_clocks
     series = []
-    for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
-        if steered:
-            sweep = steered_sweep(gpu, inside, most=points, memory_clock_mhz=memory, on_progress=on_progress, stop=stop)
-        else:
-            sweep = sweep_clocks(
-                gpu, inside, points=points, memory_clock_mhz=memory, on_progress=on_progress, stop=stop
+    with _running(gpu, inside) as (board, load):
+        for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
+            sweep = measure(
+                board, inside, points=points, load=load, memory_clock_mhz=memory, on_progress=on_progress, stop=stop
             )
-        if stop is not None and stop.is_set():
-            raise WattridgeError("the clock sweep was stopped", gpu.info.label)
-        series.append(points_of_sweep(gpu, sweep))
+            if stop is not None and stop.is_set():
+                raise WattridgeError("the clock sweep was stopped", gpu.info.label)
+            series.append(points_of_sweep(gpu, sweep))
     fit = fit_memory_clocks(series)
     count = sum(len(each.clock_mhz) for each in series)
     simulated = ", simulated" if gpu.info.source == "simulated" else ""
     return fit, f"sweep of {count} clocks, {fit.series}{simulated}"
+
+
+def caps_of_sweep(
+    gpu: Gpu,
+    *,
+    points: int = 10,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: threading.Event | None = None,
+    guard: DeviceGuard | None = None,
+) -> CapFit:
+    """The same load as of `fit_of_sweep` under `points` power limits. Raises WattridgeError as that does."""
+    from app.engine.models.caps import fit_caps
+
+    inside = guard if guard is not None else DeviceGuard(gpu)
+    with _running(gpu, inside) as (board, load):
+        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    fit = fit_caps(
+        sweep.requested,
+        sweep.power_w,
+        sweep.rate,
+        gpu=gpu.info.name,
+        series=sweep.series,
+        observed_clock_mhz=sweep.clock_mhz,
+        simulated=gpu.info.source == "simulated",
+    )
+    if fit is None:
+        raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
+    return fit
+
+
+@contextmanager
+def _running(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | None]]:
+    """The board ready to run a load, and the load; None is the one that `sweep_clocks` takes by itself.
+
+    A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
+    """
+    if gpu.info.source != "nvml":
+        yield gpu, None
+        return
+    from app.engine.runner.cuda.open import require_cuda
+    from app.engine.runner.cuda.square_wave import WaveGpu
+
+    guard.open()
+    require_cuda(gpu)
+    with closing(WaveGpu(gpu)) as board:
+        yield board, board.wave_loads()[0]
 
 
 def points_of_sweep(gpu: Gpu, sweep: Sweep) -> Points:
@@ -80,6 +128,13 @@ def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
     """Fit to a stored session's measurements; as `fit_of_table`."""
     record = session.record
     return fit_of_table(session.table, record.title, record.gpu, record.source)
+
+
+def caps_of_session(session: LoadedSession) -> list[CapFit]:
+    """What a stored session says of power limits; nothing where it has none."""
+    from app.engine.models.cap_series import caps_of_table
+
+    return caps_of_table(session.table, session.record.gpu, simulated=session.record.source == "simulated")
 
 
 def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple[FrequencyFit, str]:

@@ -29,10 +29,10 @@ class Sweep:
 
     series: str  # the load's name
     clock_mhz: Floats  # observed
-    requested_mhz: Floats
+    requested: Floats  # what was set: the clock in MHz, or the power limit in W
     power_w: Floats
     time_s: Floats  # of one launch
-    rate: Floats  # GFLOP/s
+    rate: Floats  # GFLOP/s, or launches per second where the load's work is not known
     limited: npt.NDArray[np.bool_]  # a power or thermal limit acted
     limit_w: float | None  # the power limit in force
     voltage_mv: Floats  # NaN where the board does not tell it
@@ -74,7 +74,7 @@ def steered_sweep(
     gpu: Gpu,
     guard: DeviceGuard,
     *,
-    most: int = 10,
+    points: int = 10,
     load: Load | None = None,
     memory_clock_mhz: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -82,12 +82,12 @@ def steered_sweep(
 ) -> Sweep:
     """As `sweep_clocks`, but after four clocks each next one is where it narrows the optimum most.
 
-    Ends after `most` clocks, or once the optimum is known to within one step of the supported clocks.
+    Ends after `points` clocks, or once the optimum is known to within one step of the supported clocks.
     """
     from app.engine.models.design import next_clock
 
     supported = gpu.graphics_clocks_mhz()
-    first = spread_clocks(supported, min(FIRST_CLOCKS, most))
+    first = spread_clocks(supported, min(FIRST_CLOCKS, points))
     if not first:
         raise InputError("the board tells no supported clocks", gpu.info.label, "name the clocks of a plain sweep")
     with guard.nested() as settings:
@@ -95,10 +95,10 @@ def steered_sweep(
         waiting = first
         while waiting and series.measure(waiting.pop()):
             if on_progress is not None:
-                on_progress(len(series), most)
-            if not waiting and len(series) < most:
+                on_progress(len(series), points)
+            if not waiting and len(series) < points:
                 done = series.sweep()
-                clock = next_clock(done.clock_mhz, done.power_w, done.rate, done.limited, supported, done.requested_mhz)
+                clock = next_clock(done.clock_mhz, done.power_w, done.rate, done.limited, supported, done.requested)
                 waiting = [] if clock is None else [int(clock)]
         if on_progress is not None:
             on_progress(len(series), len(series))
@@ -113,8 +113,8 @@ def sweep_limits(
     load: Load | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     stop: threading.Event | None = None,
-) -> tuple[Sweep, Floats]:
-    """The same load under power limits spread evenly over what the board takes; the sweep and the limits in W, (n,).
+) -> Sweep:
+    """The same load under power limits spread evenly over what the board takes, `requested` in W.
 
     The clock is left to the board. Raises WattridgeError where the board cannot run or be set.
     """
@@ -129,8 +129,7 @@ def sweep_limits(
                 break
             if on_progress is not None:
                 on_progress(len(series), len(limits))
-        sweep = series.sweep()
-    return sweep, sweep.requested_mhz
+        return series.sweep()
 
 
 def spread_clocks(supported: Sequence[int], points: int, lowest_share: float = LOWEST_SHARE) -> list[int]:
@@ -197,10 +196,10 @@ class _Series:
         return Sweep(
             series=self._load.name,
             clock_mhz=np.asarray([w.observed_clock_mhz for w in windows]),
-            requested_mhz=np.asarray([asked for asked, *_ in rows]),
+            requested=np.asarray([asked for asked, *_ in rows]),
             power_w=np.asarray([w.power_w for w in windows]),
             time_s=time_s,
-            rate=self._load.work_flop / time_s / 1e9,
+            rate=(self._load.work_flop / 1e9 or 1.0) / time_s,
             limited=np.asarray([bool(w.event_reasons & LIMITING) for w in windows], dtype=np.bool_),
             limit_w=self._gpu.info.power_limit.current_w,
             voltage_mv=np.asarray([voltage for _, _, voltage, _ in rows]),

@@ -28,6 +28,9 @@ _SCALE = {
 }
 _RATE = re.compile(r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|\bfps\b")
 _NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
+_LIMIT = re.compile(r"limit|cap\b|_cap|cap_")
+_NOT_DRAWN = re.compile(r"limit|cap|mem|idle")
+_PER_ENERGY = re.compile(r"/w\b|/j\b|per_w|per_j")
 _MEMORY = re.compile(r"mem")
 _SPREAD = re.compile(r"std|stdev|variance|_sd\b|_ci\b|_low\b|_high\b|uncertainty")
 _OF_ONE = re.compile(r"launch|per_iter|per_run|kernel")  # the time of one of many, where a total is there as well
@@ -118,6 +121,47 @@ def parse_columns(text: str, where: str) -> Columns:
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2)
 
 
+@dataclass(frozen=True, slots=True)
+class CapRoles:
+    """Names of the columns of a sweep of power limits, and what to multiply each by to get W, s."""
+
+    limit: str
+    limit_factor: float
+    power: str
+    power_factor: float
+    time: str | None
+    time_factor: float
+    rate: str | None
+
+    @property
+    def taken(self) -> set[str]:
+        """Columns that hold one of these."""
+        return {name for name in (self.limit, self.power, self.time, self.rate) if name}
+
+
+def find_cap_roles(columns: Columns, power: str | None, time: str | None, rate: str | None) -> CapRoles | None:
+    """The columns of a sweep of power limits; None where there is no limit, or nothing to tell power and speed."""
+    numeric = [name for name in columns.cells if columns.is_numeric(name) and not _SPREAD.search(name.lower())]
+    limit = next((n for n in numeric if _LIMIT.search(n.lower()) and _is(n, "power", "limit", "cap")), None)
+    powers = [n for n in numeric if n != limit and _is(n, "power", "power") and not _NOT_DRAWN.search(n.lower())]
+    chosen_power = power or _first(powers, "power_w")
+    times = [n for n in numeric if _is(n, "time", "time", "runtime", "duration") and "stamp" not in n.lower()]
+    chosen_time = time or _first(times, "time_s")
+    rates = [n for n in numeric if _RATE.search(n.lower()) and not _PER_ENERGY.search(n.lower())]
+    chosen_rate = rate or next((n for n in rates if n not in (limit, chosen_power, chosen_time)), None)
+    if limit is None or chosen_power is None or (chosen_time is None and chosen_rate is None):
+        return None
+    return CapRoles(
+        limit=limit,
+        limit_factor=_factor(limit, "power"),
+        power=chosen_power,
+        power_factor=_factor(chosen_power, "power"),
+        time=chosen_time,
+        time_factor=_factor(chosen_time, "time"),
+        rate=chosen_rate,
+    )
+
+
 def find_roles(columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None) -> Roles:
     """Which column is what: as named, else by the header. Raises InputError naming the columns there are."""
     names = list(columns.cells)
@@ -131,7 +175,7 @@ def find_roles(columns: Columns, clock: str | None, power: str | None, time: str
     if chosen_clock is None:
         raise InputError("no column with clocks", columns.where, f"name it with --clock; there are: {_listed(names)}")
     requested = next((n for n in clocks if n != chosen_clock and _REQUESTED.search(n.lower())), None)
-    powers = [n for n in numeric if _is(n, "power", "power") and not re.search(r"limit|cap|mem|idle", n.lower())]
+    powers = [n for n in numeric if _is(n, "power", "power") and not _NOT_DRAWN.search(n.lower())]
     chosen_power = power or _first(powers, "power_w")
     energies = [n for n in numeric if _is(n, "energy", "energy")]
     energies.sort(key=lambda n: not _OF_ONE.search(n.lower()))
@@ -139,7 +183,7 @@ def find_roles(columns: Columns, clock: str | None, power: str | None, time: str
     times = [n for n in numeric if _is(n, "time", "time", "runtime", "duration") and "stamp" not in n.lower()]
     times.sort(key=lambda n: not _OF_ONE.search(n.lower()))
     chosen_time = time or _first(times, "time_s")
-    rates = [n for n in numeric if _RATE.search(n.lower()) and not re.search(r"/w\b|/j\b|per_w|per_j", n.lower())]
+    rates = [n for n in numeric if _RATE.search(n.lower()) and not _PER_ENERGY.search(n.lower())]
     chosen_rate = rate or next((n for n in rates if n not in (chosen_clock, chosen_power, chosen_time)), None)
     voltage = next((n for n in numeric if _is(n, "voltage", "volt", "vcore", "vgpu")), None)
     warmth = next((n for n in numeric if _is(n, "temperature", "temp") and not re.search(r"mem|hot", n.lower())), None)

@@ -88,7 +88,7 @@ def fit_to_json(fit: FrequencyFit) -> dict[str, Any]:
     """The document that `fit --json` prints; a figure that is not known is None."""
     drawn_from = {"clock_mhz", "power_w", "used", "curve", "band_mhz", "band_w", "voltage_mv", "rate"}
     names = [field.name for field in dataclasses.fields(fit) if field.name not in drawn_from]
-    return {name: _plain(getattr(fit, name)) for name in names}
+    return {name: plain(getattr(fit, name)) for name in names}
 
 
 def choose(series: Sequence[Points]) -> Points:
@@ -102,15 +102,16 @@ def choose(series: Sequence[Points]) -> Points:
 
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     float: lambda value: value if math.isfinite(value) else None,
-    tuple: lambda value: [_plain(each) for each in value],
-    dict: lambda value: {key: _plain(each) for key, each in value.items()},
+    tuple: lambda value: [plain(each) for each in value],
+    list: lambda value: [plain(each) for each in value],
+    dict: lambda value: {key: plain(each) for key, each in value.items()},
 }
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are null."""
-    if isinstance(value, np.floating):
-        value = float(value)
+def plain(value: Any) -> Any:
+    """As JSON holds it: dataclasses become objects, arrays lists; it has no NaN and no infinity, they are null."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = dataclasses.asdict(value)
     convert = _PLAIN.get(type(value))

@@ -22,7 +22,7 @@ from app.sensors.event_reasons import LIMITING
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
+DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)
 # Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
 _STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
@@ -58,7 +58,7 @@ def read_series(
 ) -> list[Points]:
     """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError."""
     path = Path(path)
-    wanted = _parse_series(series)
+    wanted = parse_series(series)
     if first_character(path) == "{":
         recording = read_recording(path)
         overrides = {"clock": clock, "power": power, "time": time, "rate": rate}
@@ -83,18 +83,7 @@ def points_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = Fals
 
 
 def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
-    rows = np.ones(len(next(iter(columns.cells.values()))), dtype=np.bool_)
-    if "state" in columns.cells:  # a session of ours: failed configurations have no figures
-        rows &= np.asarray([cell in ("", State.OK.value) for cell in columns.cells["state"]])
-    for key, value in wanted.items():
-        if key not in columns.cells:
-            raise InputError(
-                f"no column '{key}'", f"{columns.where}, --series", f"there are: {', '.join(columns.cells)}"
-            )
-        rows &= np.asarray([_same(cell, value) for cell in columns.cells[key]])
-        if not rows.any():
-            known = ", ".join(list(dict.fromkeys(columns.cells[key]))[:8])
-            raise InputError(f"no row with {key}={value}", f"{columns.where}, --series", f"there are: {known}")
+    rows = wanted_rows(columns, wanted)
     clock = columns.numbers(roles.clock) * roles.clock_factor
     time = columns.numbers(roles.time) * roles.time_factor if roles.time else None
     if roles.power:
@@ -122,16 +111,14 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
     voltage = columns.numbers(roles.voltage) * roles.voltage_factor if roles.voltage else None
     temperature = columns.numbers(roles.temperature) if roles.temperature else None
     memory = columns.numbers(roles.memory_clock) * roles.memory_clock_factor if roles.memory_clock else None
-    keys = _key_columns(columns, roles, rows, requested if requested is not None else clock)
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for index in np.flatnonzero(rows).tolist():
-        groups.setdefault(tuple(columns.cells[key][index] for key in keys), []).append(index)
+    keys = key_columns(columns, roles.taken, rows, requested if requested is not None else clock)
+    groups = grouped(columns, keys, rows)
     found = []
     for values, indices in groups.items():
         at = np.asarray(indices)
         picked = dict(zip(keys, values, strict=True)) | dict(wanted)
         told = {name: picked[name] for name in columns.cells if name in picked}
-        gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in _DEVICE_COLUMNS), "")
+        gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in DEVICE_COLUMNS), "")
         supported, notes = _supported(gpu, clock[at] if requested is None else requested[at])
         if requested is not None and supported is None:
             supported = tuple(np.unique(requested[at][np.isfinite(requested[at])]).tolist())
@@ -155,21 +142,46 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
     return found
 
 
-def _key_columns(columns: Columns, roles: Roles, rows: Mask, clock: Floats) -> list[str]:
+def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
+    """The rows that `wanted` leaves, failed configurations of a session aside. Raises InputError for unknown keys."""
+    rows = np.ones(len(next(iter(columns.cells.values()))), dtype=np.bool_)
+    if "state" in columns.cells:  # a session of ours: failed configurations have no figures
+        rows &= np.asarray([cell in ("", State.OK.value) for cell in columns.cells["state"]])
+    for key, value in wanted.items():
+        if key not in columns.cells:
+            raise InputError(
+                f"no column '{key}'", f"{columns.where}, --series", f"there are: {', '.join(columns.cells)}"
+            )
+        rows &= np.asarray([same(cell, value) for cell in columns.cells[key]])
+        if not rows.any():
+            known = ", ".join(list(dict.fromkeys(columns.cells[key]))[:8])
+            raise InputError(f"no row with {key}={value}", f"{columns.where}, --series", f"there are: {known}")
+    return rows
+
+
+def grouped(columns: Columns, keys: list[str], rows: Mask) -> dict[tuple[str, ...], list[int]]:
+    """The rows by the values of these columns."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for index in np.flatnonzero(rows).tolist():
+        groups.setdefault(tuple(columns.cells[key][index] for key in keys), []).append(index)
+    return groups
+
+
+def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) -> list[str]:
     """Columns that tell one series from another: the board, and any whose values each come with several clocks.
 
     A column of numbers must do so without exception: a measured quantity could repeat a value by chance.
     """
     keys = []
     for name, cells in columns.cells.items():
-        if name in roles.taken or _REMARKS.search(name):
+        if name in taken or _REMARKS.search(name):
             continue
         clocks: dict[str, set[float]] = {}
         for index in np.flatnonzero(rows).tolist():
             clocks.setdefault(cells[index], set()).add(float(clock[index]))
         several = sum(len(seen) >= 3 for seen in clocks.values())
         needed = len(clocks) if columns.is_numeric(name) else 0.5 * len(clocks)
-        if len(clocks) > 1 and (several >= needed or name.lower() in _DEVICE_COLUMNS):
+        if len(clocks) > 1 and (several >= needed or name.lower() in DEVICE_COLUMNS):
             keys.append(name)
     return keys
 
@@ -222,7 +234,7 @@ def _series_of_table(
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index in np.flatnonzero(usable).tolist():
         configuration = table.measurement(index).configuration
-        if all(_same(str(configuration[key]), value) for key, value in wanted.items()):
+        if all(same(str(configuration[key]), value) for key, value in wanted.items()):
             groups.setdefault(tuple(configuration[name] for name in others), []).append(index)
     if not groups:
         told = ", ".join(f"{key}={value}" for key, value in wanted.items())
@@ -276,7 +288,7 @@ def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, t
     return None, ()
 
 
-def _parse_series(text: str | None) -> dict[str, str]:
+def parse_series(text: str | None) -> dict[str, str]:
     """'KEY=VALUE', several with commas. Raises InputError."""
     if text is None:
         return {}
@@ -292,7 +304,7 @@ def _single(values: Floats) -> float | None:
     return float(known[0]) if len(known) == 1 else None
 
 
-def _same(cell: str, value: str) -> bool:
+def same(cell: str, value: str) -> bool:
     """The same text, or the same number written differently."""
     if cell == value:
         return True
