@@ -18,8 +18,14 @@ import pytest
 from boards import AS_ROOT, StandIn
 
 from app.cli import main
+from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
+from app.engine.planning import plan_resume, plan_specification
+from app.engine.specification import load_specification
+from app.engine.store import Store
+from app.errors import PermissionRefused
 from app.paths import resources
+from app.sensors.nvml import NvmlGpu
 
 Boards = Callable[..., StandIn]
 SPECIFICATION = """
@@ -80,8 +86,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     nvml_library.LIBRARY._module = None
 
 
-def test_tune_apply_obeyed_restore(with_either_right: Boards, run: Callable[..., Any], specification: Path) -> None:
-    stand_in = with_either_right("h200")
+def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any], specification: Path) -> None:
+    stand_in = with_rights("h200")
     before = stand_in.settings()
     status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
     assert status == 0, said
@@ -118,20 +124,64 @@ def test_without_allow_control_no_setter_is_reached(
     with_rights: Boards, run: Callable[..., Any], specification: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in = with_rights("h200")
-    status, tuned, said = run("tune", str(specification), "--gpu", "0")
-    assert (status, tuned["evaluated"]) == (0, 1)
-    assert "stay as they are" in said
     status, refused, _ = run("apply", "--gpu", "0", "--clock", "1200")
     assert status == 1
     assert "--allow-control" in refused["error"]["remedy"]
     monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
-    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
-    assert (status, tuned["evaluated"]) == (0, 1)
-    assert "WATTRIDGE_READ_ONLY=1" in said
     status, refused, _ = run("apply", "--gpu", "0", "--clock", "1200", "--allow-control")
     assert status == 1
     assert "WATTRIDGE_READ_ONLY=1" in refused["error"]["what"]
+    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
+    assert (status, tuned["evaluated"]) == (0, 1)
+    assert "stay as they are: WATTRIDGE_READ_ONLY=1" in said
     assert stand_in.calls() == []
+
+
+def planned(specification: Path, gpu: NvmlGpu, *, allow_control: bool) -> tuple[set[str], str]:
+    """The device settings that a session would vary, and what is said of the others."""
+    guard = DeviceGuard(gpu, allow_control=allow_control)
+    try:
+        space = plan_specification(load_specification(specification), gpu, guard=guard).space
+    finally:
+        guard.close()
+    return {p.name for p in space.parameters if p.device_setting}, " ".join(space.notes)
+
+
+@pytest.mark.usefixtures("run")
+def test_what_a_session_may_set_is_known_before_it_starts(
+    with_rights: Boards, opened: Callable[..., NvmlGpu], specification: Path
+) -> None:
+    stand_in = with_rights("h200", "h200", "mig")
+    stand_in.boards[1].has_limit = 0
+    both = {"graphics_clock_mhz", "power_limit_w"}
+    assert planned(specification, opened(0), allow_control=True)[0] == both
+    settings, said = planned(specification, opened(0), allow_control=False)
+    assert settings == set()
+    assert "stay as they are: control is not allowed" in said
+    settings, said = planned(specification, opened(1), allow_control=True)
+    assert settings == {"graphics_clock_mhz"}
+    assert "power_limit_w stays as it is: this board does not let its power limit be set" in said
+    specification.write_text(SPECIFICATION.replace("[560, 690]", "[300, 390]").replace("1800]", "1350]"))
+    settings, said = planned(specification, opened(2), allow_control=True)
+    assert settings == {"power_limit_w"}
+    assert "graphics_clock_mhz stays as it is: the board is partitioned (MIG)" in said
+    assert stand_in.calls() == []
+
+
+@pytest.mark.usefixtures("run")
+def test_a_session_over_clocks_is_not_gone_on_with_where_they_may_not_be_set(
+    with_rights: Boards, opened: Callable[..., NvmlGpu], specification: Path
+) -> None:
+    with_rights("h200")
+    gpu = opened()
+    guard = DeviceGuard(gpu, allow_control=True)
+    with Store() as store:
+        session = store.create_session(plan_specification(load_specification(specification), gpu, guard=guard))
+        guard.close()
+        with pytest.raises(PermissionRefused, match="only looked at"):
+            plan_resume(store, session, gpu=gpu)
+        assert plan_resume(store, session, gpu=gpu, guard=guard).space.size == 4
+    guard.close()
 
 
 def test_unless_confirmed_everything_returns(with_rights: Boards, run: Callable[..., Any]) -> None:
@@ -171,30 +221,18 @@ def test_a_configuration_that_is_not_obeyed_says_so(
 ) -> None:
     stand_in = with_rights("h200")
     stand_in.boards[0].obeys, stand_in.boards[0].clamp = 0, 655_000
+    specification.write_text(SPECIFICATION.replace("[560, 690]", "[645, 690]"))  # above what it draws
     status, tuned, _ = run("tune", str(specification), "--gpu", "0", "--allow-control", "--max-evaluations", "4")
     assert status == 0
-    from app.engine.store import Store
-
     with Store() as store:
         table = store.load(tuned["session"]).table
     messages = {
         (m.configuration["graphics_clock_mhz"], m.configuration["power_limit_w"]): m.message
         for m in (table.measurement(at) for at in range(len(table)))
     }
-    assert all("not obeyed: the clock runs at" in messages[900, limit_w] for limit_w in (560, 690))
+    assert all("not obeyed: the clock runs at" in messages[900, limit_w] for limit_w in (645, 690))
     assert "the power limit is 655 W instead of 690" in messages[900, 690]
-    assert "power limit" not in messages[900, 560]
-
-
-def test_a_setting_that_a_board_lacks_is_left_out_with_its_reason(
-    with_rights: Boards, run: Callable[..., Any], specification: Path
-) -> None:
-    stand_in = with_rights("h200")
-    stand_in.boards[0].has_limit = 0
-    status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
-    assert (status, tuned["evaluated"]) == (0, 2)
-    assert "power_limit_w stays as it is: this board does not let its power limit be set" in said
-    assert stand_in.settings()["lock"] == (0, 0)
+    assert "power limit" not in messages[900, 645]
 
 
 def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..., Any], tmp_path: Path) -> None:

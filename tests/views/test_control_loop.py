@@ -161,9 +161,12 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
     for pid in (helper, serving):
         os.kill(pid, signal.SIGKILL)
     guard.close()  # it finds nobody there
-    told = left_over(stand_in.uuids[0])
-    assert told is not None
-    assert (told.unfinished, told.held_by) == (True, None)
+
+    def nobody_holds_it() -> bool:
+        told = left_over(stand_in.uuids[0])
+        return told is not None and told.unfinished and told.held_by is None
+
+    qtbot.waitUntil(nobody_holds_it, timeout=10_000)
     window.close()
     _, next_window = open_window()
     qtbot.waitUntil(lambda: "ended badly" in next_window.banner.text, timeout=20_000)
