@@ -68,8 +68,8 @@ _SCALARS: tuple[Any, ...] = (
 )
 
 
-def mutated(content: bytes, seed: int) -> bytes:
-    """The content with one to six mutations, decided by the seed alone; gzipped now and then."""
+def mutated(content: bytes, seed: int, *, bombs: bool = True) -> bytes:
+    """The content with one to six mutations, decided by the seed alone; gzipped now and then, `bombs` to gigabytes."""
     rng = random.Random(seed)
     packed = content[:2] == b"\x1f\x8b"
     plain = gzip.decompress(content) if packed else content
@@ -79,7 +79,7 @@ def mutated(content: bytes, seed: int) -> bytes:
         for _ in range(rng.choice((1, 1, 1, 2, 4))):
             plain = rng.choice(_BYTES)(plain, rng)
     if rng.random() < 0.15:
-        plain = _damaged_archive(plain, rng)
+        plain = _damaged_archive(plain, rng, 1500 if bombs else 3)
     return plain
 
 
@@ -146,7 +146,7 @@ def _swapped(data: bytes, rng: random.Random) -> bytes:
 _BYTES: tuple[Callable[[bytes, random.Random], bytes], ...] = (_flipped, _removed, _inserted, _repeated, _cut, _swapped)
 
 
-def _damaged_archive(data: bytes, rng: random.Random) -> bytes:
+def _damaged_archive(data: bytes, rng: random.Random, most: int) -> bytes:
     packed = gzip.compress(data, 1)
     match rng.randrange(5):
         case 0:

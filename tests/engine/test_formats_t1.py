@@ -189,7 +189,7 @@ def test_local_memory_is_the_launch_s_shared_memory(tmp_path: Path) -> None:
     assert spec.kernel is not None
     assert spec.kernel.arguments == ()
     launch = CudaKernel.of(spec, limits_of((8, 0))).prepare(space_of(spec).configuration(0)).launch
-    assert launch.shared_memory == 5 * 8 * 2
+    assert launch.shared_byte == 5 * 8 * 2
 
 
 def test_clocks_among_the_parameters_are_device_settings(tmp_path: Path) -> None:
