@@ -27,6 +27,9 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
     from app.engine.control.guard import DeviceGuard
     from app.engine.control.rights import Asking
 
+    recorded, line = describe_left_over(gpu)
+    if recorded is not None and recorded["unfinished"] and not allow_control:
+        say(line)  # what is measured now is measured under those settings
     asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
     on_change = keep if gpu.info.source == "nvml" else None
     return DeviceGuard(gpu, allow_control=allow_control, asking=asking, by=by, on_change=on_change)
