@@ -50,7 +50,7 @@ _BALANCES = (  # attribute, label, colour, height of the label, what it is
 # title, unit, factor, what it is
 _PLOTS = (
     ("Speed", "TFLOP/s", 1e12, "Roofline: min(peak, intensity × bandwidth)"),
-    ("Work per energy", "GFLOP/J", 1e9, "Archline: work per joule, from the three energies that were fitted"),
+    ("Efficiency", "GFLOP/J", 1e9, "Archline: work per joule, from the three energies that were fitted"),
     ("Power", "W", 1.0, "Powerline: the board's mean power, from the three energies that were fitted"),
 )
 _TIP_COPY = "Copy kernel: traffic and no work, so it has no place on the axis of intensity"
@@ -103,6 +103,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         self._note.setWordWrap(True)
         self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setMinimumHeight(180)
+        self.scene().sigMouseClicked.connect(self._clicked)
         theme.notifier().changed.connect(self.redraw)
         self.redraw()
 
@@ -243,7 +244,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         colours = theme.colours()
         assert self.coding is not None
         scale, spots = colour_scale(colours), []
-        hollow, edge = pg.mkBrush(QColor(colours.base)), pg.mkPen(QColor(colours.base), width=1.3)
+        hollow, edge = pg.mkBrush(QColor(colours.base)), pg.mkPen(QColor(colours.muted), width=0.8)
         inks: dict[str, tuple[object, object]] = {}  # shared pens and brushes: a marker of each is painted only once
         for number, (place, sweep) in enumerate(self._shown):
             points = sweep.points
@@ -326,6 +327,12 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
     def _tip(self, x: float, y: float, data: tuple[int, int]) -> str:
         number, index = data
         return point_words(self._shown[number][1], index)
+
+    @Slot(object)
+    def _clicked(self, event: object) -> None:
+        """A double click shows everything again."""
+        if event.double():  # type: ignore[attr-defined]
+            self.redraw()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

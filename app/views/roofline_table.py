@@ -18,6 +18,7 @@ from app.views.roofline_sweeps import Sweep
 
 NOT_TOLD = "not identifiable"
 _NO_FIT = "no fit"
+_ENERGIES = ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")  # of the first three rows
 
 
 def _percent(share: float) -> str:
@@ -144,10 +145,23 @@ class RooflineTable(QTableWidget):
                 )
                 item = QTableWidgetItem(told)
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                item.setToolTip(tip if known else "\n".join(sweep.reasons))
+                item.setToolTip(_tip(tip, row, sweep.fit) if known else "\n".join(sweep.reasons))
                 if not known:
                     item.setForeground(QColor(theme.colours().muted))
                 self.setItem(row, column, item)
+
+
+def _tip(tip: str, row: int, fit: RooflineFit | None) -> str:
+    """What a figure is; beside an energy what least squares of energy per work or per byte would make of it."""
+    if fit is None or row >= len(_ENERGIES):
+        return tip
+    others = (("per flop (S4 eq 6)", fit.per_flop), ("per byte (S4 eq 7)", fit.per_byte))
+    lines = [
+        f"Ordinary least squares of energy {way}: {format_number(float(getattr(estimate, _ENERGIES[row])))}"
+        for way, estimate in others
+        if estimate is not None
+    ]
+    return "\n".join((tip, *lines))
 
 
 def in_two_lines(sweep: Sweep) -> str:

@@ -135,6 +135,8 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     assert "simulated" in panel.table.horizontalHeaderItem(0).text()
     assert figure(panel, "ε_flop").startswith(f"{sweep.fit.relative.eps_flop_pj:.4g} ± ")
     assert figure(panel, "Points fitted") == str(sweep.fit.points)
+    assert sweep.fit.per_flop is not None
+    assert f"eq 6): {sweep.fit.per_flop.pi_0_w:.4g}" in panel.table.item(2, 0).toolTip()
     told = " ".join(labels(panel))
     for balance in (sweep.fit.model.time_balance, sweep.fit.model.energy_balance):
         assert f"{balance:.4g}" in told
@@ -219,6 +221,21 @@ def test_public_boards_are_overlaid_and_a_throttled_one_is_no_number(
     throttled = [spot for spot in panel.plot.scatters[2].points() if spot.data()[0] == len(panel.list.shown) - 1]
     hollow = [spot for spot in throttled if spot.brush().color().name() == theme.colours().base]
     assert len(hollow) == int((~panel.list.sweeps[9].points.at_peak()).sum())
+
+
+def test_a_double_click_shows_everything_again(panel: RooflinePanel, public: Path) -> None:
+    panel.list.put([sweep_of_points(read_points(public)[0], "recorded", "file")])
+    view = panel.plot.plots[0].getViewBox()
+    before = view.viewRange()
+    view.setRange(xRange=(0.5, 0.6), yRange=(12.0, 12.1), padding=0)
+    assert panel.plot.plots[2].getViewBox().viewRange()[0] == pytest.approx([0.5, 0.6]), "one axis of intensity"
+
+    class DoubleClick:
+        def double(self) -> bool:
+            return True
+
+    panel.plot.scene().sigMouseClicked.emit(DoubleClick())
+    assert np.allclose(view.viewRange(), before)
 
 
 def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path, qtbot: QtBot) -> None:
