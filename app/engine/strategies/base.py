@@ -144,6 +144,10 @@ class Evaluations:
     def __contains__(self, row: int) -> bool:
         return row in self._outcomes
 
+    def __iter__(self) -> Iterator[int]:
+        """The evaluated rows, in the order they were asked for."""
+        return iter(self._outcomes)
+
     @property
     def exhausted(self) -> bool:
         """Every row of the space has been evaluated."""

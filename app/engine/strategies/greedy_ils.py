@@ -35,9 +35,14 @@ class GreedyIls:
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space)
-        first = known.draw(rng, options.first_samples)
-        costs = yield from known.ask(first)
-        here = first[int(np.argmin(costs))]
+        yield from known.ask(known.draw(rng, options.first_samples))
+        yield from self.go_on(space, known, rng, batch, options)
+
+    def go_on(
+        self, space: SearchSpace, known: Evaluations, rng: np.random.Generator, batch: int, options: Options
+    ) -> Search:
+        """From the best that is known."""
+        here = min(known, key=known.cost)
         home, home_cost = yield from descend(space, known, rng, batch, here, "first")
         while not known.exhausted:
             if rng.random() < options.restart_chance:
