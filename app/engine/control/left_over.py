@@ -43,8 +43,8 @@ class LeftOver:
             if name == "power_limit_w" and value is not None and limit_w is not None and abs(limit_w - value) > 1.0:
                 found.append(f"{WORDS[name]} {limit_w:g} {unit(name)}, {value:g} before")
             elif name != "power_limit_w":
-                before = "not locked as far as is known" if value is None else f"{value:g} {unit(name)}"
-                found.append(f"{WORDS[name]} may be locked, which no board tells, {before} before")
+                before = "not locked, as far as is known" if value is None else f"{value:g} {unit(name)}"
+                found.append(f"{WORDS[name]} set too, before: {before}")
         return found
 
 
