@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from app.views import theme
 from app.views.log_axis import LogAxis
 from app.views.markers import COLOURS, SHAPES, Coding, colour_scale
-from app.views.quantities import format_number
+from app.views.roofline_marks import draw_margins, draw_marks
 from app.views.roofline_points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
 from app.views.roofline_sweeps import PlacedKernel, Sweep
 
@@ -24,37 +24,12 @@ _SYMBOLS = {"circle": "o", "square": "s", "triangle": "t1", "diamond": "d", "tri
 _SYMBOLS["cross"] = "x"
 _CURVE_POINTS = 400
 _AXIS_PX = 62
-_BALANCES = (  # attribute, label, colour, height of the label, what it is
-    (
-        "time_balance",
-        "B<sub>τ</sub>",
-        "muted",
-        0.1,
-        "Time balance: from there on the work takes longer than the traffic",
-    ),
-    (
-        "energy_balance",
-        "B<sub>ε</sub>",
-        "purple",
-        0.27,
-        "Energy balance: from there on the work itself takes more energy than the traffic itself",
-    ),
-    (
-        "effective_energy_balance",
-        "effective B<sub>ε</sub>",
-        "green",
-        0.44,
-        "Effective energy balance: from there on more than half of the energy is the work's, with its constant power",
-    ),
-)
 # title, unit, factor, what it is
 _PLOTS = (
     ("Speed", "TFLOP/s", 1e12, "Roofline: min(peak, intensity × bandwidth)"),
     ("Efficiency", "GFLOP/J", 1e9, "Archline: work per joule, from the three energies that were fitted"),
     ("Power", "W", 1.0, "Powerline: the board's mean power, from the three energies that were fitted"),
 )
-_TIP_COPY = "Copy kernel: traffic and no work, so it has no place on the axis of intensity"
-_TIP_FLOP = "Flop kernel: work and no traffic, so it has no place on the axis of intensity"
 
 
 def colour_of(place: int) -> QColor:
@@ -142,10 +117,11 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         if not self._shown:
             return
         low, high = self._intensities()
-        self._draw_margins(low, high)
+        draw_margins(self.plots, {kind for _, sweep in self._shown for kind in sweep.points.kind}, low, high)
         for place, sweep in self._shown:
             self._draw_lines(place, sweep, low, high)
-        self._draw_marks()
+        if self._focus is not None:
+            draw_marks(self.plots, self._focus)
         for at in range(3):
             self._draw_points(at, low, high)
         self._draw_kernel()
@@ -160,31 +136,6 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         if not len(told):
             return 0.25, 128.0
         return float(told.min()) / 1.3, float(told.max()) * 1.3
-
-    def _draw_margins(self, low: float, high: float) -> None:
-        colours = theme.colours()
-        kinds = {kind for _, sweep in self._shown for kind in sweep.points.kind}
-        margins = (("copy", left_margin(low), _TIP_COPY, (2,)), ("flop", right_margin(high), _TIP_FLOP, (0, 1, 2)))
-        for kind, centre, tip, places in margins:
-            if kind not in kinds:
-                continue
-            for at in places:
-                ground = QColor(colours.muted)
-                ground.setAlpha(26)
-                span = (centre - STRIP, centre + STRIP)
-                strip = pg.LinearRegionItem(span, movable=False, brush=ground, pen=pg.mkPen(None))
-                strip.setZValue(-10)
-                strip.setToolTip(tip)
-                self.plots[at].addItem(strip, ignoreBounds=True)
-            label = pg.InfiniteLine(
-                pos=centre,
-                angle=90,
-                pen=pg.mkPen(None),
-                label=kind,
-                labelOpts={"position": 0.98, "color": colours.muted, "anchors": [(0.5, 0), (0.5, 0)]},
-            )
-            label.setToolTip(tip)
-            self.plots[2].addItem(label, ignoreBounds=True)
 
     def _draw_lines(self, place: int, sweep: Sweep, low: float, high: float) -> None:
         model = sweep.model
@@ -204,40 +155,6 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             curve = pg.PlotCurveItem(np.log10(along), np.log10(capped), pen=dashed, connect="finite", antialias=True)
             curve.setToolTip("What the board reaches at least under its power limit")
             plot.addItem(curve)
-
-    def _draw_marks(self) -> None:
-        """The balances and the power limit of the sweep in focus."""
-        colours, focus = theme.colours(), self._focus
-        if focus is None:
-            return
-        ground = QColor(colours.base)
-        ground.setAlpha(215)
-        if focus.model is not None:
-            for name, label, colour, height, tip in _BALANCES:
-                value = float(getattr(focus.model, name))
-                if not (math.isfinite(value) and value > 0):
-                    continue
-                pen = pg.mkPen(QColor(getattr(colours, colour)), width=1.2, style=Qt.PenStyle.DashDotLine)
-                for plot in self.plots:
-                    line = pg.InfiniteLine(pos=math.log10(value), angle=90, pen=pen)
-                    line.setZValue(-1)
-                    line.setToolTip(f"{tip} ({format_number(value)} flop/B)")
-                    plot.addItem(line, ignoreBounds=True)
-                    if plot is self.plots[0]:
-                        ink = getattr(colours, colour)
-                        told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (0, 0.5)])
-                        told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)}</span>")
-        if focus.limit_w is not None:
-            pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
-            limit = pg.InfiniteLine(
-                pos=math.log10(focus.limit_w),
-                angle=0,
-                pen=pen,
-                label=f"power limit {focus.limit_w:.0f} W",
-                labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
-            )
-            limit.setToolTip("The board's power limit, as it was set when this was shown")
-            self.plots[2].addItem(limit, ignoreBounds=True)
 
     def _draw_points(self, at: int, low: float, high: float) -> None:
         """Every point of one of the three plots, the errors behind them."""

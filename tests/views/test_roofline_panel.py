@@ -341,14 +341,12 @@ def test_colours_follow_the_theme(panel: RooflinePanel, public: Path, mode: them
 @pytest.mark.parametrize(
     ("low", "high", "base"), [(0.2, 160.0, 2), (250.0, 420.0, 10), (1e-3, 1e5, 10), (190.0, 1000.0, 10), (1.0, 1.01, 2)]
 )
-@pytest.mark.parametrize("at_most", [2, 4, 12])
-def test_marks_of_a_logarithmic_axis_lie_within_it_and_are_few(
-    low: float, high: float, base: int, at_most: int
-) -> None:
-    ticks = log_ticks(low, high, at_most, base)
-    assert 1 <= len(ticks) <= at_most
-    assert all(low * (1 - 1e-6) <= tick <= high * (1 + 1e-6) for tick in ticks)
-    assert ticks == sorted(set(ticks))
+def test_marks_of_a_logarithmic_axis_lie_within_it_and_are_few(low: float, high: float, base: int) -> None:
+    for at_most in (2, 4, 12):
+        ticks = log_ticks(low, high, at_most, base)
+        assert 1 <= len(ticks) <= at_most
+        assert all(low * (1 - 1e-6) <= tick <= high * (1 + 1e-6) for tick in ticks)
+        assert ticks == sorted(set(ticks))
 
 
 def test_an_axis_without_a_span_has_no_marks() -> None:
