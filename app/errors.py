@@ -23,10 +23,21 @@ class WattridgeError(Exception):
         return {"error": {"what": self.what, "where": self.where, "remedy": self.remedy}}
 
 
+_LONGEST = 400  # characters of a part of a message that quotes what a person wrote
+
+
 class InputError(WattridgeError):
-    """A file, option or expression from a person is wrong; nothing was written."""
+    """A file, option or expression from a person is wrong; nothing was written. One line, whatever it quotes."""
 
     exit_code = 2
+
+    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
+        super().__init__(_one_line(what), _one_line(where), _one_line(remedy))
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split()).replace("\0", "?")
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
 class PermissionRefused(WattridgeError):

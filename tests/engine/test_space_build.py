@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.expressions import parse
-from app.engine.space import build, effort, factors, joining
+from app.engine.space import build, checking, effort, factors
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import SearchSpace
 from app.errors import InputError
@@ -362,7 +362,7 @@ def test_any_order_of_joins_gives_what_enumeration_gives(
         true &= parse(text, "here").mask(columns, true.shape)
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            for module, name, size in ((build, "LARGE", 0), (joining, "_BLOCK", 7), (factors, "_BLOCK", 5)):
+            for module, name, size in ((build, "LARGE", 0), (checking, "_BLOCK", 7), (factors, "_BLOCK", 5)):
                 patch.setattr(module, name, size)
         if not true.any():
             with pytest.raises(InputError):

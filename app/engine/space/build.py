@@ -17,10 +17,11 @@ from app.engine.compiler import shortened
 from app.engine.expressions import Expression, parse_conjuncts
 from app.engine.measurement import Value
 from app.engine.parameter_values import MAX_VALUES, parse_values
+from app.engine.space.checking import Scope
 from app.engine.space.dependent import Dependent, count_completions, expand, in_order
 from app.engine.space.effort import Effort
 from app.engine.space.factors import Codes, Factor, check_size, product
-from app.engine.space.joining import Scope, join, restrict, thinned
+from app.engine.space.joining import join, restrict, thinned
 from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
 from app.engine.space.table import sorted_table
 from app.errors import InputError
@@ -261,17 +262,17 @@ class _Builder:
     def _apply(self, restriction: Expression, ready: Sequence[Expression]) -> None:
         """Apply a restriction; where it joins factors, with it those that concern the same ones."""
         touched = self._touched(restriction.names)
-        together = [restriction]
-        if len(touched) > 1:
+        if len(touched) == 1:
+            factor = restrict(touched[0], restriction, self._scope, self._effort)
+            left = [(restriction, factor.size)]
+        else:
+            together = [restriction]
             if not self._pending:
                 inside = self._inside(touched, ready)
                 together = sorted(inside, key=lambda part: self._share(part, self._touched(part.names)) or 1.0)
             factor, left = join(touched, together, self._scope, self._limit, self._effort)
-        else:
-            factor = restrict(touched[0], restriction, self._scope, self._effort)
-            left = [factor.size]
         self._replace(touched, factor)
-        self._count(together, left)
+        self._count(left)
 
     def _expand(self, dependent: Dependent) -> None:
         """Put a dependent parameter in; where it is the last, with the restrictions that this makes ready."""
@@ -285,7 +286,7 @@ class _Builder:
         if not len(grown.levels):
             text = shortened(dependent.expression.text)
             raise InputError(f"'{text}' has no values", f"parameters.{dependent.name}", "widen the range")
-        self._count(together, grown.left)
+        self._count(list(zip(together, grown.left, strict=True)))
 
     def _inside(self, factors: Sequence[Factor], parts: Sequence[Expression], *names: str) -> list[Expression]:
         """The restrictions that concern nothing but these factors and names."""
@@ -301,13 +302,12 @@ class _Builder:
         self._factors = [factor for factor in self._factors if id(factor) not in gone]
         self._put(new)
 
-    def _count(self, applied: Sequence[Expression], rows: Sequence[int]) -> None:
-        """Note what restrictions removed that left so many rows of the newest factor."""
+    def _count(self, applied: Sequence[tuple[Expression, int]]) -> None:
+        """Restrictions have been applied, each of which left so many rows of the newest factor."""
         rest = math.prod(factor.size for factor in self._factors[:-1])
-        left = [self._total()] if self._pending and applied else [count * rest for count in rows]
-        for part, total in zip(applied, left, strict=True):
+        for part, rows in applied:
             self._restrictions.remove(part)
-            self._note(part, total)
+            self._note(part, self._total() if self._pending else rows * rest)
 
     def _note(self, part: Expression, left: int) -> None:
         """Note that a restriction left so many combinations in all."""

@@ -14,9 +14,10 @@ from app.engine.arithmetic import Column, column_of
 from app.engine.compiler import shortened
 from app.engine.expressions import Expression
 from app.engine.parameter_values import ValuesExpression
+from app.engine.space.checking import Scope
 from app.engine.space.effort import Effort
 from app.engine.space.factors import Factor, Integers, distinct, product, spread
-from app.engine.space.joining import Scope, collected, evaluated
+from app.engine.space.joining import collected, evaluated
 from app.engine.space.search_space import smallest_dtype
 from app.errors import InputError
 
@@ -91,6 +92,8 @@ def expand(
 def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort) -> _Choices:
     groups = distinct(factor, dependent.needs, scope.values)
     expression = dependent.expression
+    if groups.size > _COUNTED:
+        raise _too_many(dependent)
     effort.spend(groups.size, expression)
     flat, counts = expression.expand(evaluated(groups.codes, dependent.needs, scope), groups.size)
     levels, codes = _levels(flat)
@@ -105,6 +108,11 @@ def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort)
     if groups.group is None:
         return _Choices(levels, codes, counts, counts, start)
     return _Choices(levels, codes, counts, counts[groups.group], start[groups.group])
+
+
+def _too_many(dependent: Dependent) -> InputError:
+    what = f"'{shortened(dependent.expression.text)}' depends on more than {_COUNTED:,} combinations"
+    return InputError(what, dependent.expression.where, "give what it depends on fewer values")
 
 
 def _levels(flat: Column) -> tuple[Column, Integers]:
@@ -138,8 +146,7 @@ def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], s
         joined = [table for table in tables if any(name in table[0].codes for name in dependent.needs)]
         rest = [table for table in tables if not any(table is other for other in joined)]
         if math.prod(factor.size for factor, _ in joined) > _COUNTED:
-            what = f"'{shortened(dependent.expression.text)}' depends on more than {_COUNTED:,} combinations"
-            raise InputError(what, dependent.expression.where, "give what it depends on fewer values")
+            raise _too_many(dependent)
         factor, weight = product([factor for factor, _ in joined]), np.ones(1, dtype=np.int64)
         for _, own in joined:
             weight = _times(weight[:, None], own[None, :]).ravel()

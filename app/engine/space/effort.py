@@ -7,7 +7,7 @@ from typing import Protocol
 from app.engine.compiler import shortened
 from app.errors import InputError
 
-MAX_COST = 6 * 10**9  # about ns
+MAX_COST = 10**10  # about ns
 
 
 class Text(Protocol):
@@ -29,9 +29,12 @@ class Effort:
     def __init__(self) -> None:
         self._left = MAX_COST
 
-    def spend(self, combinations: int, text: Text) -> None:
-        """Raise InputError where evaluating the text over so many combinations is too much work."""
-        self._left -= combinations * (1 + text.cost)
+    def spend(self, combinations: int, text: Text, beside: int = 1) -> None:
+        """Raise InputError where evaluating the text over so many combinations is too much work.
+
+        `beside` is what else each of them costs, in ns.
+        """
+        self._left -= combinations * (beside + text.cost)
         if self._left < 0:
             raise InputError(
                 f"'{shortened(text.text)}' over so many combinations is too large to check",

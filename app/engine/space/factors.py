@@ -22,7 +22,7 @@ Integers = npt.NDArray[np.signedinteger]
 Codes = npt.NDArray[np.unsignedinteger]
 Mask = npt.NDArray[np.bool_]
 _BLOCK = 2**18  # rows made at once
-_GROUPED = 2**22  # rows of a factor up to which equal combinations are looked for: it takes memory
+_GROUPED = 2**22  # rows, or possible combinations, up to which equal ones are looked for: it takes memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,39 +65,53 @@ class Distinct:
         return np.arange(self.size) if self.group is None else self.group
 
 
-def combined_key(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int], length: int) -> tuple[Integers, int]:
-    """One integer per row that tells its combination apart, and the bound below which all lie."""
-    kind: type[np.signedinteger] = np.int32 if math.prod(sizes) < 2**31 else np.int64
-    key: Integers = np.zeros(length, dtype=kind)
-    span = 1
-    for column, size in zip(columns, sizes, strict=True):
-        if span * size > MAX_SPAN:
-            unique, place = np.unique(key, return_inverse=True)
-            key, span = place.astype(kind), len(unique)
-        key *= kind(size)
-        key += column.astype(kind)
-        span *= size
-    return key, span
-
-
 def distinct(factor: Factor, names: Sequence[str], values: Mapping[str, Column]) -> Distinct:
     """Group a factor's rows by the parameters in `names`, those in the factor; `values` by code."""
     names = [name for name in names if name in factor.codes]
-    if len(names) == len(factor.codes) or factor.size > _GROUPED:  # rows are distinct already, or pass for it
-        return Distinct({name: factor.codes[name] for name in names}, factor.size)
-    key, span = combined_key([factor.codes[name] for name in names], [len(values[name]) for name in names], factor.size)
+    columns = {name: factor.codes[name] for name in names}
+    span = math.prod(len(values[name]) for name in names)
+    if len(names) == len(factor.codes) or min(span, factor.size) > _GROUPED:  # distinct already, or pass for it
+        return Distinct(columns, factor.size)
     first: Integers
     group: Integers
     if span <= max(2**16, 4 * factor.size):
-        one_row = np.full(span, -1, dtype=np.int32)
-        one_row[key] = np.arange(factor.size, dtype=np.int32)
-        present = np.flatnonzero(one_row >= 0)
-        first = one_row[present]
-        one_row[present] = np.arange(len(present), dtype=np.int32)
-        group = one_row[key]
+        first, group = _numbered(columns, values, span, factor.size)
     else:
-        _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return Distinct({name: factor.codes[name][first] for name in names}, len(first), group)
+        _, first, group = np.unique(_combined(columns, values, factor.size), return_index=True, return_inverse=True)
+    return Distinct({name: column[first] for name, column in columns.items()}, len(first), group)
+
+
+def _numbered(
+    columns: Mapping[str, Codes], values: Mapping[str, Column], span: int, length: int
+) -> tuple[Integers, Integers]:
+    """A row of each combination, and which combination each row has, by a table of `span` entries."""
+    row_of = np.full(span, -1, dtype=np.int32)
+    group = np.empty(length, dtype=np.int32)
+    for start in range(0, length, _BLOCK):  # the keys stand in for the groups, which take their place below
+        rows = slice(start, min(start + _BLOCK, length))
+        group[rows] = _combined({name: column[rows] for name, column in columns.items()}, values, rows.stop - start)
+        row_of[group[rows]] = np.arange(start, rows.stop, dtype=np.int32)
+    present = np.flatnonzero(row_of >= 0)
+    first = row_of[present]
+    row_of[present] = np.arange(len(present), dtype=np.int32)
+    for start in range(0, length, _BLOCK):
+        rows = slice(start, min(start + _BLOCK, length))
+        group[rows] = row_of[group[rows]]
+    return first, group
+
+
+def _combined(columns: Mapping[str, Codes], values: Mapping[str, Column], length: int) -> Integers:
+    """One integer per row that tells its combination apart."""
+    key: Integers = np.zeros(length, dtype=np.int64)
+    span = 1
+    for name, column in columns.items():
+        size = len(values[name])
+        if span * size > MAX_SPAN:
+            unique, key = np.unique(key, return_inverse=True)
+            span = len(unique)
+        key = key * size + column
+        span *= size
+    return key
 
 
 def spread(counts: Integers) -> Iterator[tuple[Integers, Integers]]:

@@ -1,43 +1,27 @@
-"""Applying a restriction: the factors it concerns are joined, and only the combinations that it allows are kept.
-
-It is evaluated once per distinct combination of the parameters it names. The factors are put in one after the other;
-what cannot become true any more, judged by the intervals in which the others lie, is dropped as soon as that shows.
-"""
+"""Applying restrictions: the factors they concern are joined, and only the combinations that they allow are kept."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from app.engine.arithmetic import Column, Operand
-from app.engine.expressions import Expression, Possibility
-from app.engine.intervals import Interval, hull_of
+from app.engine.arithmetic import Operand
+from app.engine.expressions import Expression
+from app.engine.space.checking import Check, Places, Scope
 from app.engine.space.effort import Effort
-from app.engine.space.factors import Codes, Distinct, Factor, Integers, Mask, check_size, distinct, spread
+from app.engine.space.factors import Codes, Distinct, Factor, Integers, check_size, distinct, spread
 
-_BLOCK = 2**16  # combinations evaluated at once
 _A_LOOK = 2**22  # combinations that are evaluated to see whether a join would be worth it
-
-Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
-Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a restriction may name: each parameter's values by code, and what is the same everywhere."""
-
-    values: Mapping[str, Column]
-    fixed: dict[str, Operand]
+_ROW_COST = 40  # of making a joined row, about, in ns
 
 
 def restrict(factor: Factor, restriction: Expression, scope: Scope, effort: Effort) -> Factor:
     """The rows of a factor at which the restriction holds. Raises InputError where the check is too much work."""
     part = distinct(factor, restriction.names, scope.values)
     mask = np.zeros(part.size, dtype=np.bool_)
-    for (places,) in _valid([part], restriction, scope, effort):
+    for (places,) in Check([part], [restriction], scope, effort).places():
         mask[places] = True
     return factor.kept(mask if part.group is None else mask[part.group])
 
@@ -53,33 +37,35 @@ def thinned(
     if math.prod(part.size for part in parts) > _A_LOOK:
         return None
     masks = [np.zeros(part.size, dtype=np.bool_) for part in parts]
-    valid = 0.0
-    for places in _valid(parts, restriction, scope, effort):
-        rows = np.ones(len(places[0]))
-        for part, place, mask in zip(parts, places, masks, strict=True):
+    check = Check(parts, [restriction], scope, effort)
+    for places in check.places():
+        for place, mask in zip(places, masks, strict=True):
             mask[place] = True
-            rows *= part.counts[place]
-        valid += float(rows.sum())
     kept = [
         factor.kept(mask if part.group is None else mask[part.group])
         for factor, part, mask in zip(factors, parts, masks, strict=True)
     ]
-    return kept, valid / max(1.0, math.prod(float(factor.size) for factor in factors))
+    return kept, check.left[0] / max(1.0, math.prod(float(factor.size) for factor in factors))
 
 
 def join(
     factors: Sequence[Factor], restrictions: Sequence[Expression], scope: Scope, limit: int, effort: Effort
-) -> tuple[Factor, list[int]]:
+) -> tuple[Factor, list[tuple[Expression, int]]]:
     """The product of several factors, reduced to where all restrictions hold, and the rows left after each of them.
 
-    The first is checked by distinct combinations, the others on the rows that it leaves, while these are made. Raises
-    InputError where more than `limit` rows would survive or the check is too much work; neither is tried.
+    The first, and those that name nothing else, are checked by distinct combinations, the others on the rows that these
+    leave, while they are made. Raises InputError where more than `limit` rows would survive or the check is too much
+    work; neither is tried.
     """
-    first, *others = restrictions
+    named = scope.fixed.keys() | set(restrictions[0].names)
+    inner = [restriction for restriction in restrictions if named.issuperset(restriction.names)]
+    outer = [restriction for restriction in restrictions if not named.issuperset(restriction.names)]
     factors = sorted(factors, key=lambda factor: factor.size)
-    parts = [distinct(factor, first.names, scope.values) for factor in factors]
-    blocks = (rows for places in _valid(parts, first, scope, effort) for rows in _rows(places, parts))
-    return collected(factors, blocks, others, scope, limit, effort)
+    parts = [distinct(factor, restrictions[0].names, scope.values) for factor in factors]
+    check = Check(parts, inner, scope, effort)
+    blocks = (rows for places in check.places() for rows in _rows(places, parts))
+    factor, left = collected(factors, blocks, outer, scope, limit, effort)
+    return factor, list(zip((*inner, *outer), (*check.left, *left[1:]), strict=True))
 
 
 def collected(
@@ -135,7 +121,7 @@ def _filtered(
     factors: Sequence[Factor], rows: list[Integers], restriction: Expression, scope: Scope, effort: Effort
 ) -> list[Integers]:
     """Those of the joined rows at which the restriction holds."""
-    effort.spend(len(rows[0]), restriction)
+    effort.spend(len(rows[0]), restriction, _ROW_COST)
     columns = {
         name: scope.values[name][column[row]]
         for factor, row in zip(factors, rows, strict=True)
@@ -144,55 +130,6 @@ def _filtered(
     }
     true = restriction.mask({**scope.fixed, **columns}, rows[0].shape)
     return [row[true] for row in rows]
-
-
-def _valid(parts: Sequence[Distinct], restriction: Expression, scope: Scope, effort: Effort) -> Iterator[Places]:
-    """Where the restriction holds, over the product of the parts: blocks of places.
-
-    Depth first, a block of combinations at a time, so that memory stays small whatever is let through.
-    """
-    values = [{name: scope.values[name][codes] for name, codes in part.codes.items()} for part in parts]
-    may_hold: list[Test] = [_anywhere] * (len(parts) - 1)
-    if math.prod(part.size for part in parts) > _BLOCK:  # else it costs more than it saves
-        possible = restriction.possibility()
-        hulls = [{name: hull_of(column) for name, column in columns.items()} for columns in values]
-        open_names = [
-            {name: hull for part in hulls[depth:] for name, hull in part.items()} for depth in range(len(parts))
-        ]
-        may_hold = [_within(possible, names) for names in open_names[1:]]
-    tests: list[Test] = [*may_hold, restriction.mask]
-
-    def walk(depth: int, places: Places) -> Iterator[Places]:
-        """Put the next part in, one axis over the combinations so far and one over its own."""
-        size = parts[depth].size
-        width = min(size, _BLOCK)
-        height = max(1, _BLOCK // max(1, width))
-        for top in range(0, len(places[0]) if places else 1, height):
-            some = tuple(place[top : top + height, None] for place in places)
-            known: dict[str, Operand] = dict(scope.fixed)
-            for columns, place in zip(values, some, strict=False):
-                known |= {name: column[place] for name, column in columns.items()}
-            for left in range(0, size, width):
-                known |= {name: column[left : left + width] for name, column in values[depth].items()}
-                shape = (len(some[0]) if some else 1, min(width, size - left))
-                effort.spend(math.prod(shape), restriction)
-                true = np.flatnonzero(tests[depth](known, shape))
-                grown = (*(place[true // shape[1], 0] for place in some), true % shape[1] + left)
-                if depth == len(parts) - 1:
-                    yield grown
-                else:
-                    yield from walk(depth + 1, grown)
-
-    return walk(0, ())
-
-
-def _anywhere(_: Mapping[str, Operand], shape: tuple[int, ...]) -> Mask:
-    return np.ones(shape, dtype=np.bool_)
-
-
-def _within(possible: Possibility, hulls: Mapping[str, Interval]) -> Test:
-    """The test whether a restriction may hold while some names are only known to lie in an interval."""
-    return lambda known, shape: possible({**known, **hulls}, shape)
 
 
 def evaluated(codes: Mapping[str, Codes], names: Sequence[str], scope: Scope) -> dict[str, Operand]:

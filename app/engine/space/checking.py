@@ -1,0 +1,113 @@
+"""Where restrictions hold, over the product of the distinct combinations of several factors.
+
+The factors are put in one after the other; what cannot become true any more, judged by the intervals in which the
+others lie, is dropped as soon as that shows. It goes depth first, a block of combinations at a time, so that memory
+stays small whatever is let through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.engine.arithmetic import Column, Operand
+from app.engine.expressions import Expression, Possibility
+from app.engine.intervals import Interval, hull_of
+from app.engine.space.effort import Effort
+from app.engine.space.factors import Distinct, Integers, Mask
+
+_BLOCK = 2**16  # combinations evaluated at once
+
+Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
+Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a restriction may name: each parameter's values by code, and what is the same everywhere."""
+
+    values: Mapping[str, Column]
+    fixed: dict[str, Operand]
+
+
+class Check:
+    """Checks restrictions that name nothing but the parameters of `parts`, and what is fixed."""
+
+    def __init__(
+        self, parts: Sequence[Distinct], restrictions: Sequence[Expression], scope: Scope, effort: Effort
+    ) -> None:
+        self.left = [0] * len(restrictions)  # rows of the factors' product after each restriction
+        self._parts = parts
+        self._restrictions = restrictions
+        self._fixed = scope.fixed
+        self._effort = effort
+        self._values = [{name: scope.values[name][codes] for name, codes in part.codes.items()} for part in parts]
+        self._may_hold: list[Test] = [_anywhere] * (len(parts) - 1)
+        if math.prod(part.size for part in parts) > _BLOCK:  # else it costs more than it saves
+            possible = restrictions[0].possibility()  # of the first alone, so that the others' share is told right
+            hulls = [{name: hull_of(column) for name, column in columns.items()} for columns in self._values]
+            for depth in range(len(parts) - 1):
+                unknown = {name: hull for part in hulls[depth + 1 :] for name, hull in part.items()}
+                self._may_hold[depth] = _within(possible, unknown)
+
+    def places(self) -> Iterator[Places]:
+        """Blocks of combinations at which all restrictions hold. Raises InputError where that is too much work."""
+        return self._walk(0, ())
+
+    def _walk(self, depth: int, places: Places) -> Iterator[Places]:
+        """Put the next part in, one axis over the combinations so far and one over its own."""
+        size = self._parts[depth].size
+        width = min(size, _BLOCK)
+        height = max(1, _BLOCK // max(1, width))
+        for top in range(0, len(places[0]) if places else 1, height):
+            some = tuple(place[top : top + height, None] for place in places)
+            known: dict[str, Operand] = dict(self._fixed)
+            for columns, place in zip(self._values, some, strict=False):
+                known |= {name: column[place] for name, column in columns.items()}
+            for left in range(0, size, width):
+                known |= {name: column[left : left + width] for name, column in self._values[depth].items()}
+                shape = (len(some[0]) if some else 1, min(width, size - left))
+                for restriction in self._restrictions:
+                    self._effort.spend(math.prod(shape), restriction)
+                if depth < len(self._parts) - 1:
+                    true = np.flatnonzero(self._may_hold[depth](known, shape))
+                    yield from self._walk(depth + 1, _grown(some, true, shape[1], left))
+                else:
+                    true = np.flatnonzero(self._holds(known, shape, some, left))
+                    yield _grown(some, true, shape[1], left)
+
+    def _holds(self, known: Mapping[str, Operand], shape: tuple[int, int], some: Places, left: int) -> Mask:
+        """Where all restrictions hold; the rows that each one leaves are counted."""
+        rows = self._rows_behind(shape, some, left)
+        mask: Mask = np.ones(shape, dtype=np.bool_)
+        for at, restriction in enumerate(self._restrictions):
+            mask = mask & restriction.mask(known, shape)
+            self.left[at] += int(np.count_nonzero(mask)) if rows is None else int(rows[mask].sum())
+        return mask
+
+    def _rows_behind(self, shape: tuple[int, int], some: Places, left: int) -> Integers | None:
+        """How many rows stand behind each combination of a block; None where it is one each."""
+        *before, last = self._parts
+        if all(part.group is None for part in self._parts):
+            return None
+        rows = np.ones((shape[0], 1), dtype=np.int64)
+        for part, place in zip(before, some, strict=True):
+            rows = rows * part.counts[place]
+        return rows * last.counts[left : left + shape[1]]
+
+
+def _grown(some: Places, flat: Integers, width: int, left: int) -> Places:
+    """The combinations of a block at flat indices, the last part's place being `left` and on."""
+    return (*(place[flat // width, 0] for place in some), flat % width + left)
+
+
+def _anywhere(_: Mapping[str, Operand], shape: tuple[int, ...]) -> Mask:
+    return np.ones(shape, dtype=np.bool_)
+
+
+def _within(possible: Possibility, unknown: Mapping[str, Interval]) -> Test:
+    """The test whether a restriction may hold while some names are only known to lie in an interval."""
+    return lambda known, shape: possible({**known, **unknown}, shape)
