@@ -11,6 +11,7 @@ for folder in ("nvml", "engine"):
 from stand_in_fixtures import (  # noqa: E402, F401
     boards,
     boards_settle_soon,
+    by_sudo,
     opened,
     sudo,
     with_either_right,

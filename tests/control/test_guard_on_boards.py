@@ -219,9 +219,9 @@ def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
 
 
 def test_one_writer_per_board(
-    with_rights: Boards, guarded: Callable[..., DeviceGuard], monkeypatch: pytest.MonkeyPatch
+    by_sudo: Boards, guarded: Callable[..., DeviceGuard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_rights("h200", "a100")
+    by_sudo("h200", "a100")
     first, second, other = guarded(), guarded(), guarded(1)
     first.apply(graphics_clock_mhz=1200)
     other.apply(graphics_clock_mhz=1200)
@@ -229,10 +229,8 @@ def test_one_writer_per_board(
         second.apply(graphics_clock_mhz=900)
 
 
-def test_faults_of_the_driver_are_told_and_cost_nothing(
-    with_rights: Boards, guarded: Callable[..., DeviceGuard]
-) -> None:
-    stand_in = with_rights("h200")
+def test_faults_of_the_driver_are_told_and_cost_nothing(by_sudo: Boards, guarded: Callable[..., DeviceGuard]) -> None:
+    stand_in = by_sudo("h200")
     before = stand_in.settings()
     guard = guarded()
     stand_in.fault("nvmlDeviceSetGpuLockedClocks", 10, times=1)
@@ -247,10 +245,8 @@ def test_faults_of_the_driver_are_told_and_cost_nothing(
     assert stand_in.settings() == before
 
 
-def test_a_lost_board_keeps_its_record_until_it_is_back(
-    with_rights: Boards, guarded: Callable[..., DeviceGuard]
-) -> None:
-    stand_in = with_rights("h200")
+def test_a_lost_board_keeps_its_record_until_it_is_back(by_sudo: Boards, guarded: Callable[..., DeviceGuard]) -> None:
+    stand_in = by_sudo("h200")
     before = stand_in.settings()
     guard = guarded()
     guard.apply(graphics_clock_mhz=1200, power_limit_w=300.0)

@@ -6,6 +6,7 @@ driver holds it, locks included, and every call of a setter that reached it.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import fcntl
@@ -239,6 +240,7 @@ def build(missing: Sequence[str] = ()) -> Path:
     key = tuple(missing)
     if key not in _built:
         folder = Path(tempfile.mkdtemp(prefix="stand-in-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         script = folder / "hidden"
         hidden = " ".join(f"{name};" for name in missing)
         script.write_text(f"{{ local: {hidden} }};\n" if missing else "{ global: *; };\n")

@@ -58,10 +58,11 @@ def _main(helper: str, library: str, records_folder: str, uuid: str) -> int:
     sys.path.append(str(Path(helper).parents[3]))
     import pynvml
 
-    from app.engine.control.helper import holding, record, serve
+    from app.engine.control.helper import holding, keeper, record, serve
 
     pynvml.nvmlLib = ctypes.CDLL(f"{library}/libnvidia-ml.so.1")
     record.FOLDER, record.LOCK_FOLDER = f"{records_folder}/records", f"{records_folder}/locks"
+    holding.LOCK_S, keeper._BETWEEN_S = 0.5, 0.02  # shorter patience, for tests that use it up
     serve.BEAT_S = float(os.environ.get("STAND_IN_BEAT_S", serve.BEAT_S))
     return holding.main([uuid])
 

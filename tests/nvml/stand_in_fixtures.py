@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -51,6 +52,7 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
                 with suppress(OSError):
                     path.unlink()
         stand_in.close()
+        shutil.rmtree(stand_in.folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -99,6 +101,18 @@ def with_rights(boards: Boards, sudo: Callable[..., Path]) -> Boards:
         stand_in = boards(*kinds, missing=missing)
         if not AS_ROOT:
             sudo(stand_in, free=True)
+        return stand_in
+
+    return make
+
+
+@pytest.fixture
+def by_sudo(boards: Boards, sudo: Callable[..., Path]) -> Boards:
+    """As `boards`, in a process of an ordinary user whose sudo needs no password."""
+
+    def make(*kinds: str, missing: tuple[str, ...] = ()) -> StandIn:
+        stand_in = boards(*kinds, missing=missing)
+        sudo(stand_in, free=True)
         return stand_in
 
     return make
