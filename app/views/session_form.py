@@ -100,8 +100,10 @@ class SessionForm(QWidget):
         self._draft, plan = draft, draft.plan
         with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
             self.strategy.clear()
-            for name in strategies.names():
+            for name in sorted(strategies.names(), key=lambda name: (name != "auto", strategies.get(name).label)):
                 self.strategy.addItem(strategies.get(name).label, name)
+                told = strategies.description(strategies.get(name))
+                self.strategy.setItemData(self.strategy.count() - 1, told, Qt.ItemDataRole.ToolTipRole)
             self.strategy.setCurrentIndex(max(0, self.strategy.findData(plan.strategy)))
             self.objective.clear()
             for name in dict.fromkeys((*draft.figures, plan.objective.goal.name)):

@@ -62,13 +62,20 @@ def _editor(value: Any, choices: tuple[str, ...]) -> QWidget:
         whole.setValue(value)
         return whole
     if isinstance(value, float):
-        number = QDoubleSpinBox()
+        number = _Number()
         number.setDecimals(6)
         number.setRange(-_LARGEST, _LARGEST)
         number.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
         number.setValue(value)
         return number
     return QLineEdit(str(value))
+
+
+class _Number(QDoubleSpinBox):
+    """Shows no more digits than it needs."""
+
+    def textFromValue(self, value: float) -> str:
+        return f"{value:g}"
 
 
 def _value(editor: QWidget) -> Any:

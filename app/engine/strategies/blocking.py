@@ -75,9 +75,9 @@ class Landscape:
     unit; a failed configuration costs more than any known. A run that learns nothing new any more is abandoned.
     """
 
-    def __init__(self, box: Box, known: Evaluations, measure: Measure, patience: int) -> None:
+    def __init__(self, box: Box, known: Evaluations, measure: Measure) -> None:
         self.box, self._known, self._measure = box, known, measure
-        self._patience, self._repeats = patience, 0
+        self._patience, self._repeats = _STUCK * (1 + box.dimensions), 0
         finite = np.sort([cost for cost in known.costs() if math.isfinite(cost)])
         self._zero = float(finite[0]) if len(finite) else 0.0
         span = float(np.median(finite)) - self._zero if len(finite) else 0.0
@@ -135,18 +135,13 @@ class Landscape:
 
 
 def restarted(
-    space: SearchSpace,
-    rng: np.random.Generator,
-    starts: int,
-    optimise: Callable[[Landscape, Reals], object],
-    patience: int | None = None,
+    space: SearchSpace, rng: np.random.Generator, starts: int, optimise: Callable[[Landscape, Reals], object]
 ) -> Search:
     """A strategy: `optimise(landscape, points)` again and again, each time with so many new random points, best first.
 
-    A run lasts to the optimiser's own end, or until it has asked `patience` times in a row for what is known already.
+    A run lasts to the optimiser's own end, or until it has learnt nothing new for a while.
     """
     known, box = Evaluations(space), Box(space)
-    most = patience if patience is not None else _STUCK * (1 + box.dimensions)
     while not known.exhausted:
         rows = known.draw(rng, starts)
         costs = yield from known.ask(rows)
@@ -155,7 +150,7 @@ def restarted(
         points = box.points([rows[at] for at in np.argsort(costs, kind="stable")])
 
         def run(measure: Measure, points: Reals = points) -> object:
-            return optimise(Landscape(box, known, measure, most), points)
+            return optimise(Landscape(box, known, measure), points)
 
         talk = questions(run)
         try:

@@ -24,8 +24,8 @@ class ParticleSwarm:
     class Options:
         particles: int = field(default=20, metadata={"help": "points that fly together"})
         inertia: float = field(default=0.5, metadata={"help": "share of its velocity that a particle keeps, 0..1"})
-        own_pull: float = field(default=1.0, metadata={"help": "pull of the best that the particle has seen"})
-        swarm_pull: float = field(default=2.0, metadata={"help": "pull of the best that any particle has seen"})
+        own_pull: float = field(default=2.0, metadata={"help": "pull of the best that the particle has seen"})
+        swarm_pull: float = field(default=1.0, metadata={"help": "pull of the best that any particle has seen"})
 
         def __post_init__(self) -> None:
             check_least("particles", self.particles, 1)
