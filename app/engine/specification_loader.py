@@ -25,6 +25,7 @@ from app.engine.toml_section import Section, read_toml
 from app.errors import InputError
 from app.sensors.device_limits import limits_of
 
+MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
 DEVICE_SETTINGS = ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")
 FILLS = ("zeros", "ones", "random", "range")
@@ -54,7 +55,7 @@ def load(path: Path) -> Specification:
 def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     """The specification in a document of this shape, checked; its files are relative to `path`. Raises InputError."""
     root = Section(document, str(path), _SECTIONS)
-    constants = _constants(root.table("constants"))
+    constants = _constants(_bounded(root.table("constants")))
     parameters = _parameters(root.table("parameters"))
     settings = _device_settings(root.table("device_settings", DEVICE_SETTINGS))
     if not parameters and not settings:
@@ -64,6 +65,8 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     _check_parameter_expressions(root, parameters, (*parameters, *constants, *_LIMITS))
     scope = (*tunable, *constants, *_LIMITS)
     restrictions = root.texts("restrictions")
+    if len(restrictions) > MAX_ENTRIES:
+        raise InputError(f"{len(restrictions)} restrictions", root.place("restrictions"), f"at most {MAX_ENTRIES}")
     for at, text in enumerate(restrictions):
         parse(text, f"{root.place('restrictions')}[{at}]").check_names(scope)
     if "kernel" in root and "command" in root:
@@ -71,7 +74,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     kernel = _kernel(root.table("kernel", _KERNEL_KEYS), path.parent, scope) if "kernel" in root else None
     command = _command(root.table("command", _COMMAND_KEYS), (*tunable, *constants)) if "command" in root else None
     measured = (*MEASURED, *(command.values if command else ()))
-    metrics = _metrics(root.table("metrics"), (*tunable, *constants), measured)
+    metrics = _metrics(_bounded(root.table("metrics")), (*tunable, *constants), measured)
     search = root.table("search", _SEARCH_KEYS)
     return Specification(
         path=path,
@@ -92,6 +95,13 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         patience=search.integer("patience", None, least=1),
         seed=search.integer("seed", 0, least=0) or 0,
     )
+
+
+def _bounded(section: Section) -> Section:
+    """The table, of at most MAX_ENTRIES entries: what follows compares each with all others."""
+    if len(section.as_mapping()) > MAX_ENTRIES:
+        raise InputError(f"{len(section.as_mapping())} entries", section.where, f"at most {MAX_ENTRIES}")
+    return section
 
 
 def _constants(section: Section) -> dict[str, Value]:
@@ -207,6 +217,8 @@ def _expressions(section: Section, key: str, scope: tuple[str, ...]) -> tuple[st
 
 
 def _arguments(section: Section, folder: Path, scope: tuple[str, ...]) -> tuple[ArgumentSpec, ...]:
+    if len(section.items("arguments")) > MAX_ENTRIES:
+        raise InputError("too many arguments", section.place("arguments"), f"at most {MAX_ENTRIES}")
     arguments = tuple(_argument(item, folder, scope) for item in section.tables("arguments", _ARGUMENT_KEYS))
     names = [argument.name for argument in arguments]
     if len(set(names)) < len(names):
@@ -264,7 +276,7 @@ def _reference(section: Section, key: str) -> str:
 
 
 def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
-    patterns = section.table("values")
+    patterns = _bounded(section.table("values"))
     values: dict[str, str] = {}
     for name in patterns:
         pattern = patterns.text(name)
