@@ -76,6 +76,11 @@ def _heading(name: str, about: About) -> str:
     return json.dumps(name) if name in _FACTS else heading(name, about.units)
 
 
+def is_session(path: Path) -> bool:
+    """Whether a file begins as `write_csv` begins it. Raises InputError where it cannot be read."""
+    return SIGNATURE in next(text_lines(path), "")
+
+
 def read_csv(path: Path) -> Recording:
     """Read a session that `write_csv` wrote; its space is that of its rows. Raises InputError naming the row."""
     where = str(path)

@@ -62,6 +62,11 @@ class FactColumns:
         """Names of all values, in the order in which they first appeared."""
         return tuple(self._values)
 
+    @property
+    def sources(self) -> frozenset[str]:
+        """Where the measurements come from: nvml, simulated or recorded."""
+        return frozenset(source for _, _, _, source, _ in self._distinct_words)
+
     def put(self, at: int, facts: Facts) -> None:
         """Keep facts under the next index, or in place of those of an earlier one. Raises InputError: too many."""
         if at == len(self._state):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from app.engine.formats.csv_table import read_csv
+from app.engine.formats.csv_table import is_session, read_csv
 from app.engine.formats.entries import BadEntry
 from app.engine.formats.files import text_chunks
 from app.engine.formats.json_stream import JsonStream, Member
@@ -63,6 +63,11 @@ def first_character(path: Path) -> str:
         if begun := chunk.lstrip():
             return begun[0]
     return ""
+
+
+def is_recording(path: Path) -> bool:
+    """Whether the file looks like one: JSON, or a session that this program wrote as CSV. Raises InputError."""
+    return first_character(path) == "{" or is_session(path)
 
 
 class _Scan:

@@ -21,6 +21,7 @@ from app.errors import InputError
 MAXIMUM_ENTRIES = 1_000_000
 _MAXIMUM_CARTESIAN = 2**62  # the space names its rows by a key of 64 bits
 MAXIMUM_PARAMETERS = 100
+_SIMULATED = "the figures were simulated: they come from a model of the board, not from one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class Recording:
     def value_names(self) -> tuple[str, ...]:
         """Names of all values in the file, in the order in which they first appear."""
         return self._columns.value_names
+
+    @property
+    def simulated(self) -> bool:
+        """Something in it comes from a simulated board."""
+        return "simulated" in self._columns.sources
 
     @property
     def goal(self) -> Goal:
@@ -122,7 +128,7 @@ class RecordingBuilder:
             problem_size=problem_size,
             objective=objective or Objective(likely_goal("time")),
             units=units_of(self._columns.value_names, units),
-            notes=tuple(notes),
+            notes=(*notes, *((_SIMULATED,) if "simulated" in self._columns.sources else ())),
             still_open=still_open,
             _space=space,
             _columns=self._columns,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from app.engine.formats.files import read_text
-from app.engine.formats.read import first_character, read_recording
+from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
 from app.engine.models.caps import CapFit, fit_caps
 from app.engine.models.columns import Columns, find_cap_roles, parse_columns
@@ -31,9 +31,9 @@ def read_caps(
     """
     path = Path(path)
     wanted = parse_series(series)
-    if first_character(path) == "{":
+    if is_recording(path):
         recording = read_recording(path)
-        return caps_of_table(recording.table(), recording.device, simulated=False, wanted=wanted)
+        return caps_of_table(recording.table(), recording.device, simulated=recording.simulated, wanted=wanted)
     return _of_columns(parse_columns(read_text(path), str(path)), wanted, power, time, rate)
 
 

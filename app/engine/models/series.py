@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.formats.files import read_text
-from app.engine.formats.read import first_character, read_recording
+from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
 from app.engine.models.columns import Columns, Roles, find_roles, parse_columns
 from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
@@ -59,11 +59,11 @@ def read_series(
     """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError."""
     path = Path(path)
     wanted = parse_series(series)
-    if first_character(path) == "{":
+    if is_recording(path):
         recording = read_recording(path)
         overrides = {"clock": clock, "power": power, "time": time, "rate": rate}
         return _series_of_table(
-            recording.table(), str(path), recording.device, simulated=False, wanted=wanted, named=overrides
+            recording.table(), str(path), recording.device, simulated=recording.simulated, wanted=wanted, named=overrides
         )
     columns = parse_columns(read_text(path), str(path))
     return _series_of_columns(columns, find_roles(columns, clock, power, time, rate), wanted)
