@@ -174,6 +174,18 @@ def _parser() -> argparse.ArgumentParser:
         fit.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
     fit.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")
 
+    methods = add(
+        "compare-methods",
+        "the ways to tune for energy side by side, on the same clocks",
+        _call("methods", "compare_methods"),
+    )
+    methods.add_argument("source", metavar="SPEC|FILE|SESSION", help="a TOML specification, a cache, or a session")
+    _add_board(methods, speed=float("inf"))
+    methods.add_argument("--clocks", metavar="N|MHZ,...", help="so many, these, or 'supported' (the specification's)")
+    methods.add_argument("--base-clock", type=float, metavar="MHZ", help="the base clock (the board's, where known)")
+    methods.add_argument("--method", metavar="NAME,...", help="only these methods")
+    _add_control(methods)
+
     roofline = add("roofline", "what a flop, a byte and a second cost on a board", _call("roofline", "roofline"))
     roofline.add_argument("file", nargs="?", metavar="FILE", help="a recorded sweep, a CSV, or the number of a session")
     _add_board(roofline, speed=float("inf"))

@@ -42,7 +42,7 @@ def fit_of_sweep(
     inside = guard if guard is not None else DeviceGuard(gpu)
     measure = steered_sweep if steered else sweep_clocks
     series = []
-    with _running(gpu, inside) as (board, load):
+    with running_board(gpu, inside) as (board, load):
         for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
             sweep = measure(
                 board, inside, points=points, load=load, memory_clock_mhz=memory, on_progress=on_progress, stop=stop
@@ -68,7 +68,7 @@ def caps_of_sweep(
     from app.engine.models.caps import fit_caps
 
     inside = guard if guard is not None else DeviceGuard(gpu)
-    with _running(gpu, inside) as (board, load):
+    with running_board(gpu, inside) as (board, load):
         sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
     fit = fit_caps(
         sweep.requested,
@@ -85,7 +85,7 @@ def caps_of_sweep(
 
 
 @contextmanager
-def _running(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | None]]:
+def running_board(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | None]]:
     """The board ready to run a load, and the load; None is the one that `sweep_clocks` takes by itself.
 
     A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.

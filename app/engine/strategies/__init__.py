@@ -18,6 +18,7 @@ from app.engine.strategies import (  # noqa: F401
     random_sample,
     scipy_local,
     simulated_annealing,
+    staged,
     steered,
     tabu_search,
 )

@@ -1,0 +1,202 @@
+"""`wattridge compare-methods`: the ways to tune for energy side by side, on the same clocks."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say
+from app.errors import InputError, WattridgeError
+
+if TYPE_CHECKING:
+    from app.engine.recipes import Methods
+    from app.engine.results import ResultTable
+
+
+def compare_methods(arguments: Namespace) -> int:
+    """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
+    from app.engine.models.points import plain
+
+    wanted = _wanted(arguments.method)
+    source = Path(arguments.source)
+    if arguments.source.isdigit() and not source.exists():
+        methods = _of_session(int(arguments.source), arguments, wanted)
+    elif source.suffix.lower() == ".toml":
+        methods = _of_board(source, arguments, wanted)
+    else:
+        methods = _of_recording(source, arguments, wanted)
+    if arguments.json:
+        print_json({**plain(methods), "simulated": methods.simulated})
+    else:
+        _print(methods)
+    return 0
+
+
+def _wanted(text: str | None) -> tuple[str, ...]:
+    from app.engine.recipes import METHODS
+
+    if text is None:
+        return tuple(METHODS)
+    names = tuple(part.strip() for part in text.split(","))
+    unknown = next((name for name in names if name not in METHODS), None)
+    if unknown is not None:
+        raise InputError(f"unknown method '{unknown}'", "--method", f"one of {', '.join(METHODS)}")
+    return names
+
+
+def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
+    from app.commands.control import guard_of
+    from app.commands.search import watch_session
+    from app.engine.planning import plan_specification
+    from app.engine.recipes import compare_methods as compare
+    from app.engine.specification import load_specification
+    from app.engine.steering import steer_by_sweep
+    from app.engine.store import Store
+    from app.sensors.select import open_gpu
+
+    spec = load_specification(path)
+    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
+    guard = guard_of(gpu, allow_control=arguments.allow_control, by="compare-methods")
+    try:
+        settings: dict[str, Any] = {}
+        if arguments.clocks is not None:
+            settings = {"graphics_clock_mhz": _clock_list(arguments.clocks, gpu.graphics_clocks_mhz())}
+        elif "graphics_clock_mhz" not in spec.device_settings:
+            settings = {"graphics_clock_mhz": _clock_list("7", gpu.graphics_clocks_mhz())}
+        plan = plan_specification(spec, gpu, strategy="brute_force", device_settings=settings, guard=guard)
+        plan = replace(plan, max_evaluations=None, max_seconds=None, patience=None)
+        steering = None
+        if "model_steered" in wanted:
+            bar = ProgressBar(quiet=arguments.json)
+            steering = steer_by_sweep(
+                gpu,
+                guard=guard,
+                on_progress=lambda done, total: bar.show(done, total, "clocks", final=done == total),
+            )
+        with Store() as store:
+            result = watch_session(plan, store, quiet=arguments.json)
+        say(f"session {result.session} holds every measurement")
+        return compare(
+            plan.space,
+            _measured(result.table),
+            gpu=plan.gpu,
+            title=plan.title,
+            source=plan.source,
+            steering=steering,
+            base_mhz=arguments.base_clock,
+            methods=wanted,
+        )
+    finally:
+        guard.close()
+        gpu.close()
+
+
+def _of_session(session: int, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
+    from app.engine.recipes import compare_methods as compare
+    from app.engine.steering import steer_by_measurements
+    from app.engine.store import Store
+
+    with Store() as store:
+        loaded = store.load(session)
+    measured = _measured(loaded.table)
+    return compare(
+        loaded.space,
+        measured,
+        gpu=loaded.record.gpu,
+        title=loaded.record.title,
+        source=loaded.record.source,
+        steering=steer_by_measurements(loaded.space, measured) if "model_steered" in wanted else None,
+        base_mhz=arguments.base_clock,
+        methods=wanted,
+    )
+
+
+def _of_recording(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
+    from app.engine.formats.read import read_recording
+    from app.engine.recipes import compare_methods as compare
+    from app.engine.steering import steer_by_measurements
+
+    recording = read_recording(path)
+    measured = _measured(recording.table())
+    space = recording.space()
+    return compare(
+        space,
+        measured,
+        gpu=recording.device,
+        title=recording.kernel or path.name,
+        source="recorded",
+        steering=steer_by_measurements(space, measured) if "model_steered" in wanted else None,
+        base_mhz=arguments.base_clock,
+        methods=wanted,
+    )
+
+
+def _measured(table: ResultTable) -> dict[int, Any]:
+    return {m.row: m for m in (table.measurement(index) for index in range(len(table)))}
+
+
+def _clock_list(text: str, supported: Any) -> tuple[int, ...]:
+    """'7' spreads so many over the supported clocks, 'supported' is all, '900,1005' those."""
+    from app.engine.sweep import spread_clocks
+
+    if text == "supported":
+        return tuple(supported)
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"'{text}' names no clocks", "--clocks", "a number, a list of MHz, or supported") from None
+    if len(values) > 1:
+        return tuple(values)
+    if not 2 <= values[0] <= max(2, len(supported)):
+        raise WattridgeError(f"{values[0]} clocks cannot be spread", "--clocks", f"2 to {len(supported)}")
+    return tuple(spread_clocks(supported, values[0], lowest_share=0.0))
+
+
+def _print(methods: Methods) -> None:
+    label = " (simulated)" if methods.simulated else ""
+    clocks = methods.clocks_mhz
+    print(
+        f"{methods.title} on {methods.gpu}{label}: {len(clocks)} clocks, {number(clocks[0])}–{number(clocks[-1])} MHz, "
+        f"{methods.size} configurations"
+    )
+    rows = [
+        [
+            each.label,
+            each.clock_mhz,
+            each.efficiency,
+            _change(each.efficiency_change),
+            each.speed,
+            _change(each.speed_change),
+            each.energy_j,
+            each.measurements,
+            duration(each.seconds),
+            f"{100 * each.reduction:.1f} %",
+        ]
+        for each in methods.results
+    ]
+    print_table(
+        rows,
+        (
+            "method",
+            "MHz",
+            methods.efficiency_name,
+            "gained",
+            methods.speed_name,
+            "gained",
+            "energy J",
+            "measured",
+            "took",
+            "fewer",
+        ),
+    )
+    for each in methods.results:
+        told = ", ".join(f"{name}={value}" for name, value in each.configuration.items())
+        print(f"  {each.label}: {told}")
+    for note in methods.notes:
+        print(f"  {note}")
+
+
+def _change(share: float) -> str:
+    return f"{100 * share:+.1f} %"
