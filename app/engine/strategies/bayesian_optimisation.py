@@ -23,7 +23,7 @@ _ACQUISITIONS = (
     "thompson",
     "portfolio",
 )
-_DRAWN = 512  # candidates at which a function is drawn
+_DRAWN = 256  # candidates at which a function is drawn
 
 
 @strategy

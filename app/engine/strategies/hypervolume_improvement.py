@@ -41,11 +41,12 @@ def expected_hypervolume_improvement(mean: Floats, deviation: Floats, known: Flo
 def scalarised_improvement(mean: Floats, deviation: Floats, known: Floats, rng: np.random.Generator) -> Floats:
     """For any number of goals: how far a candidate's optimistic costs lie below the worst one's, by a weighting drawn.
 
-    The weighting is a Chebyshev norm around the best of each goal with uniform weights, as in ParEGO (Knowles 2006),
-    taken of mean - deviation in place of a model of its own (after Paria, Kandasamy & Poczos 2019).
+    The weighting is a Chebyshev norm around the best of each goal, as in ParEGO (Knowles 2006), taken of mean -
+    deviation in place of a model of its own (after Paria, Kandasamy & Poczos 2019); weights that favour one goal are
+    drawn more often than even ones, so that the ends of the front are found.
     """
     goals = len(mean)
-    weights = rng.dirichlet(np.ones(goals))[:, None]
+    weights = rng.dirichlet(np.full(goals, 0.5))[:, None]
     best = known.min(axis=0)[:, None] if len(known) else np.zeros((goals, 1))
     scaled = weights * (mean - deviation - best)
     norm = scaled.max(axis=0) + 0.05 * scaled.sum(axis=0)
