@@ -300,3 +300,35 @@ def test_interrupting_a_monitor_still_prints_what_was_seen() -> None:
     document = json.loads(out)
     assert 0 < document["duration_s"] < 60
     assert math.isfinite(document["energy_j"])
+
+
+def test_patience_ends_a_search_and_is_kept_with_the_session(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    words = ("replay", str(shared_data / PS3), "--strategy", "simulated_annealing", "--seed", "2")
+    status, ended = run(capsys, *words, "--patience", "40")
+    assert status == 0
+    assert 40 < ended["evaluated"] < 2000
+    resumed = run(capsys, "tune", "--resume", str(ended["session"]))[1]
+    assert resumed["evaluated"] == ended["evaluated"]
+    longer = run(capsys, "tune", "--resume", str(ended["session"]), "--patience", "60")[1]
+    assert longer["evaluated"] >= ended["evaluated"] + 20
+    assert main([*words, "--patience", "0"]) == 2
+
+
+def test_strategies_are_told_with_their_options(capsys: pytest.CaptureFixture[str]) -> None:
+    status, documents = run(capsys, "strategies")
+    assert status == 0
+    assert documents[0]["name"] == "auto"
+    by_name = {document["name"]: document for document in documents}
+    assert {"tabu_search", "steered", "brute_force"} <= set(by_name)
+    status, one = run(capsys, "strategies", "steered")
+    assert one == by_name["steered"]
+    options = {option["name"]: option for option in one["options"]}
+    assert "tabu_search" in options["base"]["choices"]
+    assert (options["within"]["default"], options["within"]["choices"]) == (0.1, None)
+    assert all(option["help"] for document in documents for option in document["options"])
+    assert main(["strategies", "no_such"]) == 2
+    capsys.readouterr()
+    assert main(["strategies", "tabu_search"]) == 0
+    assert "tenure" in capsys.readouterr().out

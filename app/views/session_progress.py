@@ -118,6 +118,7 @@ class SessionProgress(QWidget):
 
     def show_remark(self, text: str) -> None:
         """What the strategy found out; it stays until it says something else."""
+        self._preparing = False
         self.remark.setText(text)
         self.remark.setVisible(bool(text))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from engine_fakes import Listener
 
 from app.engine.events import SessionRemark
 from app.engine.measurement import State
-from app.engine.planning import plan_specification
+from app.engine.objectives import Goal
+from app.engine.planning import plan_replay, plan_specification
 from app.engine.running import run_session
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
@@ -168,3 +170,23 @@ def test_on_a_simulated_board_it_finds_the_most_efficient_in_a_part_of_the_space
     assert searched == {1005.0}  # of the board's seven clocks here the one within a tenth of 1035 MHz, its optimum
     assert result.progress.best_index is not None
     assert clock_mhz[result.progress.best_index] == 1005.0
+
+
+def test_a_steered_session_taken_up_goes_on_as_if_it_had_never_stopped(shared_data: Path) -> None:
+    """Cut in the sample, in the sweep and later: the sweep is not made again."""
+    cache = shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
+    whole = plan_replay(
+        cache, objective=Goal("TFLOPS/J", maximise=True), strategy="steered", strategy_options={"base": "greedy_ils"}
+    )
+    heard = Listener()
+    with Store() as store:
+        uncut = run_session(replace(whole, max_evaluations=60), store, heard, threading.Event()).table.rows().tolist()
+        session = None
+        for budget in (10, 20, 35, 60):
+            part = replace(whole, max_evaluations=budget, resume=session)
+            result = run_session(part, store, Listener(), threading.Event())
+            session = result.session
+    assert result.table.rows().tolist() == uncut
+    assert heard.of(SessionRemark)[-1].text.startswith("Most efficient near 1485 MHz, the end of the sweep")
+    clock_mhz = whole.space.column("nvml_gr_clock").astype(float)[uncut[24:]]
+    assert clock_mhz.max() <= 1.1 * 1485

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
-from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from app.engine import events
@@ -435,3 +436,29 @@ def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Wind
     window.panel.form.evaluations.setValue(9)
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [9, 6]
+
+
+def test_what_the_strategy_has_to_say_stays_until_another_session_begins(lab: Lab, panel: TunePanel) -> None:
+    table = begin(lab)
+    remark = panel.progress.remark
+    assert not remark.isVisible()
+    lab.engine.tell(events.Preparing("characterising the power sensor", 12.4, 65.0))
+    lab.engine.tell(events.SessionRemark(1, "Most efficient near 1035 MHz: only 945–1125 MHz is searched"))
+    lab.grow(table, best=3, budget=400)
+    assert remark.isVisible()
+    assert remark.text().startswith("Most efficient near 1035 MHz")
+    begin(lab)
+    assert not remark.isVisible()
+
+
+def test_strategies_are_described_and_named_choices_are_lists(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    form = window.panel.form
+    assert form.strategy.itemData(0) == "auto"
+    at = form.strategy.findData("steered")
+    assert "clocks" in form.strategy.itemData(at, Qt.ItemDataRole.ToolTipRole)
+    form.strategy.setCurrentIndex(at)
+    base = form.options._editors["base"]
+    assert isinstance(base, QComboBox)
+    base.setCurrentText("tabu_search")
+    assert form.plan().strategy_options["base"] == "tabu_search"
