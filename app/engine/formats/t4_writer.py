@@ -38,7 +38,8 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
     }
     yield json.dumps(header, indent=0)[:-2] + ',\n"results": ['
     for index in range(len(table)):
-        yield f"{',' if index else ''}\n{json.dumps(_result(table.measurement(index), about, names, table.value_names))}"
+        result = _result(table.measurement(index), about, names, table.value_names)
+        yield f"{',' if index else ''}\n{json.dumps(result)}"
     yield "]\n}\n"
 
 

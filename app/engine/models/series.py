@@ -63,7 +63,10 @@ def read_series(
         recording = read_recording(path)
         overrides = {"clock": clock, "power": power, "time": time, "rate": rate}
         return _series_of_table(
-            recording.table(), str(path), recording.device, simulated=recording.simulated, wanted=wanted, named=overrides
+            *(recording.table(), str(path), recording.device),
+            simulated=recording.simulated,
+            wanted=wanted,
+            named=overrides,
         )
     columns = parse_columns(read_text(path), str(path))
     return _series_of_columns(columns, find_roles(columns, clock, power, time, rate), wanted)
