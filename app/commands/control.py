@@ -16,8 +16,9 @@ from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, unit
 from app.errors import InputError, PermissionRefused, WattridgeError
 
 if TYPE_CHECKING:
-    from app.engine.control.guard import DeviceGuard, Watched
+    from app.engine.control.guard import DeviceGuard
     from app.engine.control.left_over import LeftOver
+    from app.engine.control.obeying import Watched
     from app.sensors.gpu import Gpu
 
 

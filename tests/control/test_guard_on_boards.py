@@ -245,6 +245,19 @@ def test_faults_of_the_driver_are_told_and_cost_nothing(by_sudo: Boards, guarded
     assert stand_in.settings() == before
 
 
+def test_a_setting_that_failed_is_made_when_it_is_asked_for_again(
+    with_rights: Boards, guarded: Callable[..., DeviceGuard]
+) -> None:
+    stand_in = with_rights("h200")
+    guard = guarded()
+    stand_in.fault("nvmlDeviceSetGpuLockedClocks", 10, times=1)
+    with pytest.raises(SensorError):
+        guard.apply(graphics_clock_mhz=1200)
+    assert guard.applied == {}
+    assert guard.apply(graphics_clock_mhz=1200)
+    assert stand_in.settings()["lock"] == (1200, 1200)
+
+
 def test_a_lost_board_keeps_its_record_until_it_is_back(by_sudo: Boards, guarded: Callable[..., DeviceGuard]) -> None:
     stand_in = by_sudo("h200")
     before = stand_in.settings()

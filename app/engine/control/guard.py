@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from app.engine.characterisation.store import stored_characterisation
-from app.engine.control.controls import Control, DirectControl, HelperControl, channels_now
+from app.engine.control.controls import Control, DirectControl, HelperControl
 from app.engine.control.device_log import Change
-from app.engine.control.obeying import differences, disobeyed, is_low
+from app.engine.control.obeying import Watched, differences, watch_board
 from app.engine.control.rights import READ_ONLY, Asking, read_only
 from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper
 from app.errors import PermissionRefused, WattridgeError
 from app.sensors.errors import NotSupported
-from app.sensors.event_reasons import names
 from app.sensors.gpu import Gpu
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
-_LOOK_S: Final = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What the board does after a setting."""
-
-    observed: dict[str, float | None]  # graphics_clock_mhz, memory_clock_mhz, power_limit_w; None where not told
-    obeyed: bool
-    message: str
 
 
 class DeviceGuard:
@@ -49,13 +39,12 @@ class DeviceGuard:
     ) -> None:
         """`asking` says how a person may be asked for the rights; `by` and `on_change` are for the log of changes."""
         self._gpu = gpu
-        self._allowed = allow_control
-        self._asking = asking
         self._by = by
         self.on_change = on_change  # is told of every change, and of every one that was refused
-        self._shared = _Shared()
+        self._shared = _Shared(allow_control, asking)
         self._outer: dict[str, Setting] = {}  # in force when this guard began, by the guard around it
-        self._applied: dict[str, Setting] = {}
+        self._applied: dict[str, Setting] = {}  # in force
+        self._touched: set[str] = set()  # to be put back: in force, or refused half way
         self._snapped: dict[str, str] = {}
 
     # --- what is allowed --------------------------------------------------------------------------------------------
@@ -64,7 +53,7 @@ class DeviceGuard:
     def allowed(self) -> bool:
         """Whether settings may be made here at all."""
         source = self._gpu.info.source
-        return source == "simulated" or (source == "nvml" and self._allowed and not read_only())
+        return source == "simulated" or (source == "nvml" and self._shared.allowed and not read_only())
 
     @property
     def why_forbidden(self) -> str:
@@ -86,11 +75,12 @@ class DeviceGuard:
 
         Raises PermissionRefused where there are no rights to be had.
         """
-        before, self._allowed, self._asking = self._allowed, True, asking
+        shared = self._shared
+        before, shared.allowed, shared.asking = shared.allowed, True, asking
         try:
             return self.open(cancel)
         except WattridgeError:
-            self._allowed = before
+            shared.allowed = before
             raise
 
     def forbid(self) -> None:
@@ -99,12 +89,16 @@ class DeviceGuard:
             self.restore()
         finally:
             self.close()
-            self._allowed = False
+            self._shared.allowed = False
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
+        self._require_allowed()
         if self._shared.control is None:
-            self._shared.control = self._control()
+            simulated = self._gpu.info.source == "simulated"
+            self._shared.control = (
+                DirectControl(self._gpu) if simulated else HelperControl(self._gpu, self._shared.asking)
+            )
         return self._shared.control.open(cancel)
 
     def why_not(self, name: str) -> str | None:
@@ -123,7 +117,7 @@ class DeviceGuard:
         """What those settings were before; None stands for 'not locked', or not known."""
         before = self._shared.control.prior() if self._shared.control is not None else {}
         outer = {name: upper(value) for name, value in self._outer.items()}
-        return {name: outer.get(name, before.get(name)) for name in SETTINGS if self._is_mine(name)}
+        return {name: outer.get(name, before.get(name)) for name in SETTINGS if name in self._touched}
 
     @property
     def settle_s(self) -> float:
@@ -148,9 +142,7 @@ class DeviceGuard:
 
     def nested(self, by: str | None = None) -> DeviceGuard:
         """A guard for a passing use of the same board: when it is left, the settings are as they are now."""
-        inner = DeviceGuard(
-            self._gpu, allow_control=self._allowed, asking=self._asking, by=by or self._by, on_change=self.on_change
-        )
+        inner = DeviceGuard(self._gpu, by=by or self._by, on_change=self.on_change)
         inner._shared = self._shared
         self._shared.settle_s = None  # the board may have been characterised meanwhile
         inner._outer = dict(self._applied)
@@ -180,8 +172,7 @@ class DeviceGuard:
         """As `apply`, settings by name."""
         if not asked:
             return False
-        if self._shared.control is None:
-            self.open()
+        self.open()
         changes = {}
         for name, value in asked.items():
             settled, self._snapped[name] = taken(self._gpu, name, value)
@@ -194,7 +185,7 @@ class DeviceGuard:
     def restore(self) -> None:
         """Put back what was there before the first setting. Safe to call at any time; raises what the board says."""
         control = self._shared.control
-        mine = [name for name in SETTINGS if self._is_mine(name)]
+        mine = [name for name in SETTINGS if name in self._touched]
         if control is None or not mine:
             return
         words = ", ".join(WORDS[name] for name in mine)
@@ -204,9 +195,7 @@ class DeviceGuard:
                 control.reset([name for name in mine if name not in outer])
             if outer:
                 control.set(outer)
-        self._applied = dict(self._outer)
-        self._snapped.clear()
-        self._show_locks()
+        self._settled(self._outer)
 
     def confirm(self) -> None:
         """What is set stays, also when this program ends; `wattridge restore` takes it back."""
@@ -214,8 +203,7 @@ class DeviceGuard:
             return
         with self._noted("confirmed: the settings stay"):
             self._shared.control.confirm()
-        self._applied.clear()
-        self._outer.clear()
+        self._settled({})
 
     def restore_prior(self) -> None:
         """Everything as it was before this program changed anything, what was confirmed or left over included."""
@@ -226,16 +214,14 @@ class DeviceGuard:
                 control.restore_prior()
             elif control is not None:
                 control.reset(SETTINGS)
-        self._applied.clear()
-        self._show_locks()
+        self._settled({})
 
     def close(self) -> None:
         """Let go of the rights; what nobody confirmed is put back. Safe to call twice."""
         control, self._shared.control = self._shared.control, None
         if control is not None:
             control.close()
-        self._applied.clear()
-        self._show_locks()
+        self._settled({})
 
     def __enter__(self) -> DeviceGuard:
         return self
@@ -247,66 +233,49 @@ class DeviceGuard:
 
     def watch(self, stop: threading.Event | None = None) -> Watched:
         """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
-        until_ns = self._gpu.clock.now_ns() + round(self.settle_s * 1e9)
-        while True:
-            stopped = self._gpu.clock.wait(_LOOK_S, stop)
-            now, read_back = channels_now(self._gpu), self._read_back()
-            problems = differences(self._gpu, self._applied, read_back)
-            clock, reasons = now.get("graphics_clock_mhz"), int(now.get("event_reasons") or 0)
-            asked = self._applied.get("graphics_clock_mhz")
-            unruly = disobeyed(self._gpu, asked, clock, reasons)
-            late = stopped or self._gpu.clock.now_ns() >= until_ns
-            if late or not (problems or unruly or is_low(self._gpu, asked, clock)):
-                break
-        problems += [unruly] if unruly and not problems else []
-        observed = {name: now.get(name) for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
-        observed["power_limit_w"] = read_back.get("power_limit_w") or observed["power_limit_w"]
+        seen = watch_board(self._gpu, self._applied, self._read_back, self.settle_s, stop)
         snapped = [said for said in self._snapped.values() if said]
-        message = "; ".join([*(problems or [self._in_words(clock, reasons)]), *snapped])
-        return Watched(observed, not problems, message)
+        return replace(seen, message="; ".join([seen.message, *snapped]))
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _control(self) -> Control:
+    def _require_allowed(self) -> None:
+        """Raises where no setting may be made."""
         source, label = self._gpu.info.source, self._gpu.info.label
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
-        if source == "simulated":
-            return DirectControl(self._gpu)
-        if read_only():
+        if source == "nvml" and read_only():
             raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
-        if not self._allowed:
+        if not self.allowed:
             raise PermissionRefused(
                 "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
             )
-        return HelperControl(self._gpu, self._asking)
 
     def _set(self, changes: Mapping[str, Setting]) -> None:
         control = self._shared.control
         assert control is not None
-        self._applied.update(changes)  # before it is sent: what fails half way is put back too
+        self._touched.update(changes)
+        for name in changes:
+            self._applied.pop(name, None)  # not known until it is done
         try:
             with self._noted(in_words(changes)):
                 control.set(changes)
-            self._show_locks()
         except NotSupported as refused:
             for name in changes if len(changes) == 1 else ():
                 self._shared.refused[name] = refused.what
             raise
+        self._applied.update(changes)
+        self._show_locks()
 
-    def _is_mine(self, name: str) -> bool:
-        return name in self._applied and self._applied[name] != self._outer.get(name)
+    def _settled(self, in_force: Mapping[str, Setting]) -> None:
+        """Nothing of ours is left to be put back."""
+        self._applied, self._outer = dict(in_force), dict(in_force)
+        self._touched.clear()
+        self._snapped.clear()
+        self._show_locks()
 
     def _read_back(self) -> dict[str, float | None]:
         return self._shared.control.read_back() if self._shared.control is not None else {}
-
-    def _in_words(self, clock: float | None, reasons: int) -> str:
-        if not self._applied:
-            return "the settings are as they were before"
-        made = in_words(self._applied)
-        if is_low(self._gpu, self._applied.get("graphics_clock_mhz"), clock):
-            return f"{made}; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
-        return made
 
     def _gpu_says(self, name: str) -> str | None:
         says = getattr(self._gpu, "why_not_set", None)
@@ -318,33 +287,28 @@ class DeviceGuard:
         if note is not None:
             note({name: upper(value) for name, value in self._applied.items() if name.endswith("_mhz")})
 
-    def _noted(self, what: str) -> _Noted:
-        return _Noted(self._gpu, self._shared, what, self._by, self.on_change)
+    @contextmanager
+    def _noted(self, what: str) -> Iterator[None]:
+        """A line in the log of changes, whatever comes of the change."""
+        outcome = "done"
+        try:
+            yield
+        except WattridgeError as error:
+            outcome = str(error)
+            raise
+        finally:
+            self._shared.changed_ns = self._gpu.clock.now_ns()
+            if self.on_change is not None:
+                self.on_change(Change.now(self._gpu.info.label, what, self._by, outcome))
 
 
 class _Shared:
     """What guards of one board have in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: bool, asking: Asking) -> None:
+        self.allowed = allowed
+        self.asking = asking
         self.control: Control | None = None
         self.refused: dict[str, str] = {}  # setting -> what the driver said
         self.settle_s: float | None = None
         self.changed_ns: int | None = None  # on the board's clock
-
-
-class _Noted:
-    """A line in the log of changes, whatever comes of the change."""
-
-    def __init__(
-        self, gpu: Gpu, shared: _Shared, what: str, by: str, on_change: Callable[[Change], None] | None
-    ) -> None:
-        self._gpu, self._shared, self._what, self._by, self.on_change = gpu, shared, what, by, on_change
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        self._shared.changed_ns = self._gpu.clock.now_ns()
-        if self.on_change is not None:
-            outcome = "done" if error is None else str(error)
-            self.on_change(Change.now(self._gpu.info.label, self._what, self._by, outcome))

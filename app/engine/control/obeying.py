@@ -3,14 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from app.engine.control.settings import WORDS, Setting, lower, shown, step_mhz, unit, upper
+from app.engine.control.controls import channels_now
+from app.engine.control.settings import WORDS, Setting, in_words, lower, shown, step_mhz, unit, upper
 from app.sensors.event_reasons import LIMITING, EventReason, names
 from app.sensors.gpu import Gpu
 
 _TOLERANCE_W: Final = 1.0
+_LOOK_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What the board does after a setting."""
+
+    observed: dict[str, float | None]  # graphics_clock_mhz, memory_clock_mhz, power_limit_w; None where not told
+    obeyed: bool
+    message: str
+
+
+def watch_board(
+    gpu: Gpu,
+    applied: Mapping[str, Setting],
+    read_back: Callable[[], Mapping[str, float | None]],
+    settle_s: float,
+    stop: threading.Event | None = None,
+) -> Watched:
+    """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
+    until_ns = gpu.clock.now_ns() + round(settle_s * 1e9)
+    asked = applied.get("graphics_clock_mhz")
+    while True:
+        stopped = gpu.clock.wait(_LOOK_S, stop)
+        now, told = channels_now(gpu), read_back()
+        clock, reasons = now.get("graphics_clock_mhz"), int(now.get("event_reasons") or 0)
+        low = asked is not None and clock is not None and clock < lower(asked) - step_mhz(gpu)
+        problems = differences(gpu, applied, told)
+        unruly = disobeyed(gpu, asked, clock, reasons)
+        late = stopped or gpu.clock.now_ns() >= until_ns
+        if late or not (problems or unruly or low):
+            break
+    if unruly and not problems:
+        problems = [unruly]
+    observed = {name: now.get(name) for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
+    observed["power_limit_w"] = told.get("power_limit_w") or observed["power_limit_w"]
+    message = in_words(applied) if applied else "the settings are as they were before"
+    if low:
+        message += f"; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
+    return Watched(observed, not problems, "; ".join(problems) or message)
 
 
 def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reasons: int) -> str:
@@ -27,11 +70,6 @@ def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reas
         why = ", ".join(names(reasons & ~int(EventReason.APPLICATION_CLOCKS))) or "the board gives no reason"
         return f"not obeyed: the clock runs at {clock_mhz:.4g} MHz instead of {shown(asked_mhz)} ({why})"
     return ""
-
-
-def is_low(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None) -> bool:
-    """Whether an observed graphics clock is below the one asked for, for whatever reason."""
-    return asked_mhz is not None and clock_mhz is not None and clock_mhz < lower(asked_mhz) - step_mhz(gpu)
 
 
 def differences(gpu: Gpu, applied: Mapping[str, Setting], read_back: Mapping[str, float | None]) -> list[str]:
