@@ -87,7 +87,7 @@ def _plan(
         strategy="brute_force",
         make_runner=_no_runner,
         units=units_of(names, header.units),
-        origin={"kind": "replay", "file": str(path.resolve())},
+        origin={"kind": "replay", "file": str(path.resolve()), "problem_size": header.problem_size},
         follow=path,
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import app.engine.strategies  # noqa: F401  (registers every strategy)
 from app.engine.control.guard import DeviceGuard
+from app.engine.expressions import parse
 from app.engine.fitting import fit_of_sweep
 from app.engine.formats.files import digest_of
 from app.engine.formats.read import read_recording
@@ -82,7 +83,12 @@ def plan_replay(
             patience=patience,
             seed=seed or 0,
             units=dict(recording.units),
-            origin={"kind": "replay", "file": str(path.resolve()), "sha256": digest_of(path)},
+            origin={
+                "kind": "replay",
+                "file": str(path.resolve()),
+                "sha256": digest_of(path),
+                "problem_size": recording.problem_size,
+            },
         )
     )
 
@@ -149,6 +155,7 @@ def plan_specification(
                 "sha256": digest_of(spec.path),
                 "gpu": gpu.info.uuid,
                 "sim_seed": str(getattr(gpu, "seed", 0)),
+                "problem_size": _problem_size(spec),
             },
         )
     )
@@ -350,6 +357,14 @@ def _space(
         where=str(spec.path),
         **names,
     )
+
+
+def _problem_size(spec: Specification) -> str:
+    """The kernel's problem size, as caches tell it; '' where it depends on parameters."""
+    sizes = [parse(text, str(spec.path)) for text in (spec.kernel.problem_size if spec.kernel else ())]
+    if not all(name in spec.constants for size in sizes for name in size.names):
+        return ""
+    return ", ".join(f"{size.number(spec.constants):.0f}" for size in sizes)
 
 
 def _budget(spec: Specification, space: SearchSpace) -> int | None:

@@ -65,7 +65,7 @@ def test_every_document_is_told_whole_wherever_the_pieces_end(
         assert found.pop("cache", None) == inside
     assert found == {name: value for name, value in document.items() if name != "cache"}
     assert stream.closed
-    assert stream.line == text.count("\n") + 1
+    assert stream.line == text.count("\n") + 2
     assert not stream.half
 
 

@@ -80,7 +80,13 @@ def sessions(draw: st.DrawFn) -> tuple[ResultTable, About]:
         Goal(name, draw(st.booleans())) for name in draw(st.lists(st.sampled_from(figures), min_size=1, unique=True))
     ]
     objective = Objective(goals[0], tuple(goals) if len(goals) > 1 else ())
-    return table, About(draw(TEXT) or "a board", draw(TEXT) or "a kernel", objective, "simulated", draw(TEXT))
+    return table, About(
+        draw(TEXT) or "a board",
+        draw(TEXT) or "a kernel",
+        objective,
+        "simulated",
+        draw(TEXT | st.sampled_from(["4096", "4096, 16"])),
+    )
 
 
 @st.composite
@@ -129,7 +135,7 @@ def assert_same(again: Recording, table: ResultTable, about: About) -> None:
     read = [told(m) for m in again.in_file_order()]
     assert read == [told(table.measurement(index)) for index in range(len(table))]
     assert again.objective == about.objective
-    assert (again.device, again.kernel) == (about.device, about.kernel)
+    assert (again.device, again.kernel, again.problem_size) == (about.device, about.kernel, about.problem_size)
     assert again.value_names == tuple(n for n in table.value_names if n in again.value_names)
     for row in range(len(again)):
         assert again.space().row_of(again.measurement(row).configuration) == row

@@ -142,7 +142,8 @@ def export_session(
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     for path in paths.values():
         _refuse_foreign(path)
-    about = About(plan.gpu, plan.title, plan.objective, plan.source, units=plan.units)
+    size = plan.origin.get("problem_size", "")
+    about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
     choice = choose(plan, table, session, index) if set(paths) & set(_CHOICES) else None
     for kind, path in paths.items():
         if choice is not None and kind in _CHOICES:

@@ -21,6 +21,7 @@ _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _WHOLE_STRING = re.compile(_STRING, re.DOTALL)
 _BRACKETS = re.compile(_STRING + r'|[{}\[\]"]', re.DOTALL)
+_NUMBER = re.compile(r"[0-9.eE+-]*")
 _DECODER = json.JSONDecoder()
 _REMEDY = "the file is cut off or damaged; fetch it anew"
 
@@ -88,16 +89,15 @@ class JsonStream:
         more text will come, and what is not complete is wrong.
         """
         while not self.closed:
-            waiting = len(self._text) - self._at
-            if self._waited > _SOON and waiting < 2 * self._waited and not last and not final:
+            length = len(self._text) - self._at
+            if self._waited > _SOON and length < 2 * self._waited and not last and not final:
+                self._check_length(length)
                 return  # so that a long member is not looked at again with every piece of it
             try:
                 member = self._next(final)
             except _More:
                 self._waited = len(self._text) - self._at
-                if self._waited > MAXIMUM_MEMBER:
-                    size = f"more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
-                    raise self._wrong(self._at, f"an entry or a value of {size}", "remove it") from None
+                self._check_length(self._waited)
                 return
             self._waited = 0
             if member is not None:
@@ -148,6 +148,12 @@ class JsonStream:
             self._refuse_half_characters(name, value, at)
         return Member(self._container, name, value)
 
+    def _check_length(self, length: int) -> None:
+        """Nothing that is longer than a member may be is waited for."""
+        if length > MAXIMUM_MEMBER:
+            what = f"an entry or a value of more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
+            raise self._wrong(self._at, what, "remove it")
+
     def _close(self, at: int) -> None:
         self.closed = not self._container
         self._container, self._list = "", False
@@ -187,8 +193,8 @@ class JsonStream:
             raise self._wrong(at, "nested too deeply", "pass a file as its program wrote it") from None
         except ValueError:
             raise self._wrong(at, "a number of thousands of digits", "pass a file as its program wrote it") from None
-        if end == len(self._text) and not final and self._text[end - 1] not in '}]"':
-            raise _More  # 12 may still become 123
+        if not final and self._text[end - 1] not in '}]"' and _NUMBER.fullmatch(self._text, end):
+            raise _More  # 12 may still become 12.3
         return value, end
 
     def _refuse_half_characters(self, name: str, value: Any, at: int) -> None:

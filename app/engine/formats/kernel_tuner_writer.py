@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +47,7 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
     header = {
         "device_name": about.device,
         "kernel_name": about.kernel,
-        "problem_size": about.problem_size,
+        **_problem_size(about.problem_size),
         "tune_params_keys": names,
         "tune_params": {n: list(p.values) for n, p in zip(names, table.space.parameters, strict=True)},
         "objective": goals[0] if len(goals) == 1 else goals,
@@ -60,6 +61,14 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
         entry = dict(zip(names, values, strict=True)) | _entry(measurement, about, names, table.value_names)
         yield f"{',' if index else ''}\n{key}: {json.dumps(entry)}"
     yield "}\n}\n"
+
+
+def _problem_size(told: str) -> dict[str, Any]:
+    """Kernel Tuner compares it with the one it is given, unless it is not told."""
+    sizes = told.split(", ")
+    if all(re.fullmatch(r"0|[1-9][0-9]{0,17}", size) for size in sizes):
+        return {"problem_size": [int(size) for size in sizes] if len(sizes) > 1 else int(sizes[0])}
+    return {"problem_size": told} if told else {}
 
 
 def _entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
