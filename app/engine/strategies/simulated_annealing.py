@@ -40,14 +40,13 @@ class SimulatedAnnealing:
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space)
-        together = max(1, min(batch, options.neighbours))
         while not known.exhausted:
             first = known.draw(rng, options.first_samples)
             costs = yield from known.ask(first)
             here, cost = first[int(np.argmin(costs))], min(costs)
             temperature, spread = options.start_temperature, _spread(known)
             while temperature >= options.end_temperature:
-                steps = unseen_neighbours(space, known, rng, here, "hamming")[:together]
+                steps = unseen_neighbours(space, known, rng, here, "hamming")[: options.neighbours]
                 if not steps:
                     break
                 costs = yield from known.ask(steps)
