@@ -19,10 +19,11 @@ from app.sensors.simulated.profiles import PROFILES
 from app.sensors.simulated.twin import load_twin
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
+ROOFLINES = sorted((resources() / "rooflines").glob("*.toml"))
 
 
 def test_every_profile_has_an_example() -> None:
-    specifications = [load_specification(path) for path in EXAMPLES]
+    specifications = [load_specification(path) for path in (*EXAMPLES, *ROOFLINES)]
     assert {spec.kernel.profile for spec in specifications if spec.kernel} == set(PROFILES)
 
 

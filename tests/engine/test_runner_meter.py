@@ -102,7 +102,7 @@ def test_a_sweep_tells_power_and_speed_at_observed_clocks_and_restores() -> None
     steps: list[tuple[int, int]] = []
     load = Load("known", "fp32", 2e11, 1e9)
     sweep = sweep_clocks(board, DeviceGuard(board), load=load, points=6, on_progress=lambda *at: steps.append(at))
-    assert sweep.clock_mhz.tolist() == sweep.requested_mhz.tolist() == spread_clocks(CLOCKS, 6)
+    assert sweep.clock_mhz.tolist() == sweep.requested.tolist() == spread_clocks(CLOCKS, 6)
     assert sweep.power_w == pytest.approx(IDLE_W + 50.0 * sweep.clock_mhz / 1500.0, rel=1e-3)
     assert sweep.rate == pytest.approx(2e11 / sweep.time_s / 1e9)
     assert steps == [(i, 6) for i in range(1, 7)]
