@@ -12,6 +12,7 @@ from boards import StandIn
 
 from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.left_over import left_over
 from app.engine.events import Allow, Apply, Confirm, ControlChanged, DeviceChanged, EngineFault, Forbid, SettingApplied
 from app.engine.store import Store
 from app.engine.tuner import Tuner
@@ -85,7 +86,8 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     assert "only looked at" in refused.what
     on = one.ask(Allow(), ControlChanged)
     assert on.allowed
-    assert on.holder is not None
+    told = left_over(stand_in.uuids[0])
+    assert told is None  # nothing is set yet
     assert any("unlock" in note for note in on.notes)
     stand_in.work(30.0)
     applied = one.ask(Apply(graphics_clock_mhz=1200, power_limit_w=300.0), SettingApplied)
@@ -93,6 +95,9 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     assert applied.prior == {"graphics_clock_mhz": None, "power_limit_w": 650}
     assert applied.obeyed, applied.message
     assert applied.confirm_s is None
+    told = left_over(stand_in.uuids[0])
+    assert told is not None
+    assert told.held_by == on.holder
     off = one.ask(Forbid(), ControlChanged)
     assert (off.allowed, off.holder) == (False, None)
     assert stand_in.settings() == before

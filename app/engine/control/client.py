@@ -57,8 +57,9 @@ class Helper:
 
     @property
     def process(self) -> int:
-        """Its id, or that of the sudo that started it."""
-        return self._process.pid
+        """The id of the process that holds the rights, which is not that of the sudo that started it."""
+        told = self.state.get("holder")
+        return told if isinstance(told, int) else self._process.pid
 
     def hello(self, timeout_s: float, cancel: threading.Event | None = None) -> bool:
         """Wait until it is ready; False where it ended without a word (no rights), or in time. Raises what it says."""

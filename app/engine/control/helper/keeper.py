@@ -49,6 +49,7 @@ class Keeper:
             "applied": self._applied,
             "by": {name: self._way(name) for name in self._applied},
             "left_over": self.left_over,
+            "holder": self._holder["pid"],
         }
 
     def set(self, settings: dict[str, Any]) -> None:
