@@ -1,6 +1,8 @@
 """Kills at random moments of a session that changes clocks and caps: is the board always as it was before?
 
-    python tests/benchmarks/kills.py [KILLS] [SEED]
+    python tests/benchmarks/kills.py [KILLS] [SEED] [FILE]
+
+FILE keeps what each kill came to, so that a run that is broken off goes on where it was.
 
 Boards are stand-ins for the driver's library (tests/nvml); windows (offscreen), sessions, runner processes and the
 helper with rights are the product's own, and so are their ways to end. Needs root, as the helper has it, and a C
@@ -10,6 +12,7 @@ lock that was confirmed.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -20,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -246,17 +249,21 @@ def _table(kills: list[Kill]) -> str:
 
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    file = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     random.seed(rng.random())
     plan = [(target, name) for target in TARGETS for name in SIGNALS]
     chosen = [plan[at % len(plan)] for at in range(number)]
     rng.shuffle(chosen)
-    kills: list[Kill] = []
+    kills = [Kill(**json.loads(line)) for line in file.read_text().splitlines()] if file and file.exists() else []
     with bench(confirmed=False) as plain, bench(confirmed=True) as confirmed:
-        for at, (target, name) in enumerate(chosen):
+        for at, (target, name) in list(enumerate(chosen))[len(kills) :]:
             one = (plain, confirmed)[at % 2]
             kills.append(one.kill(target, name, rng))
             print(f"{at + 1}/{number} {kills[-1]}", file=sys.stderr, flush=True)
+            if file is not None:
+                with file.open("a") as kept:
+                    kept.write(json.dumps(asdict(kills[-1])) + "\n")
     lost = sum(kill.back_s is None and not kill.after_next_start for kill in kills)
     print(f"{number} kills; every other one with a confirmed lock as prior state; lost: {lost}")
     print(f"the board differed from its prior state at the moment of {sum(kill.changed for kill in kills)} of them")
