@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 import app.engine.strategies  # noqa: E402, F401  (registers them)
 from app.engine.analysis.pareto import front, hypervolume, reference_point  # noqa: E402
 from app.engine.analysis.score_runs import Recorded, recorded  # noqa: E402
-from app.engine.formats.kernel_tuner import read_cache  # noqa: E402
+from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.objectives import parse_front  # noqa: E402
 from app.engine.strategies import base  # noqa: E402
 
@@ -63,7 +63,7 @@ def evaluations_to(on: Recorded, maximise: list[bool], name: str, seed: int) -> 
 def main() -> None:
     goals = parse_front(sys.argv[2] if len(sys.argv) > 2 else "max:TFLOPS,max:TFLOPS/J")
     seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 25
-    on = recorded(read_cache(Path(sys.argv[1])), goals[0], goals)
+    on = recorded(read_recording(Path(sys.argv[1])), goals[0], goals)
     maximise = [goal.maximise for goal in goals]
     values = on.front_values(maximise)
     whole = hypervolume(values, maximise, reference_point(values, maximise))

@@ -35,7 +35,7 @@ from kernel_tuner.interface import strategy_map  # noqa: E402
 from kernel_tuner.util import StopCriterionReached  # noqa: E402
 
 from app.engine.analysis.scoring import Baseline  # noqa: E402
-from app.engine.formats.kernel_tuner import read_cache  # noqa: E402
+from app.engine.formats.read import read_recording  # noqa: E402
 
 STRATEGIES = (
     "adaptive_tabu_greywolf hybrid_vndx genetic_algorithm simulated_annealing random_sample greedy_ils greedy_mls "
@@ -48,7 +48,7 @@ class Recorded:
     """A cache as Kernel Tuner needs it, and the cost of each configuration."""
 
     def __init__(self, path: Path) -> None:
-        cache = read_cache(path)
+        cache = read_recording(path)
         self.name = path.name.removesuffix(".gz").removesuffix(".json")
         self.goal = cache.goal
         costs = np.array([self.goal.cost(m.values) for m in cache.measurements()])

@@ -13,7 +13,7 @@ from strategy_conformance import Problem, run
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.engine.analysis.pareto import hypervolume
 from app.engine.analysis.score_runs import recorded
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import read_recording
 from app.engine.measurement import State
 from app.engine.objectives import parse_front
 from app.engine.space.build import build_space
@@ -157,7 +157,7 @@ def front_rows(name: str, outcome: Callable[[int], Outcome], space: SearchSpace,
 
 def test_the_front_of_a_real_kernel_is_found_early(shared_data: Path) -> None:
     goals = parse_front("max:TFLOPS,max:TFLOPS/J")
-    on = recorded(read_cache(shared_data / PS3), goals[0], goals)
+    on = recorded(read_recording(shared_data / PS3), goals[0], goals)
     values = on.front_values([True, True])
 
     def share(name: str, evaluations: int) -> float:

@@ -17,9 +17,9 @@ from app.engine.formats.clock_script import clock_script
 from app.engine.formats.csv_table import read_csv, write_csv
 from app.engine.formats.export import choose, export_header, export_json, export_script, export_session
 from app.engine.formats.header import c_header, c_value, identifier
-from app.engine.formats.kernel_tuner import read_cache
 from app.engine.formats.kernel_tuner_writer import write_cache
 from app.engine.formats.own import About
+from app.engine.formats.read import read_recording
 from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import heading, name_of_heading, unit_of
 from app.engine.measurement import Measurement, State, Value
@@ -107,7 +107,7 @@ def test_csv_gives_the_same_session_back(tmp_path: Path) -> None:
 def test_cache_gives_the_same_session_back(tmp_path: Path) -> None:
     table = session()
     path = write_cache(table, tmp_path / "cache.json", ABOUT)
-    again = read_cache(path)
+    again = read_recording(path)
     assert told(again.table()) == told(table)
     assert again.space().names == table.space.names
 
@@ -123,11 +123,11 @@ def test_cache_is_one_that_kernel_tuner_knows(tmp_path: Path) -> None:
 
 
 def test_a_published_cache_survives_both_formats(shared_data: Path, tmp_path: Path) -> None:
-    cache = read_cache(shared_data / "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json")
+    cache = read_recording(shared_data / "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json")
     table = cache.table()
     about = About(cache.device, cache.kernel, cache.objective, units=cache.units)
-    assert told(read_cache(write_cache(table, tmp_path / "c.json", about)).table()) == told(table)
-    assert told(read_cache(write_t4(table, tmp_path / "t4.json", about)).table()) == told(table)
+    assert told(read_recording(write_cache(table, tmp_path / "c.json", about)).table()) == told(table)
+    assert told(read_recording(write_t4(table, tmp_path / "t4.json", about)).table()) == told(table)
     csv = write_csv(table, tmp_path / "c.csv", about)
     assert told(read_csv(csv).table()) == told(table)
     assert "ps_energy [J]" in csv.read_text().splitlines()[0]

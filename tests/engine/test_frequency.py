@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import read_recording
 from app.engine.models.curve import Curve
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.errors import InputError
@@ -60,7 +60,7 @@ def test_h200_under_its_cap(shared_data: Path) -> None:
 
 
 def test_a100_recommends_a_clock_between_the_ten_that_were_sampled(shared_data: Path) -> None:
-    cache = read_cache(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")
+    cache = read_recording(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")
     table = cache.table()
     fit = fit_frequency_model(
         table.values("observed_clock_mhz"),

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from app.engine.analysis.pareto import best, front, hypervolume, reference_point
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import read_recording
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
 
 def test_front_and_hypervolume_of_the_published_gemm_cache(shared_data: Path) -> None:
-    table = read_cache(shared_data / PS3).table()
+    table = read_recording(shared_data / PS3).table()
     values = np.column_stack([table.values("TFLOPS"), table.values("TFLOPS/J")])
     chosen = front(values, [True, True])
     assert len(chosen) == 13

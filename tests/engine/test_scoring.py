@@ -20,7 +20,7 @@ from app.engine.analysis.front_baseline import FrontBaseline
 from app.engine.analysis.pareto import front, hypervolume, reference_point
 from app.engine.analysis.score_runs import ScorePlan, recorded, score
 from app.engine.analysis.scoring import Baseline, Yardstick
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import read_recording
 from app.engine.objectives import parse_front
 from app.errors import InputError
 
@@ -157,7 +157,7 @@ def test_over_time_chance_scores_zero_too(shared_data: Path) -> None:
 
 def test_a_real_front_looked_at_first_scores_one(shared_data: Path) -> None:
     goals = parse_front("max:TFLOPS,max:TFLOPS/J")
-    space = recorded(read_cache(shared_data / GEMM), goals[1], goals)
+    space = recorded(read_recording(shared_data / GEMM), goals[1], goals)
     values = space.front_values((True, True))
     chosen = front(values, (True, True))
     assert len(chosen) == 13

@@ -160,10 +160,10 @@ _KEPT: dict[Path, tuple[object, np.ndarray]] = {}
 
 
 def _efficiency_of_gemm(shared_data: Path):  # type: ignore[no-untyped-def]
-    from app.engine.formats.kernel_tuner import read_cache
+    from app.engine.formats.read import read_recording
 
     if shared_data not in _KEPT:
-        cache = read_cache(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
+        cache = read_recording(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
         space = cache.space()
         cost = np.full(space.size, math.inf)
         for measurement in cache.measurements():

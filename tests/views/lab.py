@@ -110,9 +110,9 @@ def filled(space: SearchSpace, rows: int | None = None) -> ResultTable:
 
 def cache_session(path: Path) -> tuple[ResultTable, SessionPlan]:
     """Every entry of a Kernel Tuner cache as a finished session."""
-    from app.engine.formats.kernel_tuner import read_cache
+    from app.engine.formats.read import read_recording
 
-    cache = read_cache(path)
+    cache = read_recording(path)
     table = ResultTable(cache.space())
     table.extend(cache.measurements())
     objective = Objective(Goal("TFLOPS/J", True), (Goal("TFLOPS", True), Goal("TFLOPS/J", True)))

@@ -10,7 +10,7 @@ import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
-from app.engine.formats.kernel_tuner import read_cache
+from app.engine.formats.read import read_recording
 from app.views.export_panel import ExportPanel
 
 
@@ -51,7 +51,7 @@ def test_every_kind_is_written_for_the_selected_configuration(
     assert all(path.is_file() and path.parent == tmp_path / "away" for path in files)
     assert all(path.name in panel.written.text() for path in files)
     cache = next(path for path in files if path.suffix == ".json" and "cache" in json.loads(path.read_text()))
-    assert len(read_cache(cache)) == len(table)
+    assert len(read_recording(cache)) == len(table)
     choice = next(path for path in files if path.suffix == ".json" and path != cache)
     assert str(table.measurement(6).configuration["tile"]) in choice.read_text()
 

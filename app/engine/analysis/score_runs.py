@@ -25,7 +25,8 @@ from app.engine.analysis.scoring import (
     mean_over_spaces,
     pairwise_wins,
 )
-from app.engine.formats.kernel_tuner import Cache, read_cache
+from app.engine.formats.read import read_recording
+from app.engine.formats.recording import Recording
 from app.engine.measurement import State
 from app.engine.objectives import Goal
 from app.engine.space.search_space import SearchSpace
@@ -56,7 +57,7 @@ class Recorded:
         return np.array([outcome.cost for outcome in self.outcomes])
 
 
-def recorded(cache: Cache, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
+def recorded(cache: Recording, goal: Goal | None = None, front: Sequence[Goal] = ()) -> Recorded:
     """A cache as strategies see it. Raises InputError where it does not hold a goal's value."""
     goal = goal or cache.goal
     for wanted in (goal, *front):
@@ -167,7 +168,7 @@ class _Bench:
         self.plan = plan
         self.spaces: dict[str, tuple[Recorded, Yardstick]] = {}
         for path in plan.caches:
-            space = recorded(read_cache(path), plan.goal, plan.front)
+            space = recorded(read_recording(path), plan.goal, plan.front)
             if plan.over_time and space.seconds is None:
                 raise InputError("it does not tell what each evaluation cost", str(path), "leave out --over-time")
             if space.name in self.spaces:

@@ -174,6 +174,8 @@ class EntryReader:
 
 def as_number(value: object) -> float:
     """A float; NaN for anything that is not a number or too large for one."""
+    if type(value) is float:
+        return value
     if not isinstance(value, int | float):
         return math.nan
     try:
@@ -221,8 +223,11 @@ def _timestamp(value: object) -> float:
 def _intervals(value: object) -> dict[str, tuple[float, float]]:
     if not isinstance(value, dict):
         return {}
-    pairs = {n: p for n, p in value.items() if isinstance(p, list) and len(p) == 2}
-    return {name: (as_number(pair[0]), as_number(pair[1])) for name, pair in pairs.items()}
+    return {
+        name: (as_number(ends[0]), as_number(ends[1]))
+        for name, ends in value.items()
+        if isinstance(ends, list) and len(ends) == 2
+    }
 
 
 def _window(value: object) -> tuple[int, int] | None:

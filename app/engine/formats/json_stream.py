@@ -134,8 +134,10 @@ class JsonStream:
         if not self._first and not self._comma:
             if character != ",":
                 raise self._wrong(at, "a comma or a bracket is needed")
-            self._comma, self._at = True, at + 1
-            return None
+            self._comma = True
+            at = self._at = _end_of_space(self._text, at + 1)
+            if at == len(self._text):
+                raise _More
         name, at = ("", at) if self._list else self._name(at)
         if not self._container and name in self._inside and self._text[at : at + 1] in ("{", "["):
             self._container, self._list = name, self._text[at] == "["

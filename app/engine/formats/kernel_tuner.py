@@ -87,16 +87,6 @@ class CacheEntries:
         )
 
 
-Cache = Recording
-
-
-def read_cache(path: Path | str) -> Recording:
-    """Read a cache file, or any other recording. Raises InputError as `read_recording` does."""
-    from app.engine.formats.read import read_recording
-
-    return read_recording(path)
-
-
 def _problem_size(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(v)[:40] for v in value[:8])
