@@ -52,8 +52,8 @@ class Distinct:
 
     @cached_property
     def order(self) -> Integers:
-        """The rows, those of one combination together."""
-        return np.argsort(self.groups, kind="stable")
+        """The rows, those of one combination together."""  # 16 bits are sorted by radix
+        return np.argsort(self.groups.astype(np.uint16 if self.size <= 2**16 else np.int64), kind="stable")
 
     @cached_property
     def start(self) -> Integers:

@@ -105,11 +105,14 @@ def _rows(places: Places, parts: Sequence[Distinct]) -> Iterator[list[Integers]]
     for place, part in zip(places, parts, strict=True):
         if part.group is not None:
             repeats *= part.counts[place]
+    last = max(axis for axis, part in enumerate(parts) if part.group is not None)
     for parent, within in spread(repeats):
         rows: list[Integers] = []
-        for place, part in zip(places, parts, strict=True):
+        for axis, (place, part) in enumerate(zip(places, parts, strict=True)):
             row = place[parent]
-            if part.group is not None:  # which of the rows with these values
+            if axis == last:
+                row = part.order[part.start[row] + within]
+            elif part.group is not None:  # which of the rows with these values
                 count = part.counts[row]
                 row = part.order[part.start[row] + within % count]
                 within = within // count

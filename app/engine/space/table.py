@@ -13,6 +13,7 @@ from app.engine.space.keys import MAX_SPAN, radix
 from app.engine.space.search_space import smallest_dtype
 
 _BLOCK = 2**15  # rows decoded at once
+_FEW = 32  # codes
 
 
 def sorted_table(
@@ -44,7 +45,13 @@ def sorted_table(
 def _occurring(values: Column, codes: Codes) -> tuple[Column, Codes]:
     """The values that some row takes, and the codes among those."""
     used = np.zeros(len(values), dtype=np.bool_)
-    used[codes] = True
+    used[codes[:_BLOCK]] = True
+    unseen = np.flatnonzero(~used).tolist()
+    if len(unseen) > _FEW:
+        used[codes] = True
+    else:  # comparing is quicker than marking
+        for code in unseen:
+            used[code] = bool((codes == code).any())
     if used.all():
         return values, codes
     return values[used], (np.cumsum(used) - 1).astype(smallest_dtype([len(values)]))[codes]
