@@ -4,13 +4,14 @@ python tests/benchmarks/strategies.py FOLDER_OF_PUBLISHED_SPACES [STRATEGY ...]
 
 The folder holds `searchspaces_kernel_tuner_paper.json`; the space is its hotspot kernel. Costs are made up at once: a
 valley over the parameters, ripples, and one configuration in twenty failing. Each strategy runs in a process of its
-own: its processor time and wall time per evaluation with everything it builds, the longest it thinks about one batch,
+own, SciPy loaded: its processor and wall time per evaluation with everything it builds, the longest wait for a batch,
 the most memory of the process, space included, and how good its best is among all rows. Never part of the test suite:
 wall-clock time does not gate anything.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import platform
@@ -63,6 +64,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     space = hotspot(folder)
     cost = costs_of(space)
     wanted = FEW_EVALUATIONS if any(word in name for word in THINKING) else EVALUATIONS
+    importlib.import_module("scipy.optimize")  # takes a third of a second, once
     chosen = base.get(name)
     best, evaluated, longest = math.inf, 0, 0.0
     begun, cpu = time.perf_counter(), time.process_time()

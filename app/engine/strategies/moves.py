@@ -8,11 +8,6 @@ from app.engine.space.search_space import Neighbourhood, SearchSpace
 from app.engine.strategies.base import Evaluations
 
 
-def unseen_rows(space: SearchSpace, known: Evaluations, rng: np.random.Generator, count: int) -> list[int]:
-    """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
-    return known.draw(rng, count)
-
-
 def unseen_neighbours(
     space: SearchSpace, known: Evaluations, rng: np.random.Generator, row: int, kind: Neighbourhood
 ) -> list[int]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Evaluations, Outcome, Remarked, Search, strategy
 from app.engine.strategies.genetic_algorithm import GeneticAlgorithm, next_generation
-from app.engine.strategies.moves import unseen_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,7 +34,7 @@ class Nsga2:
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space)
         costs: dict[int, tuple[float, ...]] = {}
-        population = unseen_rows(space, known, rng, options.population_size)
+        population = known.draw(rng, options.population_size)
         outcomes = yield population
         remark = "" if outcomes[0].front else NO_FRONT
         while True:
