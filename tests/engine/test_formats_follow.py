@@ -101,7 +101,7 @@ def test_a_file_that_begins_anew_is_noticed(file: Path, replace: bool) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (gzip.compress(b"{}"), "compressed"),
+        (gzip.compress(b"{}", mtime=0), "compressed"),
         (json.dumps(T4).encode(), "only a Kernel Tuner cache"),
         (b"{}", "no Kernel Tuner cache"),
         (b"clock,power\n1,2\n", "line 1, column 1"),

@@ -181,7 +181,7 @@ def test_values_that_the_header_forgot_are_taken_in(file: Path) -> None:
         (b'{"cache": {"1": "' + b"a" * 10_000_000 + b'"}}', "more than 8 MiB"),
         (b'{"tune_params_keys": ["a"], "cache": {"1": {"a": "\\ud800"}}}', "half a character"),
         (b"\x1f\x8b" + b"junk", "damaged"),
-        (gzip.compress(b'{"cache": {}}')[:-6], "damaged or cut off"),
+        (gzip.compress(b'{"cache": {}}', mtime=0)[:-6], "damaged or cut off"),
     ],
 )
 def test_what_is_no_cache_is_one_line(file: Path, content: bytes, said: str) -> None:

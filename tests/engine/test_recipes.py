@@ -1,4 +1,4 @@
-"""The ways to tune for energy: which rows each asks for, what it chooses, and all of them on the same measurements."""
+"""The ways to tune for energy: which rows each asks for, what it chooses, and all on one set of measurements."""
 
 from __future__ import annotations
 
