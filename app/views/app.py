@@ -104,9 +104,16 @@ def run(
         specification = resources() / "examples" / DEMO
     if specification is not None:
         program.window.open_specification(specification, start=demo)
+    ended = False
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True  # Qt forgets what it is told before its loop runs
+        qt.quit()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: qt.quit())  # the monitor's timer lets Python look at signals
-    status = qt.exec()
+        signal.signal(number, end)  # the monitor's timer lets Python look at signals
+    status = 0 if ended else qt.exec()
     program.close()
     del program
     shiboken6.delete(qt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -72,7 +72,7 @@ class InOrder:
 
     @dataclass(frozen=True)
     class Options:
-        chunk: int = 8
+        chunk: int = field(default=8, metadata={"help": "how many rows at once"})
 
     def search(
         self, space: SearchSpace, rng: np.random.Generator, batch: int, options: InOrder.Options

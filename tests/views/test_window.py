@@ -209,7 +209,9 @@ import sys
 from PySide6.QtCore import QTimer
 from app.views import app as views
 qt = views.application()
-QTimer.singleShot(int(sys.argv[1]), qt.quit)
+timer = QTimer()  # again and again: Qt forgets what it is told before its loop runs
+timer.timeout.connect(qt.quit)
+timer.start(int(sys.argv[1]))
 raise SystemExit(views.run("simulated:a100"))
 """
 
