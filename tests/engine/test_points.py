@@ -139,6 +139,14 @@ def test_any_table_gives_points_or_one_line(file: Path, rows: list[list[str]]) -
     assert np.isfinite(points.power_w).all()
 
 
+@pytest.mark.parametrize("highest", ["1e9", "1e12", "1e300", "1.7e308"])
+def test_clocks_in_another_unit_make_no_list_of_all_that_lie_between(file: Path, highest: str) -> None:
+    file.write_text(f"clock_mhz,power_w,gpu\n1000,100,A100\n{highest},200,A100\n")
+    points = read_points(file)
+    assert points.clocks == 2
+    assert points.supported_mhz is None
+
+
 def test_a_cache_gives_its_best_configuration_over_the_clocks(shared_data: Path) -> None:
     points = read_points(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
     assert points.clocks == 10

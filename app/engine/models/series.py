@@ -28,6 +28,7 @@ _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source
 _STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
 _STEPS_MHZ = (15.0, 7.5)
 _TELLING_CLOCKS = 6  # on a grid by chance: hardly
+_HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which no grid is made
 
 
 def read_points(
@@ -279,7 +280,7 @@ def _series_of_table(
 def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
     """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
     known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
-    if not len(known):
+    if not len(known) or known[-1] > _HIGHEST_MHZ:
         return None, ()
     named = bool(_STEPS_OF_15.search(gpu))
     for step in _STEPS_MHZ:
