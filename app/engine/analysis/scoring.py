@@ -160,11 +160,15 @@ class Yardstick:
         evaluated = np.asarray(rows, dtype=np.int64)
         spent = np.arange(1, len(evaluated) + 1) if self.seconds is None else np.cumsum(self.seconds[evaluated])
         done = np.searchsorted(spent, self.points * (1 + 1e-12), side="right")
-        reached = self._by_chance.copy()
-        reached[done > 0] = self.chance.reached(evaluated, done[done > 0])
+        figures = self._by_chance.copy()
+        figures[done > 0] = self.chance.reached(evaluated, done[done > 0])
+        return self.advantage_of(figures)
+
+    def advantage_of(self, figures: Floats) -> Floats:
+        """The advantage over chance of a run that had reached these figures at the points, both of shape (50,)."""
         possible = self.chance.optimum - self._by_chance
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(possible < 0, (reached - self._by_chance) / possible, np.nan)
+            return np.where(possible < 0, (figures - self._by_chance) / possible, np.nan)
 
     def spent(self, rows: Sequence[int]) -> float:
         """What evaluating these rows takes of the budget."""

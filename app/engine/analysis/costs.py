@@ -1,0 +1,63 @@
+"""Time, energy and power of every measurement of a session, as columns for the choosers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.analysis.iso_lines import Role, role_of
+from app.engine.measurement import State
+from app.engine.results import STATES, ResultTable
+
+Floats = npt.NDArray[np.float64]
+_OK = STATES.index(State.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Columns of shape (n,), n measurements: NaN where one failed or the figure is unknown."""
+
+    time_s: Floats
+    energy_j: Floats
+    power_w: Floats
+    time_known: bool  # in seconds; else only its ratios are right, from a speed
+    energy_known: bool  # in joules; else only its ratios are right, from an efficiency
+
+
+def values_of(table: ResultTable, name: str) -> Floats:
+    """A column of the table over its measurements, NaN where one failed. A copy."""
+    length = len(table)
+    column = np.array(table.values(name)[:length], dtype=np.float64)
+    column[table.states()[:length] != _OK] = np.nan
+    return column
+
+
+def costs_of(table: ResultTable) -> Costs:
+    """What each measurement costs; what was not measured follows from the other two, else from a speed or efficiency.
+
+    Energy is time times power; a time that nobody told is 1 / speed, an energy 1 / efficiency, which only tells ratios.
+    """
+    time_s, energy_j, power_w = (values_of(table, name) for name in ("time_s", "energy_j", "power_w"))
+    time_known = bool(np.isfinite(time_s).any())
+    if not time_known:
+        time_s = _inverse(table, Role.SPEED)
+    energy_j = np.where(np.isnan(energy_j), power_w * time_s, energy_j)
+    energy_known = time_known and bool(np.isfinite(energy_j).any())
+    if not np.isfinite(energy_j).any():
+        energy_j = _inverse(table, Role.EFFICIENCY)
+    if energy_known:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            power_w = np.where(np.isnan(power_w), energy_j / time_s, power_w)
+    return Costs(time_s, energy_j, power_w, time_known, energy_known)
+
+
+def _inverse(table: ResultTable, role: Role) -> Floats:
+    """1 / the first figure of that role, over the measurements."""
+    name = next((name for name in table.value_names if role_of(name) is role), None)
+    if name is None:
+        return np.full(len(table), np.nan)
+    column = values_of(table, name)
+    with np.errstate(divide="ignore"):
+        return np.where(column > 0, 1 / column, np.nan)

@@ -1,0 +1,130 @@
+"""Lines of equal energy and of equal energy-delay product in a plot of any two figures of speed, energy or power.
+
+For a fixed work every such figure is a power of its time and energy: a speed is t^-1, an efficiency E^-1, power E/t.
+So a product E t^n is constant along a straight line of the logarithms of any two that are no powers of each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+class Role(Enum):
+    """What a figure is: the powers of time and of energy in it."""
+
+    TIME = (1, 0)
+    SPEED = (-1, 0)
+    ENERGY = (0, 1)
+    EFFICIENCY = (0, -1)
+    POWER = (-1, 1)
+    EDP = (1, 1)
+
+
+class Product(Enum):
+    """What is equal along a line: the powers of time and of energy."""
+
+    ENERGY = (0, 1)
+    EDP = (1, 1)
+    ED2P = (2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class IsoLine:
+    """One line: `factor` times the product of the reference point, as points to draw within the span."""
+
+    factor: float
+    x: Floats
+    y: Floats
+
+
+_RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
+
+
+def role_of(name: str) -> Role | None:
+    """What a figure is by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it tells nothing."""
+    lower = name.lower()
+    if lower.endswith(("/w", "/j")):
+        return Role.EFFICIENCY
+    if "edp" in lower:
+        return Role.EDP
+    if "energy" in lower or lower.endswith("_j"):
+        return Role.ENERGY
+    if "power" in lower or lower.endswith("_w") or lower in ("watt", "watts"):
+        return None if "limit" in lower or "memory" in lower else Role.POWER
+    if any(word in lower for word in _RATES):
+        return Role.SPEED
+    if "time" in lower or "duration" in lower or "latency" in lower:
+        return Role.TIME
+    return None
+
+
+def slope(product: Product, x: Role, y: Role) -> float | None:
+    """The exponent k of y = c x^k along which the product is constant; inf: x itself is. None: the figures do not tell.
+
+    With log x = a t + b E and log y = c t + d E (t, E logarithms) the product m t + n E is u log x + w log y, where
+    u = (m d - n c) / det and w = (a n - b m) / det; so k = -u / w.
+    """
+    (a, b), (c, d), (m, n) = x.value, y.value, product.value
+    if a * d - b * c == 0:
+        return None
+    u, w = m * d - n * c, a * n - b * m
+    return -u / w if w else math.inf
+
+
+def iso_lines(
+    product: Product,
+    x: Role,
+    y: Role,
+    *,
+    through: tuple[float, float],
+    x_span: tuple[float, float],
+    y_span: tuple[float, float],
+    factors: Sequence[float] = (1.0, 1.25, 1.5, 2.0),
+    points: int = 64,
+) -> list[IsoLine]:
+    """Lines of `factors` times the product of the point `through`, clipped to the spans; those outside are left out.
+
+    Empty where the two figures do not tell the product, or a number is not positive. `points` per line, evenly spaced
+    in the logarithm (two suffice on logarithmic axes).
+    """
+    k = slope(product, x, y)
+    if k is None or min(*through, x_span[1], y_span[1]) <= 0:
+        return []
+    low_x, low_y = (max(span[0], span[1] * 1e-6) for span in (x_span, y_span))
+    lines = []
+    for factor in factors:
+        x0, y0 = _moved(product, x, y, through, factor)
+        if math.isinf(k):
+            along, up = np.array([x0, x0]), np.array([low_y, y_span[1]])
+        elif k == 0:
+            along, up = np.array([low_x, x_span[1]]), np.array([y0, y0])
+        else:
+            ends = sorted(x0 * (edge / y0) ** (1 / k) for edge in (low_y, y_span[1]))
+            first, last = max(low_x, ends[0]), min(x_span[1], ends[1])
+            if first >= last:
+                continue
+            along = np.geomspace(first, last, points)
+            up = y0 * (along / x0) ** k
+        slack = 1e-9
+        if (
+            low_x * (1 - slack) <= along[0]
+            and along[-1] <= x_span[1] * (1 + slack)
+            and up.min() <= y_span[1] * (1 + slack)
+            and up.max() >= low_y * (1 - slack)
+        ):
+            lines.append(IsoLine(factor, along, up))
+    return lines
+
+
+def _moved(product: Product, x: Role, y: Role, through: tuple[float, float], factor: float) -> tuple[float, float]:
+    """A point whose product is `factor` times that of `through`: it takes that much more energy in the same time."""
+    per_energy = factor ** (1 / product.value[1])
+    return through[0] * per_energy ** x.value[1], through[1] * per_energy ** y.value[1]

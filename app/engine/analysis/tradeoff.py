@@ -1,0 +1,128 @@
+"""What a choice costs and gains against another one, in words, and over a year of a stated load."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+HOURS_PER_YEAR: Final = 8760.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """Relative changes: 0.04 is 4 % more. NaN where a figure is unknown."""
+
+    time_change: float
+    energy_change: float
+    power_change: float
+
+    @property
+    def words(self) -> str:
+        """'18 % less energy for 4 % more time'; the gain first, 'and' between what goes the same way."""
+        parts = [
+            (change, _part(change, what))
+            for change, what in ((self.energy_change, "energy"), (self.time_change, "time"))
+            if not math.isnan(change)
+        ]
+        if not parts:
+            return "not known"
+        told = [(change, words) for change, words in parts if not _is_same(change)]
+        if not told:
+            return "the same time and energy" if len(parts) == 2 else parts[0][1]
+        if len(told) == 1 and len(parts) == 2:
+            same = next(words for change, words in parts if _is_same(change))
+            return f"{told[0][1]} in {same}" if same.endswith("time") else f"{told[0][1]} for {same}"
+        told.sort(key=lambda part: part[0])
+        joint = " for " if told[0][0] < 0 < told[-1][0] else " and "
+        return joint.join(words for _, words in told)
+
+
+def tradeoff(
+    time_s: float, energy_j: float, *, to_time_s: float, to_energy_j: float, power_change: float | None = None
+) -> Tradeoff:
+    """A choice of `to_time_s` and `to_energy_j` against one of `time_s` and `energy_j`, in any units."""
+    time_change, energy_change = _change(time_s, to_time_s), _change(energy_j, to_energy_j)
+    if power_change is None:
+        power_change = (1 + energy_change) / (1 + time_change) - 1
+    return Tradeoff(time_change, energy_change, power_change)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much there is to do in a year, and what energy costs: a person's settings, None where not stated."""
+
+    hours_per_year: float = HOURS_PER_YEAR  # in which the fastest configuration would run
+    boards: int = 1
+    price_per_kwh: float | None = None
+    currency: str = "EUR"
+    carbon_g_per_kwh: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Yearly:
+    """The same work over a year with the choice instead of the fastest; what is saved is positive.
+
+    Only the energy of the boards while the kernel runs: idle time, host and cooling are not in it.
+    """
+
+    energy_kwh: float  # with the fastest
+    saved_kwh: float
+    saved_money: float | None
+    saved_co2_kg: float | None
+    currency: str
+    extra_hours: float  # of each board
+    fits: bool  # the work still fits into the year
+
+    @property
+    def words(self) -> str:
+        """'312 kWh, 94 EUR and 109 kg CO2 less per year'."""
+        parts = [f"{_figure(abs(self.saved_kwh))} kWh"]
+        if self.saved_money is not None:
+            parts.append(f"{_figure(abs(self.saved_money))} {self.currency}")
+        if self.saved_co2_kg is not None:
+            parts.append(f"{_figure(abs(self.saved_co2_kg))} kg CO2")
+        listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        late = "" if self.fits else "; the work no longer fits into the year on as many boards"
+        return f"{listed} {'less' if self.saved_kwh >= 0 else 'more'} per year{late}"
+
+
+def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
+    """A year of `load` on boards that draw `power_w` with the fastest configuration. NaN where it is unknown."""
+    energy_kwh = power_w * load.hours_per_year * load.boards / 1000
+    saved_kwh = -energy_kwh * change.energy_change
+    return Yearly(
+        energy_kwh=energy_kwh,
+        saved_kwh=saved_kwh,
+        saved_money=None if load.price_per_kwh is None else saved_kwh * load.price_per_kwh,
+        saved_co2_kg=None if load.carbon_g_per_kwh is None else saved_kwh * load.carbon_g_per_kwh / 1000,
+        currency=load.currency,
+        extra_hours=load.hours_per_year * change.time_change,
+        fits=load.hours_per_year * (1 + change.time_change) <= HOURS_PER_YEAR * (1 + 1e-12) or change.time_change <= 0,
+    )
+
+
+def percent_words(share: float) -> str:
+    """'18 %', '3.4 %', '0.4 %': whole from 10 % on."""
+    percent = abs(share) * 100
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %".replace(".0 %", " %")
+
+
+def _part(change: float, what: str) -> str:
+    if _is_same(change):
+        return f"the same {what}"
+    return f"{percent_words(change)} {'less' if change < 0 else 'more'} {what}"
+
+
+def _is_same(change: float) -> bool:
+    return abs(change) < 0.0005
+
+
+def _change(before: float, after: float) -> float:
+    return after / before - 1 if before else math.nan
+
+
+def _figure(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
