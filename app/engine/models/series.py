@@ -103,7 +103,7 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
         if time is not None
         else None
     )
-    rows &= np.isfinite(clock) & np.isfinite(power)
+    rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(power)
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
     requested = columns.numbers(roles.requested) if roles.requested else None
@@ -280,7 +280,7 @@ def _series_of_table(
 def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
     """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
     known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
-    if not len(known) or known[-1] > _HIGHEST_MHZ:
+    if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:
         return None, ()
     named = bool(_STEPS_OF_15.search(gpu))
     for step in _STEPS_MHZ:
