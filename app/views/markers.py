@@ -1,7 +1,8 @@
 """Markers of the scatter: shapes in colours that colour-blind eyes tell apart, drawn once into an atlas.
 
 A style is a small number: shape * COLOURS + colour. Few values get a shape each besides their colour; many get circles
-on a scale of even lightness.
+on a scale of even lightness, or the shapes that another column gives them. What is not brushed is dimmed: its shape in
+one faint colour.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from app.views.theme import Colours
 COLOURS = 48  # steps of the colour scale
 SHAPES = ("circle", "square", "triangle", "diamond", "triangle down", "pentagon", "cross")
 FEW = 12  # up to so many different values each has its own marker
+DIM = len(SHAPES) * COLOURS  # added to a shape's first style
+_RANGES = 4  # of a figure of many values that is shown as shapes
 Styles = npt.NDArray[np.uint16]
 
 
@@ -72,6 +75,43 @@ class Coding:
         return place % (len(SHAPES) - 1) * COLOURS + colour
 
 
+class ShapeCoding:
+    """How the values of a column are shown as shapes: one for each of a few values, else one for each quarter of them.
+
+    `values` are the few; `bounds` the upper ends of the quarters, ascending. One of the two is empty.
+    """
+
+    def __init__(self, values: npt.NDArray[np.float64]) -> None:
+        known = np.unique(values[np.isfinite(values)])
+        few = len(known) < len(SHAPES)
+        self.values: tuple[float, ...] = tuple(float(v) for v in known) if few else ()
+        quarters = np.quantile(values[np.isfinite(values)], np.arange(1, _RANGES + 1) / _RANGES) if not few else known
+        self.bounds: tuple[float, ...] = () if few else tuple(float(v) for v in quarters)
+
+    def covers(self, values: npt.NDArray[np.float64]) -> bool:
+        """These further values fit in; else the coding has to be made anew."""
+        known = values[np.isfinite(values)]
+        if self.bounds:
+            return bool((known <= self.bounds[-1]).all())
+        return bool(np.isin(known, self.values).all())
+
+    def shapes(self, values: npt.NDArray[np.float64]) -> Styles:
+        """The place in SHAPES of each value; the cross, the last, where it is unknown."""
+        marks = np.asarray(self.bounds or self.values or (0.0,))
+        place = np.searchsorted(marks, values).clip(0, len(marks) - 1)
+        return np.where(np.isfinite(values), place, len(SHAPES) - 1).astype(np.uint16)
+
+
+def with_shapes(styles: Styles, shapes: Styles) -> Styles:
+    """The same colours with other shapes."""
+    return (styles % COLOURS + shapes * COLOURS).astype(np.uint16)
+
+
+def dimmed(styles: Styles) -> Styles:
+    """The same shapes, faint."""
+    return (styles // COLOURS % len(SHAPES) * COLOURS + DIM).astype(np.uint16)
+
+
 def draw_marker(painter: QPainter, shape: str, centre: QPointF, size: float) -> None:
     """One marker with the painter's pen and brush. Shapes cover about the same area."""
     r = size / 2
@@ -96,11 +136,20 @@ def draw_marker(painter: QPainter, shape: str, centre: QPointF, size: float) -> 
         painter.drawPolygon(QPolygonF(points))
 
 
+def dim_colour(colours: Colours) -> QColor:
+    """The faint colour of what is not brushed."""
+    faint = QColor(colours.muted)
+    faint.setAlpha(70)
+    return faint
+
+
 def marker_atlas(size: float, colours: Colours, ratio: float) -> tuple[QPixmap, int]:
-    """Every style side by side, a row per shape, and the side of a cell in device pixels. `size` in logical pixels."""
+    """Every style side by side, a row per shape and one per dimmed shape, and the side of a cell in device pixels.
+
+    `size` in logical pixels."""
     edged = size >= 6
     cell = math.ceil((size * 1.2 + (2.0 if edged else 0.5)) * ratio)
-    atlas = QPixmap(cell * COLOURS, cell * len(SHAPES))
+    atlas = QPixmap(cell * COLOURS, cell * 2 * len(SHAPES))
     atlas.fill(Qt.GlobalColor.transparent)
     painter = QPainter(atlas)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -110,5 +159,9 @@ def marker_atlas(size: float, colours: Colours, ratio: float) -> tuple[QPixmap, 
         painter.setBrush(colour)
         for row, shape in enumerate(SHAPES):
             draw_marker(painter, shape, QPointF((column + 0.5) * cell, (row + 0.5) * cell), size * ratio)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(dim_colour(colours))
+    for row, shape in enumerate(SHAPES, start=len(SHAPES)):
+        draw_marker(painter, shape, QPointF(0.5 * cell, (row + 0.5) * cell), size * ratio)
     painter.end()
     return atlas, cell

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import pyqtgraph as pg
 import shiboken6
 from PySide6.QtCore import QPointF, QRectF, Qt, Slot
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtGui import QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
-from app.views.markers import COLOURS, Styles, marker_atlas
+from app.views.markers import COLOURS, DIM, Styles, marker_atlas
+from app.views.stamps import Stamps
 from app.views.theme import Colours
 
 Floats = npt.NDArray[np.float64]
@@ -33,10 +34,12 @@ class PointCloud(QGraphicsItem):
         self._x = np.empty(1024)
         self._y = np.empty(1024)
         self._style: Styles = np.empty(1024, dtype=np.uint16)
-        self._picture: QPixmap | None = None
+        self._picture: QPixmap | QImage | None = None
+        self._pixels_of_picture = np.empty((0, 0), dtype=np.uint32)  # of a picture that is stamped
         self._painted = 0  # how many of the points the picture holds
         self._atlas: tuple[QPixmap, int] | None = None
         self._atlas_key: tuple[float, Colours, float] | None = None
+        self._stamps: Stamps | None = None
         self._colours = colours
         self.setZValue(-5)  # below the front, which lies among the view's children at 0
         self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemClipsToShape)
@@ -104,34 +107,74 @@ class PointCloud(QGraphicsItem):
     def boundingRect(self) -> QRectF:
         return QRectF(0.0, 0.0, self._view.width(), self._view.height())
 
+    def within(self, box: QRectF) -> npt.NDArray[np.int64]:
+        """The points in a rectangle of the view's own pixels, ascending."""
+        px, py = self._pixels(0)
+        inside = (px >= box.left()) & (px <= box.right()) & (py >= box.top()) & (py <= box.bottom())
+        return np.flatnonzero(inside)
+
     def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
         ratio = painter.device().devicePixelRatioF()
-        width, height = self._view.width(), self._view.height()
-        if self._picture is None or self._picture.devicePixelRatio() != ratio:
-            self._picture = QPixmap(max(1, round(width * ratio)), max(1, round(height * ratio)))
-            self._picture.setDevicePixelRatio(ratio)
-            self._picture.fill(Qt.GlobalColor.transparent)
+        many = self.marker_size() == _SMALL
+        picture = self._picture
+        if picture is None or picture.devicePixelRatio() != ratio or isinstance(picture, QImage) != many:
+            picture = self._picture = self._blank(ratio, many)
             self._painted = 0
         if self._painted < self._count:
-            self._paint_onto(self._picture, self._painted, ratio)
+            if isinstance(picture, QImage):
+                self._stamp_onto(self._painted, ratio)
+            else:
+                self._paint_onto(picture, self._painted, ratio)
             self._painted = self._count
-        painter.drawPixmap(QPointF(0, 0), self._picture)
+        if isinstance(picture, QImage):
+            painter.drawImage(QPointF(0, 0), picture)
+        else:
+            painter.drawPixmap(QPointF(0, 0), picture)
 
-    def _paint_onto(self, picture: QPixmap, start: int, ratio: float) -> None:
-        """Add the points from `start` on to the picture, in one call."""
+    def _blank(self, ratio: float, many: bool) -> QPixmap | QImage:
+        width = max(1, round(self._view.width() * ratio))
+        height = max(1, round(self._view.height() * ratio))
+        picture: QPixmap | QImage
+        if many:
+            self._pixels_of_picture = pixels = np.zeros((height, width), dtype=np.uint32)
+            picture = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_ARGB32_Premultiplied)
+        else:
+            picture = QPixmap(width, height)
+            picture.fill(Qt.GlobalColor.transparent)
+        picture.setDevicePixelRatio(ratio)
+        return picture
+
+    def _prepare_markers(self, ratio: float) -> None:
+        """The atlas and the stamps of this size, these colours and this screen."""
         key = (self.marker_size(), self._colours, ratio)
         if self._atlas is None or key != self._atlas_key:
             self._atlas, self._atlas_key = marker_atlas(*key), key
+            self._stamps = Stamps(self.marker_size() * ratio, self._colours)
+
+    def _stamp_onto(self, start: int, ratio: float) -> None:
+        """Add the points from `start` on to the picture's memory."""
+        self._prepare_markers(ratio)
+        assert self._stamps is not None
+        px, py = self._pixels(start)
+        self._stamps.stamp(self._pixels_of_picture, px * ratio, py * ratio, self._style[start : self._count])
+
+    def _paint_onto(self, picture: QPixmap, start: int, ratio: float) -> None:
+        """Add the points from `start` on to the picture, in one call; dimmed ones lie below."""
+        self._prepare_markers(ratio)
+        assert self._atlas is not None
         atlas, cell = self._atlas
         px, py = self._pixels(start)
         inside = (px > -cell) & (px < self._view.width() + cell) & (py > -cell) & (py < self._view.height() + cell)
-        style = self._style[start : self._count][inside]
+        style = self._style[start : self._count]
+        shown = np.flatnonzero(inside)
+        shown = shown[np.argsort(style[shown] < DIM, kind="stable")]
+        style = style[shown]
         if not len(style):
             return
         # Qt takes a C array of fragments, ten doubles each: x, y, source left, top, width, height, scale x and y,
         # turn, opacity.
         fragments = np.empty((len(style), 10))
-        fragments[:, 0], fragments[:, 1] = px[inside], py[inside]
+        fragments[:, 0], fragments[:, 1] = px[shown], py[shown]
         fragments[:, 2], fragments[:, 3] = style % COLOURS * cell, style // COLOURS * cell
         fragments[:, 4:6], fragments[:, 6:8], fragments[:, 8], fragments[:, 9] = cell, 1 / ratio, 0.0, 1.0
         first = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)

@@ -1,13 +1,18 @@
-"""`Selection`: which measurement of the running session is chosen, shared by table, scatter, model and export."""
+"""`Selection`: which measurement of the running session is chosen, and which are brushed, shared by all panels."""
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.engine.events import SessionStarted
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
 from app.views.bridge import EngineBridge
+
+Indices = npt.NDArray[np.int64]
+_NONE: Indices = np.empty(0, dtype=np.int64)
 
 
 class Selection(QObject):
@@ -18,6 +23,7 @@ class Selection(QObject):
     """
 
     changed = Signal(int)  # index into `table`; -1: none
+    brushed = Signal()  # `rows` are others
     steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
 
     def __init__(self, bridge: EngineBridge) -> None:
@@ -26,6 +32,7 @@ class Selection(QObject):
         self.plan: SessionPlan | None = None
         self.session: int | None = None
         self.index = -1
+        self.rows = _NONE  # of `table`, ascending: what a person has marked to look at together; empty: nothing
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
 
@@ -39,6 +46,14 @@ class Selection(QObject):
             self.changed.emit(index)
 
     @Slot(object)
+    def brush(self, rows: npt.ArrayLike) -> None:
+        """Mark measurements, by their indices into `table`; none of them takes the mark away."""
+        marked = np.unique(np.asarray(rows, dtype=np.int64))
+        if not np.array_equal(marked, self.rows):
+            self.rows = marked
+            self.brushed.emit()
+
+    @Slot(object)
     def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
         """Keep the next session to the supported graphics clocks within a range; None takes that back."""
         if clocks_mhz != self.clocks_mhz:
@@ -50,4 +65,5 @@ class Selection(QObject):
         followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
         self.index = self.index if followed else -1  # a growing file's session is kept at its end, in the same order
         self.table, self.plan, self.session = event.table, event.plan, event.session
+        self.brush(_NONE)
         self.changed.emit(self.index)
