@@ -51,7 +51,7 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
     from app.commands.search import watch_session
     from app.engine.planning import plan_specification
     from app.engine.recipes import compare_methods as compare
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
     from app.engine.steering import steer_by_sweep
     from app.engine.store import Store
     from app.sensors.select import open_gpu

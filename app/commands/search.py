@@ -24,7 +24,7 @@ def tune(arguments: Namespace) -> int:
     from app.commands.control import guard_of
     from app.engine.formats.read import read_recording
     from app.engine.planning import plan_specification
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
     from app.engine.store import Store
     from app.engine.taking_over import with_recording
     from app.sensors.select import open_gpu
@@ -269,7 +269,7 @@ def demo(arguments: Namespace) -> int:
     from app.engine.formats.export import export_session
     from app.engine.models.points import fit_to_json
     from app.engine.planning import plan_specification
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
     from app.engine.store import Store
     from app.sensors.select import open_gpu
 

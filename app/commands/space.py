@@ -12,7 +12,7 @@ def space(arguments: Namespace) -> int:
     """The size of a specification's space, and what each restriction removes."""
     from app.engine.planning import space_of
     from app.engine.space.pruning import pruning_steps
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
     from app.sensors.select import open_gpu
 
     specification = load_specification(Path(arguments.specification))

@@ -48,7 +48,7 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
     from app.engine.formats.read import read_recording
     from app.engine.formats.t1 import is_specification
     from app.engine.planning import plan_replay
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
     from app.sensors.select import open_gpu
 
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / path.name.split(".")[0]

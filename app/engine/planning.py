@@ -28,7 +28,8 @@ from app.engine.session_record import LoadedSession
 from app.engine.space.build import build_space
 from app.engine.space.device_settings import resolve_device_settings
 from app.engine.space.search_space import SearchSpace
-from app.engine.specification import SettingValues, Specification, load_specification
+from app.engine.specification import SettingValues, Specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.strategies import base as strategies
 from app.errors import InputError, WattridgeError

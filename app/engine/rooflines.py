@@ -21,7 +21,7 @@ from app.engine.models.roofline_fit import Estimate, RooflineFit, RooflinePoints
 from app.engine.planning import plan_specification
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.event_reasons import LIMITING

@@ -1,7 +1,4 @@
-"""What a person writes in TOML, checked and frozen; nothing here builds or measures.
-
-`load_specification` reads a file (see `specification_loader`), `evaluate_metrics` calculates a person's metrics.
-"""
+"""What a person specifies, checked and frozen, and the metrics calculated from it; nothing here builds or measures."""
 
 from __future__ import annotations
 
@@ -101,14 +98,6 @@ class Specification:
     seed: int = 0
     notes: tuple[str, ...] = ()  # what a person should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
-
-
-def load_specification(path: Path) -> Specification:
-    """Read and check a specification, TOML or T1. Raises InputError with file, key and remedy for anything wrong."""
-    from app.engine.formats.t1 import is_json, read_t1
-    from app.engine.specification_loader import load
-
-    return read_t1(path) if is_json(path) else load(path)
 
 
 def evaluate_metrics(

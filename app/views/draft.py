@@ -54,7 +54,7 @@ def draft_of_file(
     from app.engine import planning  # imported late: a window that only watches needs none of it
     from app.engine.formats.read import read_recording
     from app.engine.formats.t1 import is_specification
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
 
     if not path.is_file():
         raise InputError("there is no such file", str(path), "check the path")

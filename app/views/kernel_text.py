@@ -49,7 +49,7 @@ def read_kernel_text(origin: Mapping[str, str], _stop: threading.Event | None = 
     if not origin.get("file"):
         return KernelText(NOTHING)
     from app.engine.formats.files import read_text
-    from app.engine.specification import load_specification
+    from app.engine.specification_loader import load_specification
     from app.engine.workloads.command import Command
 
     path = Path(origin["file"])

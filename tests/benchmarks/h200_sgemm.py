@@ -39,7 +39,8 @@ from app.engine.runner.cuda.runner import CudaRunner  # noqa: E402
 from app.engine.runner.cuda.square_wave import WaveGpu  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
-from app.engine.specification import Specification, load_specification  # noqa: E402
+from app.engine.specification import Specification  # noqa: E402
+from app.engine.specification_loader import load_specification  # noqa: E402
 from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.event_reasons import LIMITING  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402

@@ -32,7 +32,7 @@ from app.engine.results import ResultTable  # noqa: E402
 from app.engine.rooflines import PRECISIONS, fit_points, plan_roofline, points_of_table, to_json  # noqa: E402
 from app.engine.runner.cuda.compiler import Compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
-from app.engine.specification import load_specification  # noqa: E402
+from app.engine.specification_loader import load_specification  # noqa: E402
 from app.engine.workloads.cuda_kernel import CudaKernel  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402

@@ -21,7 +21,7 @@ from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.planning import plan_resume, plan_specification
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.errors import PermissionRefused
 from app.paths import resources

@@ -13,7 +13,7 @@ from app.engine.formats.read import read_recording
 from app.engine.formats.t1_writer import write_t1
 from app.engine.formats.t4_writer import write_t4
 from app.engine.planning import space_of
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 

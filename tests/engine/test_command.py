@@ -17,7 +17,8 @@ from app.engine.planning import plan_specification
 from app.engine.processes import DRAIN_S, MOST_OUTPUT, run_process
 from app.engine.runner.command import CommandRunner
 from app.engine.running import run_session
-from app.engine.specification import Specification, load_specification
+from app.engine.specification import Specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.workloads.command import Command
 from app.errors import InputError

@@ -27,8 +27,8 @@ from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.cuda.toolkit import pip_folders, toolkits
 from app.engine.runner.cuda.wire import WireError, receive, send
-from app.engine.specification import load_specification
-from app.engine.specification_loader import TYPES as ALL_TYPES
+from app.engine.specification_checks import TYPES as ALL_TYPES
+from app.engine.specification_loader import load_specification
 from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused
 from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import limits_of

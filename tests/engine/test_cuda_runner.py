@@ -21,7 +21,7 @@ from app.engine.runner import meter as metering
 from app.engine.runner.cuda import drift
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.errors import InputError, WattridgeError
 
 HERE = Path(__file__).parent

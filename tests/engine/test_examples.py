@@ -10,7 +10,7 @@ import pytest
 from app.engine.measurement import State
 from app.engine.planning import plan_specification
 from app.engine.running import run_session
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.paths import resources
 from app.sensors.clock import VirtualClock

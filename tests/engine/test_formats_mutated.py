@@ -14,7 +14,7 @@ from app.engine.formats.follow import CacheFollower
 from app.engine.formats.read import read_recording
 from app.engine.formats.t1 import is_specification
 from app.engine.planning import plan_replay, space_of
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.errors import InputError
 
 

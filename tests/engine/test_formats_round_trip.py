@@ -28,7 +28,7 @@ from app.engine.results import ResultTable
 from app.engine.running import SessionResult, run_session
 from app.engine.session import SessionPlan
 from app.engine.space.build import space_of_table
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.taking_over import with_recording
 from app.errors import InputError

@@ -28,7 +28,8 @@ from app.engine.planning import plan_resume, plan_specification, space_of
 from app.engine.runner.cuda.open import require_kernel
 from app.engine.runner.meter import Meter
 from app.engine.running import run_session
-from app.engine.specification import Specification, load_specification
+from app.engine.specification import Specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.summary import session_summary
 from app.engine.tuner import Tuner

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from app.engine.objectives import Goal
 from app.engine.space.build import build_space
-from app.engine.specification import Specification, evaluate_metrics, load_specification
+from app.engine.specification import Specification, evaluate_metrics
+from app.engine.specification_loader import load_specification
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.device_limits import limits_of

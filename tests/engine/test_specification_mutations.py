@@ -11,7 +11,7 @@ from specification_mutations import mutated
 
 from app.engine.planning import space_of
 from app.engine.space import effort
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.errors import InputError
 from app.paths import resources
 

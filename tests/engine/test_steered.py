@@ -19,7 +19,7 @@ from app.engine.planning import plan_replay, plan_specification
 from app.engine.running import run_session
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Outcome, Remarked

@@ -11,7 +11,7 @@ import pytest
 from kernels_on_cpu import defines
 
 from app.engine.space.build import build_space
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
 from app.engine.results import ResultTable
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.engine.workloads.cuda_kernel import CudaKernel
 from app.paths import resources
 from app.sensors.device_limits import limits_of

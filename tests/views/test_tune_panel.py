@@ -19,7 +19,7 @@ from app.engine.events import SessionState
 from app.engine.formats.export import export_session, export_specification
 from app.engine.measurement import State
 from app.engine.results import ResultTable
-from app.engine.specification import load_specification
+from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.tuner import Tuner
 from app.sensors.clock import VirtualClock

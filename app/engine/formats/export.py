@@ -29,7 +29,8 @@ from app.engine.formats.units import unit_of
 from app.engine.measurement import Measurement, State, Value
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
-from app.engine.specification import Specification, load_specification
+from app.engine.specification import Specification
+from app.engine.specification_loader import load_specification
 from app.errors import InputError, WattridgeError
 from app.sensors.event_reasons import names as reason_names
 from app.sensors.gpu import Gpu

@@ -1,4 +1,4 @@
-"""A specification as the document it could have been read from: the inverse of `specification_loader`."""
+"""A specification as the document it could have been read from: the inverse of `specification_checks`."""
 
 from __future__ import annotations
 

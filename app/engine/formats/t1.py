@@ -24,7 +24,7 @@ from app.engine.formats.t1_text import T1Text
 from app.engine.formats.t1_values import values_of
 from app.engine.measurement import Value
 from app.engine.specification import Specification
-from app.engine.specification_loader import specification_of
+from app.engine.specification_checks import specification_of
 from app.engine.strategies import base as strategies
 from app.engine.toml_section import MAX_BYTES, Section
 from app.errors import InputError
