@@ -1,17 +1,22 @@
-"""Every action of the window as one list: menu, toolbar, shortcuts and the shortcut help are made from it."""
+"""Every action of the window as one list: menus, toolbar, palette, shortcuts and their page are made from it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMenuBar, QToolBar, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QToolBar, QWidget
 
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """One action. `group` makes it one of several exclusive choices; `separator` draws a line before it."""
+    """One action. `group` makes it one of several exclusive choices; `separator` draws a line before it.
+
+    `button` names a button of a panel, 'panel.attribute': the action presses it, and is enabled while it is. `submenu`
+    makes it a submenu that is filled elsewhere.
+    """
 
     name: str
     text: str  # in the menu; '&' marks the mnemonic
@@ -23,51 +28,137 @@ class ActionSpec:
     checked: bool = False
     group: str = ""
     separator: bool = False
+    button: str = ""
+    submenu: bool = False
+    local: bool = False  # its key works where the traces have the focus only: elsewhere it means something else
+
+    @property
+    def says(self) -> str:
+        """What it does, for people."""
+        return self.tip or self.text.replace("&", "").rstrip("… ")
 
 
-def build_actions(
-    specs: Sequence[ActionSpec],
-    handlers: Mapping[str, Callable[[bool], None]],
-    parent: QWidget,
-    menu_bar: QMenuBar,
-    toolbar: QToolBar,
-) -> dict[str, QAction]:
-    """Make the actions, by name, and put them where their specs say. `handlers[name]` is given the checked state.
+class Actions:
+    """The actions and submenus made of a list of specs. `handlers[name]` is given the checked state.
 
-    Raises KeyError for a spec without a handler.
+    Raises KeyError for a spec that has neither a handler nor a button nor a submenu.
     """
-    made: dict[str, QAction] = {}
-    groups: dict[str, QActionGroup] = {}
-    menus = {title: menu_bar.addMenu(title) for title in dict.fromkeys(spec.menu for spec in specs)}
-    for spec in specs:
-        action = QAction(spec.text, parent)
-        action.setObjectName(spec.name)
-        action.setCheckable(spec.checkable or bool(spec.group))
-        action.setChecked(spec.checked)
-        if spec.shortcut:
-            action.setShortcut(QKeySequence(spec.shortcut))
-        keys = f" ({spec.shortcut})" if spec.shortcut else ""
-        tip = spec.tip or spec.text.replace("&", "").rstrip("…")
-        action.setToolTip(tip + keys)
-        action.setStatusTip(tip)
-        if spec.group:
-            group = groups.get(spec.group)
-            if group is None:
-                group = groups[spec.group] = QActionGroup(parent)
-            group.addAction(action)
-        action.triggered.connect(handlers[spec.name])
-        if spec.separator:
-            menus[spec.menu].addSeparator()
-        menus[spec.menu].addAction(action)
-        if spec.short:
-            action.setIconText(spec.short)
+
+    def __init__(
+        self,
+        specs: Sequence[ActionSpec],
+        handlers: Mapping[str, Callable[[bool], object]],
+        parent: QWidget,
+        menu_bar: QMenuBar,
+        toolbar: QToolBar,
+        local: QWidget,
+    ) -> None:
+        self.by_name: dict[str, QAction] = {}
+        self.submenus: dict[str, QMenu] = {}
+        self._specs = specs
+        self._mirrors: list[_Mirror] = []
+        groups: dict[str, QActionGroup] = {}
+        menus = {title: menu_bar.addMenu(title) for title in dict.fromkeys(spec.menu for spec in specs)}
+        for spec in specs:
+            menu = menus[spec.menu]
             if spec.separator:
-                toolbar.addSeparator()
-            toolbar.addAction(action)
-        made[spec.name] = action
-    return made
+                menu.addSeparator()
+            if spec.submenu:
+                self.submenus[spec.name] = menu.addMenu(spec.text)
+                continue
+            action = self.by_name[spec.name] = _make(spec, parent)
+            if spec.group:
+                groups.setdefault(spec.group, QActionGroup(parent)).addAction(action)
+            if spec.button:
+                action.setEnabled(False)  # until its panel is there
+            else:
+                action.triggered.connect(handlers[spec.name])
+            menu.addAction(action)
+            if spec.local:
+                action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+                local.addAction(action)
+            if spec.short:
+                action.setIconText(spec.short)
+                if spec.separator:
+                    toolbar.addSeparator()
+                toolbar.addAction(action)
+
+    def tie_buttons(self, panels: Mapping[str, QWidget], bring: Callable[[str], None]) -> None:
+        """The panels are there: each action of a button presses it, its panel in sight, and follows its state."""
+        for spec in self._specs:
+            panel, _, attribute = spec.button.partition(".")
+            if panel in panels:
+                button = panels[panel]
+                for part in attribute.split("."):
+                    button = getattr(button, part)
+                assert isinstance(button, QAbstractButton)
+                self._mirrors.append(_Mirror(self.by_name[spec.name], button, panel, bring))
+
+    def let_go(self) -> None:
+        """The panels are about to go."""
+        for mirror in self._mirrors:
+            mirror.let_go()
+        self._mirrors.clear()
 
 
-def shortcut_table(specs: Sequence[ActionSpec]) -> list[tuple[str, str]]:
-    """(keys, what they do) of every action that has a shortcut, in the list's order."""
-    return [(spec.shortcut, spec.tip or spec.text.replace("&", "")) for spec in specs if spec.shortcut]
+class _Mirror(QObject):
+    """An action that stands for a button."""
+
+    def __init__(self, action: QAction, button: QAbstractButton, panel: str, bring: Callable[[str], None]) -> None:
+        super().__init__(button)
+        self._action, self._button, self._panel, self._bring = action, button, panel, bring
+        action.setEnabled(button.isEnabled())
+        action.triggered.connect(self._press)
+        button.installEventFilter(self)
+
+    def let_go(self) -> None:
+        self._button.removeEventFilter(self)
+        self._action.triggered.disconnect(self._press)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.EnabledChange:
+            self._action.setEnabled(self._button.isEnabled())
+        return False
+
+    def _press(self) -> None:
+        self._bring(self._panel)
+        self._button.click()
+
+
+def _make(spec: ActionSpec, parent: QWidget) -> QAction:
+    action = QAction(spec.text, parent)
+    action.setObjectName(spec.name)
+    action.setCheckable(spec.checkable or bool(spec.group))
+    action.setChecked(spec.checked)
+    if spec.shortcut:
+        action.setShortcut(QKeySequence(spec.shortcut))
+    action.setToolTip(spec.says + (f" ({spec.shortcut})" if spec.shortcut else ""))
+    action.setStatusTip(spec.says)
+    return action
+
+
+def shortcut_table(specs: Sequence[ActionSpec]) -> dict[str, list[tuple[str, str]]]:
+    """(keys, what they do) of every action that has a shortcut, by menu, in the list's order."""
+    table: dict[str, list[tuple[str, str]]] = {}
+    for spec in specs:
+        if spec.shortcut:
+            table.setdefault(spec.menu.replace("&", ""), []).append((spec.shortcut, spec.says))
+    return table
+
+
+def every_action(menu_bar: QMenuBar) -> list[tuple[str, QAction]]:
+    """(path of menus, action) of all that a menu bar offers, submenus that are filled later included."""
+    found: list[tuple[str, QAction]] = []
+
+    def walk(path: str, actions: Sequence[QAction]) -> None:
+        for action in actions:
+            menu = action.menu()
+            name = action.text().replace("&", "")
+            if isinstance(menu, QMenu):
+                menu.aboutToShow.emit()  # those made on demand are made now
+                walk(f"{path} › {name}" if path else name, menu.actions())
+            elif not action.isSeparator() and action.isVisible():
+                found.append((path, action))
+
+    walk("", menu_bar.actions())
+    return found

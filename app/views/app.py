@@ -7,16 +7,17 @@ import sys
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QObject, QSettings, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app import __version__
-from app.paths import data_folder, resources
+from app.paths import resources
 from app.sensors.gpu import Gpu
 from app.views import theme
 from app.views.background import Background
 from app.views.collector import Collector
+from app.views.settings import Settings
 from app.views.station import Station, watched_gpu
 from app.views.window import MainWindow
 
@@ -77,9 +78,7 @@ def application() -> QApplication:
     qt.setApplicationVersion(__version__)
     qt.setDesktopFileName("wattridge")
     qt.setWindowIcon(QIcon(str(resources() / "icons" / "wattridge.svg")))
-    settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
-    mode = str(settings.value("theme", "system"))
-    theme.install(qt, mode if mode in ("light", "dark") else "system")  # type: ignore[arg-type]
+    theme.install(qt, Settings().theme)  # type: ignore[arg-type]
     return qt
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QTextBrowser, QVBoxLayout, QWidget
 
-from app import __version__
 from app.views.actions import shortcut_table
 from app.views.window_actions import ACTIONS, MOUSE_HELP
 
@@ -19,12 +18,26 @@ class HelpWindow(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Keys and mouse")
         self.setModal(False)
-        lines = "".join(
-            f"<tr><td style='padding:1px 18px 1px 0'><b>{escape(keys)}</b></td><td>{escape(does)}</td></tr>"
-            for keys, does in (*shortcut_table(ACTIONS), *MOUSE_HELP)
-        )
-        text = QLabel(f"<table>{lines}</table><p>Wattridge {escape(__version__)}</p>")
-        text.setTextFormat(Qt.TextFormat.RichText)
-        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        groups = {**shortcut_table(ACTIONS), "Mouse on the traces": MOUSE_HELP, "Plots": _PLOTS}
+        self.text = QTextBrowser()
+        self.text.setAccessibleName("Every shortcut")
+        self.text.setHtml("".join(_section(title, lines) for title, lines in groups.items()))
         layout = QVBoxLayout(self)
-        layout.addWidget(text)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.text)
+        self.resize(620, 640)
+
+
+_PLOTS = (
+    ("Drag, wheel", "Move and zoom"),
+    ("Double click", "Show everything again"),
+    ("Right click", "Copy or save what is shown: PNG, SVG, CSV"),
+)
+
+
+def _section(title: str, lines: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(
+        f"<tr><td style='padding:1px 18px 1px 8px'><b>{escape(keys)}</b></td><td>{escape(does)}</td></tr>"
+        for keys, does in lines
+    )
+    return f"<h4 style='margin-bottom:2px'>{escape(title)}</h4><table>{rows}</table>"

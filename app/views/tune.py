@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -43,6 +43,8 @@ _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 
 class TunePanel(QWidget):
     """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
+
+    file_opened = Signal(object)  # the Path of what was read
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -228,6 +230,8 @@ class TunePanel(QWidget):
     def _prepared(self, draft: Draft) -> None:
         self._draft = draft
         self.summary.show_draft(draft)
+        if draft.plan.resume is None:
+            self.file_opened.emit(draft.path)
         if self._space_window is not None:
             self._space_window.show_draft(draft)
         self.form.show_draft(draft)

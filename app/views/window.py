@@ -8,24 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QFileDialog,
-    QLabel,
-    QMainWindow,
-    QSizePolicy,
-    QTabWidget,
-    QToolBar,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDockWidget, QFileDialog, QLabel, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
-from app.paths import data_folder
 from app.sensors.sampler import SensorEvent
 from app.views import theme
-from app.views.actions import build_actions
+from app.views.actions import Actions, every_action
 from app.views.background import Background
 from app.views.badge import Badge
 from app.views.banner import Banner
@@ -33,32 +22,24 @@ from app.views.bridge import Engine, EngineBridge
 from app.views.confirm_bar import ConfirmBar
 from app.views.context import Context
 from app.views.control_switch import ControlSwitch
+from app.views.docks import Docks, placeholder
 from app.views.figures import duration_text
-from app.views.help import HelpWindow
 from app.views.monitor import MonitorPanel
+from app.views.palette import Palette
+from app.views.panels import CHANNELS, PANELS
 from app.views.readout import Readout
 from app.views.selection import Selection
+from app.views.settings import Settings
+from app.views.side_windows import SideWindows
 from app.views.station import Station
 from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
+from app.views.window_handlers import handlers_of
 
 if TYPE_CHECKING:
     from app.engine.control.guard import DeviceGuard
     from app.engine.control.left_over import LeftOver
     from app.engine.events import Event
     from app.engine.store import Store
-    from app.views.score_window import ScoreWindow
-    from app.views.sensor_panel import SensorWindow
-
-_TALL_PX = 900  # from this height of the screen on, two panels fit above one another
-_PANELS = {
-    "tune": ("Tune", "TunePanel"),
-    "configuration": ("Configuration", "ConfigurationPanel"),
-    "front": ("Front", "FrontPanel"),
-    "model": ("Model", "ModelPanel"),
-    "roofline": ("Roofline", "RooflinePanel"),
-    "control": ("Control", "ControlPanel"),
-}
-_LAYOUT_VERSION = 4  # raised when docks are added or renamed: an older saved layout is then left alone
 
 
 class MainWindow(QMainWindow):
@@ -74,9 +55,6 @@ class MainWindow(QMainWindow):
         self.selection = Selection(self.bridge)
         self._store: Store | None = None
         self._guard: DeviceGuard | None = None
-        self._help: HelpWindow | None = None
-        self._sensors: SensorWindow | None = None
-        self._score_window: ScoreWindow | None = None
         self._specification: tuple[Path, bool] | None = None
         self._write_chosen: Callable[[Path], None] | None = None
         self._closed = False
@@ -94,21 +72,23 @@ class MainWindow(QMainWindow):
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        self.docks: dict[str, QDockWidget] = {}
-        self._add_docks()
+        self.dock_area = Docks(self, PANELS)
+        self.dock_area.put(CHANNELS, self.readout)
+        self.side_windows = SideWindows(self)
         toolbar = QToolBar("Traces")
         toolbar.setObjectName("toolbar")
         toolbar.setMovable(False)
         toolbar.addWidget(Badge(info))
         self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
         self.addToolBar(toolbar)
-        self.actions_by_name = build_actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar)
+        self.actions_made = Actions(ACTIONS, handlers_of(self), self, self.menuBar(), toolbar, self.monitor)
+        self.actions_by_name = self.actions_made.by_name
         if self.control_switch is not None:
             toolbar.addSeparator()
             toolbar.addWidget(self.control_switch)
-        self._gpu_menu = self.menuBar().addMenu("&GPU")
-        self.menuBar().insertMenu(self.menuBar().actions()[-2], self._gpu_menu)
-        self._settings = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
+        self.palette_of_actions = Palette(self)
+        self.settings = Settings()
+        self.actions_made.submenus["recent"].aboutToShow.connect(self._fill_recent)
         self._restore()
         self.statusBar().setSizeGripEnabled(False)
         self._kept = QLabel()
@@ -144,9 +124,13 @@ class MainWindow(QMainWindow):
     def _hand_over(self) -> None:
         if self._specification is not None and "tune" in self.panels:
             (path, start), self._specification = self._specification, None
-            for name in ("front", "tune"):
-                self.docks[name].raise_()
+            self.dock_area.bring("front", "tune")
             self.panels["tune"].open(path, start=start)
+
+    @property
+    def docks(self) -> dict[str, QDockWidget]:
+        """The docks by name."""
+        return self.dock_area.by_name
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -160,50 +144,6 @@ class MainWindow(QMainWindow):
         layout.addWidget(self.monitor, 1)
         self.setCentralWidget(centre)
 
-    def _add_docks(self) -> None:
-        """All in one stack of tabs; on a tall screen the plots in a stack of their own below."""
-        titles = {"channels": "Channels", **{name: title for name, (title, _) in _PANELS.items()}}
-        tall = self.screen().availableGeometry().height() >= _TALL_PX
-        for name, title in titles.items():
-            dock = QDockWidget(title, self)
-            dock.setObjectName(name)
-            dock.setWidget(self.readout if name == "channels" else _empty("Loading…"))
-            self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-            below = tall and name in ("front", "model", "roofline")
-            stack = "front" if below else "channels"
-            if stack in self.docks:
-                self.tabifyDockWidget(self.docks[stack], dock)
-            self.docks[name] = dock
-        for name in ("channels", "front") if tall else ("channels",):
-            self.docks[name].raise_()
-
-    def _handlers(self) -> dict[str, Callable[[bool], None]]:
-        view = self.monitor.view
-        handlers: dict[str, Callable[[bool], None]] = {
-            "write_csv": lambda _: self._ask_file("Readings", "readings.csv", "CSV (*.csv)", self.monitor.write_csv),
-            "write_picture": lambda _: self._ask_file(
-                "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self.monitor.write_picture
-            ),
-            "quit": lambda _: self._quit(),
-            "hold": view.hold,
-            "zoom_in": lambda _: view.zoom(0.5),
-            "zoom_out": lambda _: view.zoom(2.0),
-            "zoom_span": lambda _: view.show_span(),
-            "clear_span": lambda _: view.set_span(None),
-            "wide_traces": lambda _: self._share(0.30),
-            "wide_panels": lambda _: self._share(0.66),
-            "sensors": lambda _: self._show_sensors(),
-            "scores": lambda _: self._show_scores(),
-            "shortcuts": lambda _: self._show_help(),
-        }
-        for name, length_s in LENGTH_ACTIONS.items():
-            handlers[name] = lambda _, length_s=length_s: view.set_length(length_s)  # type: ignore[misc]
-        for name in self.docks:
-            handlers[f"toggle_{name}"] = lambda shown, name=name: self._show_dock(name, shown)  # type: ignore[misc]
-        for mode in ("system", "light", "dark"):
-            handlers[f"theme_{mode}"] = lambda _, mode=mode: self._set_theme(mode)  # type: ignore[misc]
-        return handlers
-
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.fit_finished.connect(self.monitor.show_fit)
@@ -211,9 +151,8 @@ class MainWindow(QMainWindow):
         self.monitor.saved.connect(self._saved)
         self.monitor.failed.connect(self.banner.tell)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
-        for name, dock in self.docks.items():
-            dock.visibilityChanged.connect(self._docks_changed)
-            self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
+        self.dock_area.changed.connect(self._docks_changed)
+        self._docks_changed()
 
     # --- the panels, once the window is up ----------------------------------------------------------------------------
 
@@ -230,7 +169,7 @@ class MainWindow(QMainWindow):
         self.engine_store()
         importlib.import_module("app.engine.tuner")
         self._left_over = importlib.import_module("app.engine.control.left_over").left_over(self.station.gpu.info.uuid)
-        return {name: getattr(importlib.import_module(f"app.views.{name}"), cls) for name, (_, cls) in _PANELS.items()}
+        return {spec.name: spec.load() for spec in PANELS if spec.panel}
 
     @Slot(object)
     def _panels_imported(self, classes: dict[str, Callable[[Context], QWidget]]) -> None:
@@ -253,13 +192,11 @@ class MainWindow(QMainWindow):
                 return
             name, make = waiting.pop(0)
             self.panels[name] = panel = make(context)
-            old = self.docks[name].widget()
-            self.docks[name].setWidget(panel)
-            old.deleteLater()
+            self.dock_area.put(name, panel)
             if waiting:
                 QTimer.singleShot(0, make_next)
             else:
-                self.panels_loaded.emit()
+                self._panels_there()
 
         make_next()
         self._fill_gpu_menu()
@@ -267,16 +204,22 @@ class MainWindow(QMainWindow):
     @Slot(str, str)
     def _panels_failed(self, what: str, remedy: str) -> None:
         """The traces go on; the panels say that they are not there."""
-        for name in _PANELS:
-            self.docks[name].setWidget(_empty("Not loaded: see the message above the traces"))
+        for spec in PANELS:
+            if spec.panel:
+                self.dock_area.put(spec.name, placeholder("Not loaded: see the message above the traces"))
         self.banner.tell(what, remedy)
+
+    def _panels_there(self) -> None:
+        self.actions_made.tie_buttons(self.panels, self.dock_area.bring)
+        self.panels["tune"].file_opened.connect(self._file_opened)
+        self.panels_loaded.emit()
 
     def _fill_gpu_menu(self) -> None:
         for selector, label in self._selectors:
             action = QAction(label, self)
             action.setData(selector)
             action.triggered.connect(self._gpu_action)
-            self._gpu_menu.addAction(action)
+            self.actions_made.submenus["gpus"].addAction(action)
 
     def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
         from app.engine.tuner import Tuner
@@ -349,59 +292,54 @@ class MainWindow(QMainWindow):
             action.setChecked(abs(window.length_s - length_s) < 1e-6 * length_s)
             group.setExclusive(True)
 
-    @Slot(bool)
-    def _docks_changed(self, _: bool) -> None:
+    @Slot()
+    def _docks_changed(self) -> None:
         for name, dock in self.docks.items():
             self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
 
-    def _show_dock(self, name: str, shown: bool) -> None:
-        """Bring a panel to the front; only one that is at the front already is closed."""
-        dock = self.docks[name]
-        in_front = not dock.visibleRegion().isEmpty()
-        if not shown and not in_front:
-            shown = True
-        dock.setVisible(shown)
-        if shown:
-            dock.raise_()
-        self._docks_changed(shown)
-
-    def _share(self, panels: float) -> None:
-        dock = next((d for d in self.docks.values() if not d.isHidden() and not d.isFloating()), None)
-        if dock is not None:
-            self.resizeDocks([dock], [int(self.width() * panels)], Qt.Orientation.Horizontal)
-
-    def _set_theme(self, mode: theme.Mode) -> None:
+    def set_theme(self, mode: theme.Mode) -> None:
+        """Follow the system, or be light or dark; remembered."""
         theme.set_mode(mode)
-        self._settings.setValue("theme", mode)
+        self.settings.theme = mode
 
-    def _show_help(self) -> None:
-        if self._help is None:
-            self._help = HelpWindow(self)
-        self._help.show()
-        self._help.raise_()
+    def reset_layout(self) -> None:
+        """Every dock where it was at the very first start."""
+        self.dock_area.reset()
+        self.statusBar().showMessage("The layout is as at the first start", 8000)
 
-    def _show_sensors(self) -> None:
-        from app.views.sensor_panel import SensorWindow  # imported late: the window's first frame does not need it
+    def find_action(self) -> None:
+        """Open the palette, or close it."""
+        if self.palette_of_actions.isVisible():
+            self.palette_of_actions.close_it()
+        else:
+            self.palette_of_actions.open(every_action(self.menuBar()))
 
-        if self._sensors is None:
-            self._sensors = SensorWindow(self.station.gpu.info, self)
-        self._sensors.look_again()
-        self._sensors.show()
-        self._sensors.raise_()
+    def choose_file(self) -> None:
+        """Choose what to tune."""
+        if "tune" in self.panels:
+            self.dock_area.bring("tune")
+            self.panels["tune"].choose_file()
 
-    def _show_scores(self) -> None:
-        """Open the strategies' scores, on the cache that is open under Tune where there is one."""
-        from app.views.score_window import ScoreWindow
+    @Slot(object)
+    def _file_opened(self, path: Path) -> None:
+        self.settings.add_recent(path)
 
-        if self._score_window is None:
-            self._score_window = ScoreWindow(self)
-        cache = self.panels["tune"].cache if "tune" in self.panels else None
-        if cache is not None and self._score_window.scores is None:
-            self._score_window.set_caches([cache])
-        self._score_window.show()
-        self._score_window.raise_()
+    @Slot()
+    def _fill_recent(self) -> None:
+        menu = self.actions_made.submenus["recent"]
+        menu.clear()
+        for path in self.settings.recent:
+            action = menu.addAction(path.name)
+            action.setStatusTip(f"Open {path}")
+            action.setToolTip(str(path))
+            action.triggered.connect(lambda _=False, path=path: self.open_specification(path, start=False))
+        if menu.isEmpty():
+            menu.addAction("nothing yet").setEnabled(False)
+        else:
+            menu.addSeparator()
+            menu.addAction("Forget these").triggered.connect(self.settings.forget_recent)
 
-    def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
+    def ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
         dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(name)
@@ -415,32 +353,30 @@ class MainWindow(QMainWindow):
         if self._write_chosen is not None:
             self._write_chosen(Path(path))
 
-    def _quit(self) -> None:
+    def leave(self) -> None:
+        """Close the window; the program ends with it."""
         self.close()
 
     # --- from start to end --------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
         self.resize(self.screen().availableSize().boundedTo(QSize(1600, 940)))
-        geometry, state = self._settings.value("geometry"), self._settings.value("state")
-        mode = str(self._settings.value("theme", "system"))
-        if f"theme_{mode}" in self.actions_by_name:
-            self.actions_by_name[f"theme_{mode}"].setChecked(True)
-        if isinstance(geometry, QByteArray):
+        self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
+        geometry = self.settings.kept("geometry")
+        if geometry is not None:
             self.restoreGeometry(geometry)
-        if not (isinstance(state, QByteArray) and self.restoreState(state, _LAYOUT_VERSION)):
-            self._share(0.36)
+        self.dock_area.restore(self.settings.kept("layout"))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self._closed:
             self._closed = True
-            self._settings.setValue("geometry", self.saveGeometry())
-            self._settings.setValue("state", self.saveState(_LAYOUT_VERSION))
-            self._settings.sync()
+            self.settings.keep("geometry", self.saveGeometry())
+            self.settings.keep("layout", self.dock_area.state())
+            self.settings.sync()
+            self.actions_made.let_go()
             self.monitor.shutdown()
             self._loader.shutdown()
-            if self._score_window is not None:
-                self._score_window.shutdown()
+            self.side_windows.shutdown()
             for panel in self.panels.values():
                 shutdown = getattr(panel, "shutdown", None)
                 if shutdown is not None:
@@ -450,10 +386,3 @@ class MainWindow(QMainWindow):
             if self._store is not None:
                 self._store.close()
         super().closeEvent(event)
-
-
-def _empty(text: str) -> QWidget:
-    label = QLabel(text)
-    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-    return label

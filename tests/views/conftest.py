@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -15,3 +16,21 @@ def no_garbage_collected_inside_qt() -> Iterator[None]:
     yield
     gc.collect()
     gc.enable()
+
+
+@pytest.fixture
+def open_program(qtbot: Any) -> Iterator[Callable[..., Any]]:
+    """`open_program(gpu=None, speed=1.0)`: the program with its window, closed at the test's end."""
+    from app.views.app import Program, application
+    from app.views.station import watched_gpu
+
+    application()
+    opened: list[Any] = []
+
+    def open_it(gpu: Any = None, *, speed: float = 1.0) -> Any:
+        opened.append(Program(gpu if gpu is not None else watched_gpu("simulated:a100", speed=speed), speed=speed))
+        return opened[-1]
+
+    yield open_it
+    for program in opened:
+        program.close()

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,10 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.events import SessionState
 from app.errors import InputError
-from app.sensors.gpu import Gpu
 from app.views import theme
-from app.views.app import Program, application
+from app.views.app import Program
 from app.views.badge import Badge
+from app.views.panels import PANELS
 from app.views.station import watched_gpu
 from app.views.window import MainWindow
 from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
@@ -54,20 +54,6 @@ strategy = "brute_force"
 Open = Callable[..., Program]
 
 
-@pytest.fixture
-def open_program(qtbot: QtBot) -> Iterator[Open]:
-    application()
-    opened: list[Program] = []
-
-    def open_it(gpu: Gpu | None = None, *, speed: float = 1.0) -> Program:
-        opened.append(Program(gpu if gpu is not None else watched_gpu("simulated:a100", speed=speed), speed=speed))
-        return opened[-1]
-
-    yield open_it
-    for program in opened:
-        program.close()
-
-
 def with_panels(qtbot: QtBot, program: Program) -> MainWindow:
     window = program.window
     qtbot.waitUntil(lambda: len(window.panels) == len(window.docks) - 1, timeout=20_000)
@@ -80,7 +66,7 @@ def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, ope
     with qtbot.waitSignal(window.monitor.view.first_frame, timeout=5000):
         assert window.panels == {}
     with_panels(qtbot, program)
-    assert set(window.panels) == {"tune", "front", "configuration", "model", "roofline", "control"}
+    assert set(window.panels) == {spec.name for spec in PANELS if spec.panel}
     assert window.banner.text == ""
 
 

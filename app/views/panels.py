@@ -1,0 +1,48 @@
+"""Every dock of the window as one list: its title, key and place; the View menu and the shortcuts are made from it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+CHANNELS = "channels"  # the one dock that is there before the panels are loaded
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSpec:
+    """One dock. Its widget is `Panel(context)`, the class `panel` of `app.views.<name>`."""
+
+    name: str
+    text: str  # in the menu; '&' marks the mnemonic
+    panel: str
+    shortcut: str
+    tip: str
+    below: bool = False  # in the lower stack where the screen is tall
+
+    @property
+    def title(self) -> str:
+        """On the dock's tab."""
+        return self.text.replace("&", "")
+
+    def load(self) -> Any:
+        """Import the panel's class; may take long."""
+        return getattr(importlib.import_module(f"app.views.{self.name}"), self.panel)
+
+
+PANELS: tuple[PanelSpec, ...] = (
+    PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
+    PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
+    PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
+    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", below=True),
+    PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", below=True),
+    PanelSpec(
+        "roofline",
+        "Roof&line",
+        "RooflinePanel",
+        "F12",
+        "Speed, work per energy and power over intensity, and what a flop and a byte cost",
+        below=True,
+    ),
+    PanelSpec("control", "Cont&rol", "ControlPanel", "F10", "Clocks and power limit by hand"),
+)

@@ -1,0 +1,66 @@
+"""`SideWindows`: the windows that stay beside the main one: made when they are first asked for, one of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from PySide6.QtWidgets import QWidget
+
+if TYPE_CHECKING:
+    from app.views.score_window import ScoreWindow
+    from app.views.window import MainWindow
+
+_W = TypeVar("_W", bound=QWidget)
+
+
+class SideWindows:
+    """None of them is modal: nothing waits for them."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self._made: dict[str, QWidget] = {}
+
+    def show_help(self) -> None:
+        """Every shortcut."""
+        from app.views.help import HelpWindow  # imported late, as all here: the window's first frame needs none
+
+        self._show("help", lambda: HelpWindow(self._window))
+
+    def show_sensors(self) -> None:
+        """How fast and how sharp each power source is."""
+        from app.views.sensor_panel import SensorWindow
+
+        made = self._make("sensors", lambda: SensorWindow(self._window.station.gpu.info, self._window))
+        made.look_again()
+        self._show("sensors", lambda: made)
+
+    def show_scores(self) -> ScoreWindow:
+        """The strategies' scores, on the cache that is open under Tune where there is one."""
+        from app.views.score_window import ScoreWindow
+
+        made = self._make("scores", lambda: ScoreWindow(self._window))
+        panels = self._window.panels
+        cache = panels["tune"].cache if "tune" in panels else None
+        if cache is not None and made.scores is None:
+            made.set_caches([cache])
+        self._show("scores", lambda: made)
+        return made
+
+    def shutdown(self) -> None:
+        """End what they have running."""
+        for made in self._made.values():
+            shutdown = getattr(made, "shutdown", None)
+            if shutdown is not None:
+                shutdown()
+
+    def _make(self, name: str, make: Callable[[], _W]) -> _W:
+        if name not in self._made:
+            self._made[name] = make()
+        return cast(_W, self._made[name])
+
+    def _show(self, name: str, make: Callable[[], QWidget]) -> None:
+        made = self._make(name, make)
+        made.show()
+        made.raise_()
+        made.activateWindow()

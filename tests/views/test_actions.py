@@ -1,0 +1,169 @@
+"""One list of actions: found by a few letters, pressed as the buttons they stand for, and told on the page of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeGpu, working
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.paths import resources
+from app.views.actions import every_action
+from app.views.fuzzy import score
+from app.views.help import HelpWindow
+from app.views.window import MainWindow
+from app.views.window_actions import ACTIONS
+
+Open = Callable[..., Any]
+
+
+def ready(qtbot: QtBot, program: Any) -> MainWindow:
+    window: MainWindow = program.window
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
+        pass
+    return window
+
+
+@pytest.mark.parametrize(
+    ("typed", "better", "worse"),
+    [
+        ("zi", "Zoom in", "Size of it"),
+        ("dark", "Dark", "Dear market"),
+        ("layout reset", "Reset layout", "Relay out reset"),
+        ("EXP", "Export picture", "Wide explanations"),
+    ],
+)
+def test_letters_fit_best_where_words_begin(typed: str, better: str, worse: str) -> None:
+    good, poor = score(typed, better), score(typed, worse)
+    assert good is not None
+    assert poor is None or good > poor
+
+
+def test_a_missing_letter_fits_nothing_and_nothing_typed_fits_all() -> None:
+    assert score("zq", "Zoom in") is None
+    assert score("", "Zoom in") == 0
+    assert score("ni", "in") is None, "in order"
+
+
+def test_the_palette_finds_and_does(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    palette = window.palette_of_actions
+    window.actions_by_name["palette"].trigger()
+    assert palette.isVisible()
+    assert len(palette.names) >= 30
+    qtbot.keyClicks(palette.typed, "last 10 m")
+    assert palette.names[0] == "Last 10 min"
+    qtbot.keyClick(palette.typed, Qt.Key.Key_Return)
+    assert not palette.isVisible()
+    assert window.monitor.view.window_of_time.length_s == 600
+
+    window.actions_by_name["palette"].trigger()
+    qtbot.keyClicks(palette.typed, "xqzxq")
+    assert palette.names == []
+    qtbot.keyClick(palette.typed, Qt.Key.Key_Return)
+    assert palette.isVisible(), "there is nothing to do"
+    qtbot.keyClick(palette.typed, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+
+
+def test_every_menu_is_within_the_palette_reach(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    offered = {action.objectName() for _, action in every_action(window.menuBar())}
+    assert {spec.name for spec in ACTIONS if not spec.submenu} <= offered
+    assert any("GPU" in path and "A100" in action.text() for path, action in every_action(window.menuBar()))
+
+
+def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> None:
+    window = open_program(FakeGpu(working)).window
+    start = window.actions_by_name["start"]
+    assert not start.isEnabled(), "its panel is not there yet"
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
+        pass
+    tune = window.panels["tune"]
+    assert not start.isEnabled(), "nothing is open"
+    pressed: list[bool] = []
+    button: QPushButton = tune.start
+    button.clicked.disconnect()
+    button.clicked.connect(lambda: pressed.append(True))
+    button.setEnabled(True)
+    assert start.isEnabled()
+    window.docks["tune"].close()
+    start.trigger()
+    assert len(pressed) == 1
+    assert not window.docks["tune"].isHidden(), "where it happens is brought to sight"
+    button.setEnabled(False)
+    assert not start.isEnabled()
+
+
+def test_a_key_of_the_traces_is_theirs_alone(qtbot: QtBot, open_program: Open) -> None:
+    """Space presses the button that has the focus; it holds the traces only where they have it."""
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    view = window.monitor.view
+    button = next(b for b in window.panels["tune"].findChildren(QPushButton) if b.isEnabled())
+    button.clicked.disconnect()
+    pressed: list[bool] = []
+    button.clicked.connect(lambda: pressed.append(True))
+    window.dock_area.bring("tune")
+    button.setFocus()
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert pressed
+    assert view.window_of_time.live
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Space)
+    assert not view.window_of_time.live
+
+
+def test_the_page_of_keys_tells_every_one(qtbot: QtBot) -> None:
+    page = HelpWindow()
+    qtbot.addWidget(page)
+    text = page.text.toPlainText()
+    for spec in ACTIONS:
+        if spec.shortcut:
+            assert spec.shortcut in text
+            assert spec.says in text
+
+
+def test_what_was_opened_is_offered_again(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program())
+    menu = window.actions_made.submenus["recent"]
+    menu.aboutToShow.emit()
+    assert [action.text() for action in menu.actions()] == ["nothing yet"]
+    for name in ("gemm", "copy", "gemm"):
+        window.open_specification(resources() / "examples" / f"{name}.toml", start=False)
+        with qtbot.waitSignal(window.panels["tune"].file_opened, timeout=20_000):
+            pass
+    menu.aboutToShow.emit()
+    assert [action.text() for action in menu.actions() if not action.isSeparator()][:2] == ["gemm.toml", "copy.toml"]
+    with qtbot.waitSignal(window.panels["tune"].file_opened, timeout=20_000) as opened:
+        menu.actions()[1].trigger()
+    assert Path(opened.args[0]).name == "copy.toml"
+    window.settings.forget_recent()
+    assert window.settings.recent == []
+
+
+def test_docks_move_hide_and_come_back(qtbot: QtBot, open_program: Open) -> None:
+    program = open_program(FakeGpu(working))
+    window = ready(qtbot, program)
+    dock = window.docks["model"]
+    first = window.dockWidgetArea(dock)
+    dock.setFloating(True)
+    window.docks["front"].close()
+    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, window.docks["control"])
+    window.close()
+
+    again = ready(qtbot, open_program(FakeGpu(working)))
+    assert again.docks["front"].isHidden(), "kept over a restart"
+    assert not again.actions_by_name["toggle_front"].isChecked()
+    assert again.docks["model"].isFloating()
+    assert again.dockWidgetArea(again.docks["control"]) == Qt.DockWidgetArea.LeftDockWidgetArea
+    again.actions_by_name["reset_layout"].trigger()
+    for name, dock in again.docks.items():
+        assert not dock.isHidden(), name
+        assert not dock.isFloating(), name
+        assert again.dockWidgetArea(dock) == first, name
+        assert again.actions_by_name[f"toggle_{name}"].isChecked()
