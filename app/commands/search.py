@@ -244,6 +244,9 @@ def sessions(arguments: Namespace) -> int:
         {
             "session": r.id,
             "title": r.title,
+            "name": r.label.name,
+            "tags": list(r.label.tags),
+            "favourite": r.label.favourite,
             "gpu": r.gpu,
             "source": r.source,
             "strategy": r.strategy,
@@ -258,7 +261,11 @@ def sessions(arguments: Namespace) -> int:
     elif not documents:
         print("no sessions yet; `wattridge demo` makes one")
     else:
-        print_table([list(d.values()) for d in documents], list(documents[0]))
+        rows = [
+            [r.id, ("* " if r.label.favourite else "") + r.shown_name, *list(d.values())[5:], ", ".join(r.label.tags)]
+            for r, d in zip(records, documents, strict=True)
+        ]
+        print_table(rows, ["session", "title", *list(documents[0])[5:], "tags"])
     return 0
 
 

@@ -48,6 +48,13 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Open:
+    """Show a stored session as if it had just ended. Nothing is measured."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`."""
 
@@ -81,7 +88,7 @@ class Forbid:
     """Put everything back and switch control off."""
 
 
-Command = Start | Pause | Resume | Stop | Fit | Apply | Confirm | Allow | Forbid
+Command = Start | Open | Pause | Resume | Stop | Fit | Apply | Confirm | Allow | Forbid
 
 # --- events ---------------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,16 @@ from app.engine.space.search_space import Parameter, SearchSpace
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """What a person says of a session; nothing that is measured or exported depends on it."""
+
+    name: str = ""  # shown in place of the title
+    tags: tuple[str, ...] = ()
+    notes: str = ""
+    favourite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRecord:
     """One stored session without its measurements."""
 
@@ -49,6 +59,12 @@ class SessionRecord:
     evaluated: int
     elapsed_s: float  # wall clock while it ran, pauses left out
     version: str  # of the program that wrote it
+    label: Label = Label()
+
+    @property
+    def shown_name(self) -> str:
+        """The person's own name for it, else the title."""
+        return self.label.name or self.title
 
 
 @dataclass(frozen=True, slots=True)

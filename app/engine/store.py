@@ -20,6 +20,7 @@ from app.engine.session import SessionPlan
 from app.engine.session_lock import SessionLock
 from app.engine.session_record import (
     MEASUREMENT_COLUMNS,
+    Label,
     LoadedSession,
     SessionRecord,
     fit_from_document,
@@ -32,44 +33,20 @@ from app.engine.session_record import (
     space_to_row,
 )
 from app.engine.space.search_space import SearchSpace
+from app.engine.store_schema import prepare
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 
-SCHEMA_VERSION = 3
-_SCHEMA = """
-CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    created_s REAL NOT NULL, finished_s REAL, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
-    title TEXT NOT NULL, gpu TEXT NOT NULL, driver TEXT NOT NULL, source TEXT NOT NULL,
-    strategy TEXT NOT NULL, strategy_options TEXT NOT NULL, objective TEXT NOT NULL, seed INTEGER NOT NULL,
-    max_evaluations INTEGER, max_seconds REAL, patience INTEGER, units TEXT NOT NULL, origin TEXT NOT NULL,
-    cartesian TEXT NOT NULL, valid INTEGER NOT NULL, evaluated INTEGER NOT NULL DEFAULT 0,
-    elapsed_s REAL NOT NULL DEFAULT 0, version TEXT NOT NULL,
-    space TEXT NOT NULL, codes BLOB NOT NULL
-);
-CREATE TABLE measurements (
-    session INTEGER NOT NULL REFERENCES sessions(id), ordinal INTEGER NOT NULL,
-    row INTEGER NOT NULL, state TEXT NOT NULL, measured TEXT NOT NULL, intervals TEXT, error TEXT NOT NULL,
-    message TEXT NOT NULL DEFAULT '',
-    window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL, event_reasons INTEGER NOT NULL,
-    power_source TEXT NOT NULL, source TEXT NOT NULL, timestamp_s REAL, cost_s REAL NOT NULL,
-    PRIMARY KEY (session, row)
-) WITHOUT ROWID;
-CREATE TABLE fits (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    created_s REAL NOT NULL, session INTEGER REFERENCES sessions(id), gpu TEXT NOT NULL, source TEXT NOT NULL,
-    fit TEXT NOT NULL
-);
-"""
-# What makes a file of each older version one of the next.
-_UPGRADES = {
-    1: "ALTER TABLE sessions ADD COLUMN patience INTEGER",
-    2: "ALTER TABLE measurements ADD COLUMN message TEXT NOT NULL DEFAULT ''",
-}
 _RECORD_COLUMNS = (
     "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
-    " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version"
+    " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version,"
+    " name, tags, notes, favourite"
 )
+_COPIED = (  # what a duplicate has of its model; it is a session of its own in the rest
+    "finished_s, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed, max_evaluations,"
+    " max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version, space, codes, tags, notes"
+)
+KEPT_DELETED_S = 7 * 24 * 3600.0
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
@@ -87,7 +64,7 @@ class Store:
         with self._telling():
             self._db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
             try:
-                self._prepare()
+                prepare(self._db, self.path)
             except (sqlite3.Error, WattridgeError):
                 self._db.close()
                 raise
@@ -188,12 +165,73 @@ class Store:
             )
             return int(cursor.lastrowid or 0)
 
+    # --- a person's own order ---------------------------------------------------------------------------------------
+
+    def label(self, session: int, label: Label) -> None:
+        """Write what a person says of a session."""
+        self.session(session)
+        with self._transaction():
+            self._db.execute(
+                "UPDATE sessions SET name = ?, tags = ?, notes = ?, favourite = ? WHERE id = ?",
+                (label.name.strip(), json.dumps(list(label.tags)), label.notes, label.favourite, session),
+            )
+
+    def duplicate(self, session: int) -> int:
+        """A copy of a session with all its measurements, to go on with in another way; its id."""
+        record = self.session(session)
+        state = SessionState.STOPPED if record.state.value in _ALIVE else record.state
+        with self._transaction():
+            cursor = self._db.execute(
+                f"INSERT INTO sessions ({_COPIED}, created_s, state, name)"
+                f" SELECT {_COPIED}, ?, ?, ? FROM sessions WHERE id = ?",
+                (time.time(), state.value, f"{record.label.name or record.title} (copy)", session),
+            )
+            copy = int(cursor.lastrowid or 0)
+            self._db.execute(
+                f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS})"
+                f" SELECT ?, ordinal, {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ?",
+                (copy, session),
+            )
+            # one that runs may have grown since its row was read
+            self._db.execute(
+                "UPDATE sessions SET evaluated = (SELECT count(*) FROM measurements WHERE session = ?) WHERE id = ?",
+                (copy, copy),
+            )
+        return copy
+
+    def delete(self, session: int) -> None:
+        """Take a session out of the list; `undelete` puts it back until `purge`. Raises WattridgeError while it runs."""
+        if self.session(session).state.value in _ALIVE:
+            raise WattridgeError(f"session {session} is running", str(self.path), "stop it first")
+        with self._transaction():
+            self._db.execute("UPDATE sessions SET deleted_s = ? WHERE id = ?", (time.time(), session))
+
+    def undelete(self, session: int) -> None:
+        """Put a deleted session back into the list."""
+        with self._transaction():
+            self._db.execute("UPDATE sessions SET deleted_s = NULL WHERE id = ?", (session,))
+
+    def purge(self, older_than_s: float = KEPT_DELETED_S) -> int:
+        """Remove what was deleted longer ago than that for ever; how many sessions that were."""
+        with self._transaction():
+            named = [
+                session
+                for (session,) in self._db.execute(
+                    "SELECT id FROM sessions WHERE deleted_s < ?", (time.time() - older_than_s,)
+                ).fetchall()
+            ]
+            for session in named:
+                self._db.execute("DELETE FROM measurements WHERE session = ?", (session,))
+                self._db.execute("UPDATE fits SET session = NULL WHERE session = ?", (session,))
+                self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+        return len(named)
+
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def sessions(self) -> list[SessionRecord]:
         """Every session, newest first. One whose process died has become 'interrupted'."""
         self._mark_interrupted()
-        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions ORDER BY id DESC")
+        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
         return [_record(row) for row in rows]
 
     def session(self, session: int) -> SessionRecord:
@@ -237,30 +275,6 @@ class Store:
         self.close()
 
     # --- inside -----------------------------------------------------------------------------------------------------
-
-    def _prepare(self) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")  # a power cut costs nothing that was reported
-        self._db.execute("PRAGMA foreign_keys = ON")
-        self._db.execute("BEGIN IMMEDIATE")  # two first starts at once must not both create the tables
-        try:
-            version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-            if version > SCHEMA_VERSION:
-                raise WattridgeError(
-                    f"written by a newer version (schema {version}, this program knows {SCHEMA_VERSION})",
-                    str(self.path),
-                    "update wattridge, or set WATTRIDGE_DATA to another folder",
-                )
-            if version == 0:
-                for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
-            for older in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
-                self._db.execute(_UPGRADES[older])
-            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            self._db.execute("COMMIT")
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
 
     def _mark_interrupted(self) -> None:
         """A session that says it runs, but whose lock nobody holds, was cut off."""
@@ -329,4 +343,7 @@ def _record(row: tuple[Any, ...]) -> SessionRecord:
     named["cartesian"] = int(named["cartesian"])
     for name in ("strategy_options", "units", "origin"):
         named[name] = json.loads(named[name])
-    return SessionRecord(**named)
+    label = Label(
+        named.pop("name"), tuple(json.loads(named.pop("tags"))), named.pop("notes"), bool(named.pop("favourite"))
+    )
+    return SessionRecord(**named, label=label)

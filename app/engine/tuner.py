@@ -20,6 +20,7 @@ from app.engine.events import (
     FitFinished,
     FitProgress,
     Forbid,
+    Open,
     Pause,
     Resume,
     Start,
@@ -126,6 +127,8 @@ class Tuner:
                 self._make_way()
                 result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
                 self._last = (result.plan, result.table, result.session)
+            case Open(session):
+                self._open(session)
             case Fit():
                 self._make_way()
                 self._fit(command)
@@ -158,7 +161,7 @@ class Tuner:
                     paused = False
                 case Fit():
                     self._fit_during(run, command, paused)
-                case Start() | Apply() | Confirm() | Allow() | Forbid():
+                case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
                     if self._desk is not None:
                         self._desk.tell_control()
@@ -173,6 +176,14 @@ class Tuner:
         self._guarded(lambda: self._fit(command))
         if pausing:
             run.resume()
+
+    def _open(self, session: int) -> None:
+        from app.engine.opening import open_session  # imported late: planning needs much, and a window may only watch
+
+        started, ended = open_session(self._store, session)
+        self._last = (started.plan, started.table, session)
+        self._on_event(started)
+        self._on_event(ended)
 
     def _fit(self, command: Fit) -> None:
         session: int | None = None

@@ -104,10 +104,11 @@ class Palette(QFrame):
         fits = []
         for place, (path, action) in enumerate(self._actions):
             name = _name(action)
-            own = score(typed, name)
-            points = own if own is not None else score(typed, f"{path} {name} {action.statusTip()}")
+            points = score(typed, name)
+            if points is None and _all_in(typed, f"{path} {name} {action.statusTip()}"):
+                points = -1.0  # said in other words: after what is called so
             if points is not None:
-                fits.append((action.isEnabled(), points + (2.0 if own is not None else -4.0), -place, path, action))
+                fits.append((action.isEnabled(), points, -place, path, action))
         fits.sort(key=lambda fit: fit[:3], reverse=True)
         rows = []
         for enabled, _, _, path, action in fits[:_SHOWN]:
@@ -169,7 +170,12 @@ class Palette(QFrame):
         self.setStyleSheet(
             f"#palette {{ background: {c.window}; border: 1px solid {c.border}; border-radius: 6px; }}"
             f"#palette QLabel {{ color: {c.muted}; }}"
+            "#palette QTreeWidget::item { padding: 3px 2px; }"
         )
+
+
+def _all_in(typed: str, words: str) -> bool:
+    return all(word in words.casefold() for word in typed.casefold().split())
 
 
 def _name(action: QAction) -> str:

@@ -15,6 +15,7 @@ from engine_fakes import FakeRunner, grid, measurement_of, plan
 from app.engine.events import SessionState
 from app.engine.measurement import Measurement, State
 from app.engine.models.frequency import FrequencyFit
+from app.engine.session_record import Label
 from app.engine.store import Store
 from app.errors import InputError, WattridgeError
 
@@ -169,6 +170,8 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE sessions DROP COLUMN patience")
         db.execute("ALTER TABLE measurements DROP COLUMN message")
+        for column in ("name", "tags", "notes", "favourite", "deleted_s"):
+            db.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
     db.close()
     with Store() as store:
@@ -176,10 +179,68 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         record = loaded.record
         assert (record.evaluated, record.max_evaluations, record.patience) == (5, 50, None)
         assert loaded.table.measurement(4).message == ""
+        assert record.label == Label()
+        store.label(session, Label("old but good", ("a100",), "", True))
+        assert store.session(session).shown_name == "old but good"
         warned = replace(measurement_of(SPACE, 5), message="kernel.cu(3): warning: x")
         store.append(session, [warned])
         assert store.load(session).table.measurement(5).message == warned.message
         assert store.session(new_session(store, patience=3)).patience == 3
+
+
+def test_what_a_person_says_of_a_session_is_kept_and_changes_nothing_measured() -> None:
+    said = Label("the good one", ("gemm", "before the fix"), "measured after lunch", True)
+    with Store() as store:
+        session = new_session(store)
+        before = store.session(session)
+        assert before.shown_name == before.title
+        store.label(session, said)
+        with pytest.raises(InputError, match="no session"):
+            store.label(session + 1, said)
+    with Store() as store:
+        record = store.session(session)
+        assert record.label == said
+        assert (record.shown_name, record.title) == ("the good one", before.title)
+
+
+def test_a_duplicate_is_a_session_of_its_own() -> None:
+    with Store() as store:
+        session = new_session(store, seed=7)
+        store.append(session, [measurement_of(SPACE, row) for row in (4, 2)], elapsed_s=3.0)
+        store.label(session, Label("first", ("x",), "n"))
+        copy = store.duplicate(session)
+        record = store.session(copy)
+        assert record.state is SessionState.STOPPED, "nobody runs the copy"
+        assert store.session(session).state is SessionState.RUNNING
+        assert (record.shown_name, record.label.tags, record.label.notes) == ("first (copy)", ("x",), "n")
+        assert (record.seed, record.evaluated, record.elapsed_s) == (7, 2, 3.0)
+        store.append(copy, [measurement_of(SPACE, 9)])
+        assert store.load(copy).table.rows().tolist() == [4, 2, 9]
+        assert store.load(session).table.rows().tolist() == [4, 2]
+
+
+def test_deleting_can_be_undone_until_it_is_purged(own_data_folder: Path) -> None:
+    with Store() as store:
+        running, session, other = new_session(store), new_session(store), new_session(store)
+        store.append(session, [measurement_of(SPACE, 1)])
+        for each in (session, other):
+            store.finish(each, SessionState.DONE)
+        with pytest.raises(WattridgeError, match="is running"):
+            store.delete(running)
+        store.delete(session)
+        assert [r.id for r in store.sessions()] == [other, running]
+        assert store.purge() == 0, "not yet: it may be wanted back"
+        store.undelete(session)
+        assert [r.id for r in store.sessions()] == [other, session, running]
+        assert store.load(session).table.rows().tolist() == [1]
+
+        store.delete(session)
+        assert store.purge(older_than_s=-1.0) == 1
+        with pytest.raises(InputError, match="no session"):
+            store.session(session)
+    with sqlite3.connect(own_data_folder / "wattridge.sqlite") as db:
+        assert db.execute("SELECT count(*) FROM measurements").fetchone() == (0,)
+    db.close()
 
 
 def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:

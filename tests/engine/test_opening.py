@@ -1,0 +1,109 @@
+"""A stored session to look at, and a recording taken in as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
+
+from app.engine.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, SessionState
+from app.engine.formats.csv_table import write_csv
+from app.engine.formats.export import export_session
+from app.engine.formats.read import read_recording
+from app.engine.objectives import Goal
+from app.engine.opening import best_of, import_recording, open_session
+from app.engine.planning import plan_of
+from app.engine.results import ResultTable
+from app.engine.store import Store
+from app.engine.tuner import Tuner
+from app.errors import InputError
+
+SPACE = grid()
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store() as opened:
+        yield opened
+
+
+def stored(store: Store, rows: tuple[int, ...]) -> int:
+    session = store.create_session(plan(SPACE, FakeRunner(SPACE), max_evaluations=20))
+    store.append(session, [measurement_of(SPACE, row) for row in rows], elapsed_s=4.0)
+    store.finish(session, SessionState.STOPPED, "stopped by hand")
+    return session
+
+
+def test_a_stored_session_opens_as_it_ended(store: Store) -> None:
+    session = stored(store, (5, 3, 8, 1))
+    started, ended = open_session(store, session)
+    assert started.session == session
+    assert started.table.rows().tolist() == [5, 3, 8, 1]
+    goal = started.plan.objective.goal
+    values = [m.values.get(goal.name, np.nan) for m in (measurement_of(SPACE, row) for row in (5, 3, 8, 1))]
+    progress = ended.progress
+    assert (progress.state, ended.reason) == (SessionState.STOPPED, "stopped by hand")
+    assert (progress.evaluated, progress.budget, progress.elapsed_s, progress.rate_per_s) == (4, 20, 4.0, 1.0)
+    assert progress.best_value == (np.nanmax(values) if goal.maximise else np.nanmin(values))
+    assert progress.best_index is not None
+    assert values[progress.best_index] == progress.best_value
+
+
+def test_nothing_that_succeeded_is_no_best() -> None:
+    assert best_of(ResultTable(SPACE), Goal("score", True)) is None
+
+
+def test_the_engine_shows_a_stored_session(store: Store) -> None:
+    session = stored(store, (5, 3))
+    heard = Listener()
+    tuner = Tuner(store, heard)
+    tuner.start()
+    try:
+        tuner.submit(Open(session))
+        changed = heard.wait_for(SessionChanged)
+        assert changed.progress.session == session
+        assert heard.of(SessionStarted)[0].table.rows().tolist() == [5, 3]
+        tuner.submit(Open(session + 7))
+        assert "no session" in heard.wait_for(EngineFault).what
+    finally:
+        tuner.stop()
+        tuner.join(10)
+    assert store.session(session).state is SessionState.STOPPED, "to look changes nothing"
+    assert heard.of(FitFinished) == []
+
+
+def test_an_exported_session_comes_back_by_import(store: Store, tmp_path: Path) -> None:
+    session = stored(store, (5, 3, 8, 1))
+    loaded = store.load(session)
+    files = export_session(plan_of(loaded), loaded.table, session, None, tmp_path, ["csv", "cache", "t4"])
+    for file in files:
+        taken = store.load(import_recording(store, read_recording(file)))
+        assert taken.record.state is SessionState.DONE, file
+        assert len(taken.table) == 4, file
+        assert file.name in taken.record.reason
+        name = loaded.record.objective.goal.name
+        assert np.allclose(np.sort(taken.table.values(name)), np.sort(loaded.table.values(name)), equal_nan=True), file
+
+
+def test_a_cache_from_elsewhere_is_taken_in_whole(store: Store, shared_data: Path) -> None:
+    path = next(p for p in sorted((shared_data / "kernel-tuner").rglob("*.json*")) if p.stat().st_size < 3e6)
+    recording = read_recording(path)
+    record = store.session(import_recording(store, recording))
+    assert record.evaluated == len(recording)
+    assert (record.source, record.gpu) == ("recorded", recording.device)
+
+
+def test_a_file_that_tells_nothing_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    session = stored(store, (5,))
+    empty = ResultTable(SPACE)
+    path = tmp_path / "nothing.csv"
+    from app.engine.formats.own import About
+
+    about = About("Fake GPU", "k", plan(SPACE, FakeRunner(SPACE)).objective, "nvml", "", {})
+    write_csv(empty, path, about)
+    with pytest.raises(InputError):
+        import_recording(store, read_recording(path))
+    assert [record.id for record in store.sessions()] == [session]
