@@ -220,7 +220,7 @@ def test_a_year() -> None:
     assert told.extra_hours == pytest.approx(320)
     assert told.fits
     assert told.words == "864 kWh, 216 EUR and 346 kg CO2 less per year"
-    full = yearly(300.0, change, Load())
+    full = yearly(300.0, change, Load(8760))
     assert not full.fits
     assert full.saved_money is None
     assert full.words.startswith("473 kWh less per year; the work no longer fits")

@@ -33,7 +33,7 @@ def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
     corners = [*lower[:-1], *(len(chain) - 1 - at for at in upper[:-1])] if len(chain) > 1 else [0]
     hull = known[order[corners]]
     first = int(np.lexsort((-along[hull], -up[hull]))[0])
-    return np.roll(hull, -first).astype(np.int64)
+    return np.asarray(np.roll(hull, -first), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def tradeoff(
 class Load:
     """How much there is to do in a year, and what energy costs: a person's settings, None where not stated."""
 
-    hours_per_year: float = HOURS_PER_YEAR  # in which the fastest configuration would run
+    hours_per_year: float = HOURS_PER_YEAR / 2  # in which the fastest configuration would run
     boards: int = 1
     price_per_kwh: float | None = None
     currency: str = "EUR"

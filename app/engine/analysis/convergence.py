@@ -1,0 +1,66 @@
+"""How a session got there: the best figure and the hypervolume of the front after every evaluation."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
+    """The best figure after each evaluation, shape (n,); NaN until one succeeded."""
+    if maximise:
+        return np.fmax.accumulate(figure) if len(figure) else figure
+    return np.fmin.accumulate(figure) if len(figure) else figure
+
+
+def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequence[float]) -> Floats:
+    """The hypervolume of two goals after each evaluation, shape (n,): what `pareto.hypervolume` gives of that many.
+
+    `values` has shape (n, 2), NaN where one failed. O(n log k) with k points on the front, for most of them O(log k).
+    """
+    sign = np.where(np.asarray(maximise, dtype=np.bool_), -1.0, 1.0)
+    points = (np.asarray(values, dtype=np.float64).reshape(-1, 2) * sign).tolist()
+    corner_x, corner_y = (np.asarray(reference, dtype=np.float64) * sign).tolist()
+    stairs: list[tuple[float, float]] = []  # the front: x rises, y falls
+    volume = 0.0
+    told = np.empty(len(points))
+    for at, (x, y) in enumerate(points):
+        if x < corner_x and y < corner_y:  # never of a NaN
+            volume += _added(stairs, x, y, corner_x, corner_y)
+        told[at] = volume
+    return told
+
+
+def steps(curve: Floats) -> tuple[Indices, Floats]:
+    """Where a curve changes: the number of evaluations from 1, and its value from there on. A NaN start is left out."""
+    known = np.flatnonzero(~np.isnan(curve))
+    if not len(known):
+        return known + 1, curve[:0]
+    kept = curve[known[0] :]
+    changed = np.concatenate([[True], kept[1:] != kept[:-1]])
+    at = np.flatnonzero(changed) + known[0]
+    return at + 1, curve[at]
+
+
+def _added(stairs: list[tuple[float, float]], x: float, y: float, corner_x: float, corner_y: float) -> float:
+    """Put a point on the stairs, those that it beats off them, and tell the area that it adds."""
+    at = bisect_left(stairs, (x, y))
+    height = stairs[at - 1][1] if at else corner_y
+    if height <= y or (at < len(stairs) and stairs[at][0] == x and stairs[at][1] <= y):
+        return 0.0
+    end, area, left = at, 0.0, x
+    while end < len(stairs) and stairs[end][1] >= y:
+        area += (stairs[end][0] - left) * (height - y)
+        left, height = stairs[end]
+        end += 1
+    right = stairs[end][0] if end < len(stairs) else corner_x
+    area += (right - left) * (height - y)
+    del stairs[at:end]
+    insort(stairs, (x, y))
+    return area

@@ -1,0 +1,203 @@
+"""How every parameter and figure goes with speed, efficiency and their product (S2 3.5 and 3.6, figures 6 to 9)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+_MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
+_FEWEST = 5  # pairs below which nothing is said
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One quantity over all measurements, shape (n,). Words are numbered; their order means nothing."""
+
+    name: str
+    values: Floats
+    categorical: bool = False
+    parameter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One quantity against one target. NaN where it does not vary or too few pairs are known.
+
+    `linear` is Pearson's and `rank` Spearman's coefficient, both of standardised values. For a quantity of words there
+    is neither, but the correlation ratio: the root of the share of the target's variance between its values, 0..1.
+    """
+
+    linear: float
+    rank: float
+    ratio: float
+    pairs: int
+
+    @property
+    def strength(self) -> float:
+        """What bars show: the linear coefficient, or the ratio."""
+        return self.ratio if math.isnan(self.linear) else self.linear
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A quantity against speed, efficiency and their product."""
+
+    name: str
+    parameter: bool
+    categorical: bool
+    speed: Coefficient
+    efficiency: Coefficient
+    product: Coefficient
+    moves: float  # of the coefficient, from speed to efficiency
+    mover: bool  # it matters differently for the two: more than chance and than a tenth
+
+
+def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats) -> list[Correlation]:
+    """Every quantity that varies against the three targets, by its coefficient with speed, negative first.
+
+    `speed` and `efficiency` have shape (n,) and are larger where better, NaN where a measurement failed.
+    """
+    targets = [_Target(target) for target in (speed, efficiency, speed * efficiency)]
+    found = []
+    for each in observed:
+        column = _Target(each.values)
+        by_speed, by_efficiency, by_product = (
+            _ratio(each.values, target.values) if each.categorical else _pair(column, target) for target in targets
+        )
+        if math.isnan(by_speed.strength) and math.isnan(by_efficiency.strength):
+            continue
+        moves = by_efficiency.strength - by_speed.strength
+        pairs = min(by_speed.pairs, by_efficiency.pairs)
+        chance = 2 * math.sqrt(2 / (pairs - 3)) if pairs > 3 else math.inf
+        mover = abs(moves) > max(_MOVES, chance)
+        found.append(
+            Correlation(each.name, each.parameter, each.categorical, by_speed, by_efficiency, by_product, moves, mover)
+        )
+    return sorted(found, key=lambda one: (math.isnan(one.speed.strength), one.speed.strength, one.name))
+
+
+def correlation(values: Floats, target: Floats) -> Coefficient:
+    """One quantity of numbers against one target, over the pairs that are known."""
+    return _pair(_Target(values), _Target(target))
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """The measurements on one side of the mean."""
+
+    count: int
+    speed: float  # mean; NaN where there is none
+    efficiency: float
+    best_speed: float
+    best_efficiency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The cloud split by one quantity above and below its mean (S2 figure 9)."""
+
+    name: str
+    mean: float
+    above: Half
+    below: Half
+
+
+def above_mean(values: Floats, among: Mask) -> Mask:
+    """Which of `among` lie above the mean of them; a value at the mean counts as below. Shape (n,)."""
+    known = among & np.isfinite(values)
+    return known & (values > values[known].mean()) if known.any() else known
+
+
+def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Split | None:
+    """Both halves' speed and efficiency; None for words, and where the quantity does not vary."""
+    known = np.isfinite(observed.values) & np.isfinite(speed) & np.isfinite(efficiency)
+    if observed.categorical or not known.any() or np.ptp(observed.values[known]) == 0:
+        return None
+    above = above_mean(observed.values, known)
+    halves = [
+        Half(
+            int(side.sum()),
+            float(speed[side].mean()) if side.any() else math.nan,
+            float(efficiency[side].mean()) if side.any() else math.nan,
+            float(speed[side].max()) if side.any() else math.nan,
+            float(efficiency[side].max()) if side.any() else math.nan,
+        )
+        for side in (above, known & ~above)
+    ]
+    return Split(observed.name, float(observed.values[known].mean()), *halves)
+
+
+class _Target:
+    """A column with what every pair needs of it, made once: which values are known, standardised, and their ranks."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        self.known: Mask = np.isfinite(values)
+        self._standard: Floats | None = None
+        self._ranks: Floats | None = None
+
+    def standard(self, rows: Mask) -> Floats:
+        if not np.array_equal(rows, self.known):
+            return _standardised(self.values[rows])
+        if self._standard is None:
+            self._standard = _standardised(self.values[rows])
+        return self._standard
+
+    def ranks(self, rows: Mask) -> Floats:
+        if not np.array_equal(rows, self.known):
+            return _standardised(_ranked(self.values[rows]))
+        if self._ranks is None:
+            self._ranks = _standardised(_ranked(self.values[rows]))
+        return self._ranks
+
+
+def _pair(first: _Target, second: _Target) -> Coefficient:
+    rows = first.known & second.known
+    pairs = int(rows.sum())
+    if pairs < _FEWEST:
+        return Coefficient(math.nan, math.nan, math.nan, pairs)
+    a, b = first.standard(rows), second.standard(rows)
+    if not len(a) or not len(b):
+        return Coefficient(math.nan, math.nan, math.nan, pairs)
+    return Coefficient(_mean_product(a, b), _mean_product(first.ranks(rows), second.ranks(rows)), math.nan, pairs)
+
+
+def _mean_product(a: Floats, b: Floats) -> float:
+    return float(np.clip(a @ b / len(a), -1.0, 1.0)) if len(a) and len(b) else math.nan
+
+
+def _standardised(values: Floats) -> Floats:
+    """Mean 0 and deviation 1; empty where the values do not vary."""
+    centred = values - values.mean()
+    deviation = math.sqrt(float(centred @ centred) / len(values))
+    vanishing = 1e-12 * float(np.abs(values).max())
+    return np.asarray(centred / deviation if deviation > vanishing else centred[:0], dtype=np.float64)
+
+
+def _ranked(values: Floats) -> Floats:
+    """Places in ascending order, of equals the mean."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
+
+
+def _ratio(codes: Floats, target: Floats) -> Coefficient:
+    """The correlation ratio of numbered words."""
+    rows = np.isfinite(codes) & np.isfinite(target)
+    pairs = int(rows.sum())
+    if pairs < _FEWEST:
+        return Coefficient(math.nan, math.nan, math.nan, pairs)
+    _, group = np.unique(codes[rows], return_inverse=True)
+    centred = target[rows] - target[rows].mean()
+    whole = float(centred @ centred)
+    if group.max() == 0 or whole == 0:
+        return Coefficient(math.nan, math.nan, math.nan, pairs)
+    sums, counts = np.bincount(group, weights=centred), np.bincount(group)
+    between = float((sums**2 / counts).sum())
+    return Coefficient(math.nan, math.nan, math.sqrt(min(1.0, between / whole)), pairs)

@@ -1,0 +1,163 @@
+"""An analysis as one JSON-ready document: what `wattridge analyse --json` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from app.engine.analysis.choices import Choice
+from app.engine.analysis.convergence import steps
+from app.engine.analysis.correlations import Coefficient, Correlation
+from app.engine.analysis.costs import Floats
+from app.engine.analysis.difficulty import Difficulty
+from app.engine.analysis.drift import DriftOf
+from app.engine.analysis.session import Analysis, Effects, Plane
+from app.engine.models.points import plain
+from app.engine.results import ResultTable
+
+DIFFICULTY_AT = tuple(round(1 + 0.01 * step, 2) for step in range(51))  # p of the curves
+_MOST_STEPS = 1000  # points of a curve over evaluations
+
+
+def document_of(analysis: Analysis) -> dict[str, Any]:
+    """Every figure of it; what is unknown is None. Configurations come with all values that were measured."""
+    table, plane = analysis.table, analysis.plane
+    return {
+        "objective": str(analysis.objective),
+        "evaluated": len(table),
+        "failed": table.failures(),
+        "goals": [str(goal) for goal in plane.goals] if plane else [],
+        "front": _entries(table, plane.front) if plane else [],
+        "hull": _entries(table, plane.hull) if plane else [],
+        "quadrants": _quadrants(table, plane) if plane else None,
+        "hypervolume": plane.hypervolume if plane else None,
+        "reference": list(plane.reference) if plane else None,
+        "spread": _spread(plane) if plane else None,
+        "choosers": {choice.name: _choice(table, choice) for choice in analysis.choices},
+        "correlations": [_correlation(one) for one in analysis.correlations],
+        "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
+        "splits": plain(list(analysis.splits)),
+        "importance": {str(effects.goal): _effects(effects) for effects in analysis.effects},
+        "convergence": {
+            "best": _curve(analysis.best_so_far),
+            "hypervolume": _curve(analysis.hypervolume_so_far),
+        },
+        "difficulty": {name: _difficulty(one) for name, one in analysis.difficulty.items()},
+        "coverage": analysis.coverage,
+        "drift": [_drift(one) for one in analysis.drift],
+        "failures": [
+            {**plain(one), "concentrated": [{**plain(each), "share": each.share} for each in one.concentrated]}
+            for one in analysis.failures
+        ],
+    }
+
+
+def entry(table: ResultTable, index: int) -> dict[str, Any]:
+    """One measurement: its configuration and its values."""
+    measurement = table.measurement(index)
+    return {
+        "index": index,
+        "configuration": dict(measurement.configuration),
+        "values": {name: _known(value) for name, value in measurement.values.items()},
+    }
+
+
+def _entries(table: ResultTable, indices: Iterable[int]) -> list[dict[str, Any]]:
+    return [entry(table, int(index)) for index in indices]
+
+
+def _quadrants(table: ResultTable, plane: Plane) -> dict[str, Any] | None:
+    cut = plane.quadrants
+    if cut is None:
+        return None
+    x, y = (goal.name for goal in plane.goals)
+    counts = {"both": cut.both, "x_only": cut.x_only, "y_only": cut.y_only, "neither": cut.neither}
+    return {
+        "x": x,
+        "y": y,
+        "best_x": entry(table, cut.best_x),
+        "best_y": entry(table, cut.best_y),
+        "x_line": cut.x_line,
+        "y_line": cut.y_line,
+        **{name: {"count": count, "percent": cut.percent(count)} for name, count in counts.items()},
+        "better_x": {"count": cut.better_x, "percent": cut.percent(cut.better_x)},
+        "better_y": {"count": cut.better_y, "percent": cut.percent(cut.better_y)},
+    }
+
+
+def _spread(plane: Plane) -> dict[str, Any]:
+    (x, y), found = (goal.name for goal in plane.goals), {}
+    for name, held, of, spread in (
+        ("at_best_y", x, y, plane.spread_at_best_y),
+        ("at_best_x", y, x, plane.spread_at_best_x),
+    ):
+        if spread is not None:
+            told = {"held": held, "at": spread.at, "of": of, "low": spread.low, "high": spread.high}
+            found[name] = {**told, "share": spread.share}
+    return found
+
+
+def _choice(table: ResultTable, choice: Choice) -> dict[str, Any] | None:
+    if choice.index is None:
+        return None
+    change, year = choice.against_fastest, choice.yearly
+    return {
+        "label": choice.label,
+        **entry(table, choice.index),
+        "time_change": _known(change.time_change) if change else None,
+        "energy_change": _known(change.energy_change) if change else None,
+        "words": change.words if change else None,
+        "yearly": plain(year) if year else None,
+    }
+
+
+def _coefficient(one: Coefficient) -> dict[str, Any]:
+    return {name: _known(getattr(one, name)) for name in ("linear", "rank", "ratio")} | {"pairs": one.pairs}
+
+
+def _correlation(one: Correlation) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "parameter": one.parameter,
+        "categorical": one.categorical,
+        "speed": _coefficient(one.speed),
+        "efficiency": _coefficient(one.efficiency),
+        "product": _coefficient(one.product),
+        "moves": _known(one.moves),
+        "mover": one.mover,
+    }
+
+
+def _effects(effects: Effects) -> dict[str, Any]:
+    return {"parameters": plain(list(effects.importances)), "interactions": plain(list(effects.interactions))}
+
+
+def _curve(values: Floats) -> dict[str, Any]:
+    """Where it changes, thinned to a bounded number of steps; the last one stays."""
+    at, figures = steps(values)
+    if len(at) > _MOST_STEPS:
+        kept = np.unique(np.linspace(0, len(at) - 1, _MOST_STEPS).round().astype(np.int64))
+        at, figures = at[kept], figures[kept]
+    return {"evaluations": at.tolist(), "values": figures.tolist()}
+
+
+def _difficulty(one: Difficulty) -> dict[str, Any]:
+    return {
+        "p": list(DIFFICULTY_AT),
+        "proportion_of_centrality": one.proportion(DIFFICULTY_AT).tolist(),
+        "minima": len(one.minima),
+        "neighbours": one.neighbourhood,
+    }
+
+
+def _drift(one: DriftOf) -> dict[str, Any]:
+    told = plain(one)
+    del told["hours"], told["values"]
+    return {**told, "looks": len(one.values)}
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

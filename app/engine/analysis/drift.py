@@ -1,0 +1,69 @@
+"""Whether the board itself changed while a session went on: the fixed load that is measured every so often (S2 2.5)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.analysis.costs import Floats
+from app.engine.results import ResultTable
+
+REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
+
+
+@dataclass(frozen=True, slots=True)
+class DriftOf:
+    """One figure of the reference load. Changes are shares: 0.01 is 1 %."""
+
+    name: str
+    hours: Floats  # since the first look, shape (looks,)
+    values: Floats
+    scatter: float  # standard deviation over mean, the trend left in
+    per_hour: float  # slope over the median (Theil-Sen)
+    per_hour_interval: tuple[float, float]  # 95 %
+    over_session: float  # the slope times the time from the first look to the last
+    drifts: bool  # the interval leaves zero out
+
+
+def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf | None:
+    """The drift of one figure at times in seconds; NaN values take no part. None with fewer than three looks."""
+    from scipy.stats import theilslopes
+
+    when, what = np.asarray(time_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    known = np.isfinite(when) & np.isfinite(what)
+    when, what = when[known], what[known]
+    if len(what) < 3 or np.ptp(when) == 0:
+        return None
+    hours = (when - when.min()) / 3600
+    middle = float(np.median(what))
+    if middle == 0:
+        return None
+    slope, _, low, high = (float(figure) / middle for figure in theilslopes(what, hours))
+    return DriftOf(
+        name=name,
+        hours=hours,
+        values=what,
+        scatter=float(what.std() / abs(what.mean())) if what.mean() else math.nan,
+        per_hour=slope,
+        per_hour_interval=(low, high),
+        over_session=slope * float(np.ptp(hours)),
+        drifts=not low <= 0 <= high,
+    )
+
+
+def drifts_of(table: ResultTable) -> list[DriftOf]:
+    """The drift of every reference figure that the session looked at; empty where it never did."""
+    length = len(table)
+    found = []
+    for name in REFERENCES:
+        if name not in table.value_names:
+            continue
+        at = np.flatnonzero(np.isfinite(table.values(name)[:length]))
+        stamps = [table.measurement(int(index)).timestamp_s for index in at]
+        drift = drift_of(name, stamps, table.values(name)[:length][at])
+        if drift is not None:
+            found.append(drift)
+    return found

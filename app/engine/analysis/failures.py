@@ -1,0 +1,114 @@
+"""What failed, by kind, and where in the space it lies: the parameter values that concentrate failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.measurement import State, Value
+from app.engine.results import STATES, ResultTable
+
+Indices = npt.NDArray[np.int64]
+_SIGNIFICANT = 0.01  # after Bonferroni over every value of every parameter
+_LONGEST = 200  # characters of a message
+
+
+@dataclass(frozen=True, slots=True)
+class Concentration:
+    """A parameter value with more failures than the rest of what was measured."""
+
+    parameter: str
+    value: Value
+    failed: int
+    measured: int
+    elsewhere: float  # share that failed with other values
+    p_value: float  # that as many fall there by chance, times the number of values looked at
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.measured
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresOf:
+    """One kind of failure."""
+
+    kind: str
+    count: int
+    share: float  # of everything measured
+    messages: tuple[tuple[str, int], ...]  # the commonest first lines, and how often
+    concentrated: tuple[Concentration, ...]  # the highest share first
+
+
+def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
+    """Every kind that occurred, the commonest first, each with at most `most` messages and values."""
+    states = table.states()[: len(table)]
+    rows = table.rows()[: len(states)]
+    found = []
+    for code, state in enumerate(STATES):
+        failed = states == code
+        if state is State.OK or not failed.any():
+            continue
+        said = Counter(_first_line(table.measurement(int(at)).error) for at in np.flatnonzero(failed))
+        found.append(
+            FailuresOf(
+                kind=state.value,
+                count=int(failed.sum()),
+                share=float(failed.mean()),
+                messages=tuple((text, count) for text, count in said.most_common(most) if text),
+                concentrated=tuple(concentrations(table, rows, failed)[:most]),
+            )
+        )
+    return sorted(found, key=lambda one: -one.count)
+
+
+def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:
+    """Values of parameters with more failures than chance puts there, the highest share first, then the most.
+
+    Fisher's exact test, one-sided: so many of the failures among the measurements with that value, drawn without
+    replacement. Failures that are everywhere are nowhere concentrated.
+    """
+    space, total, whole = table.space, len(rows), int(failed.sum())
+    looked_at = sum(size for size in space.axis_sizes if size > 1)
+    found = []
+    for axis, parameter in enumerate(space.parameters):
+        column = space.codes[rows, axis].astype(np.int64)
+        measured = np.bincount(column, minlength=len(parameter.values))
+        bad = np.bincount(column[failed], minlength=len(parameter.values))
+        for code in np.flatnonzero((bad > 0) & (measured < total)).tolist():
+            chance = looked_at * _chance_of_at_least(int(bad[code]), total, whole, int(measured[code]))
+            if chance >= _SIGNIFICANT:
+                continue
+            found.append(
+                Concentration(
+                    parameter=parameter.name,
+                    value=parameter.values[code],
+                    failed=int(bad[code]),
+                    measured=int(measured[code]),
+                    elsewhere=float((whole - bad[code]) / (total - measured[code])),
+                    p_value=chance,
+                )
+            )
+    return sorted(found, key=lambda one: (-one.share, -one.failed, one.parameter))
+
+
+def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float:
+    """The hypergeometric tail: so many of the marked, or more, among those drawn without replacement."""
+    from scipy.special import gammaln, logsumexp
+
+    def ways(n: int, k: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float64]:
+        return np.asarray(gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1))
+
+    low = max(hits, drawn - (total - marked))
+    counts = np.arange(low, min(marked, drawn) + 1)
+    if not len(counts):
+        return 0.0
+    return float(np.exp(logsumexp(ways(marked, counts) + ways(total - marked, drawn - counts)) - ways(total, drawn)))
+
+
+def _first_line(text: str) -> str:
+    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    return line[:_LONGEST]

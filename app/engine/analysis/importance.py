@@ -1,0 +1,170 @@
+"""Which parameters matter: their main effects, pairs that act together, and what the best configurations share.
+
+Two views, both of group counts and means, so that no model has to be trusted:
+
+- over the whole space, analysis of variance: the share of the variance of log(figure) between the values of a
+  parameter, less what chance alone gives (epsilon squared; Kelley 1935), and of pairs beyond their two parts;
+- near the best, how far the values among the best tenth are from those among all: the Pearson divergence of the two
+  distributions (PED-ANOVA; Watanabe, Bansal and Hutter, IJCAI 2023), less what chance alone gives, as shares of 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.measurement import Value
+from app.engine.space.search_space import SearchSpace
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+BEST_SHARE = 0.1
+_FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of parameters is left out
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What the measurements with one value of a parameter came to; figures NaN where none succeeded."""
+
+    value: Value
+    count: int  # successful
+    failed: int
+    mean: float
+    median: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """One parameter."""
+
+    name: str
+    over_all: float  # share of the variance, 0..1; NaN where it does not vary
+    near_best: float  # share of 1
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Two parameters, and the share of the variance that they explain together beyond one by one."""
+
+    names: tuple[str, str]
+    share: float
+
+
+def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: bool) -> list[Importance]:
+    """Every parameter that takes several values, by its share of the variance, largest first.
+
+    `rows` are those of the measurements and `figure` what came of them, shape (n,), NaN where one failed.
+    """
+    codes = space.codes[rows].astype(np.int64)
+    known = np.isfinite(figure)
+    scaled = _scaled(figure[known])
+    best = _best_rows(figure, known, maximise)
+    found = []
+    divergences = []
+    for axis, parameter in enumerate(space.parameters):
+        column, size = codes[:, axis], len(parameter.values)
+        counts = np.bincount(column, minlength=size)
+        if (counts > 0).sum() < 2:
+            continue
+        divergences.append(_divergence(column[known], column[best], size))
+        levels = _levels(parameter.values, column, figure, known, maximise)
+        found.append(Importance(parameter.name, _share(column[known], scaled), 0.0, levels))
+    whole = math.fsum(divergences)
+    shares = [each / whole if whole > 0 else 0.0 for each in divergences]
+    told = [Importance(one.name, one.over_all, share, one.levels) for one, share in zip(found, shares, strict=True)]
+    return sorted(told, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
+
+
+def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 10) -> list[Interaction]:
+    """The pairs of parameters that explain most together beyond one by one; those that explain nothing are left out.
+
+    Restrictions tie parameters to one another, and what is tied is not told apart: shares need not add up to 1.
+    """
+    known = np.isfinite(figure)
+    codes, scaled = space.codes[rows[known]].astype(np.int64), _scaled(figure[known])
+    varying = [axis for axis in range(codes.shape[1]) if len(codes) and np.ptp(codes[:, axis]) > 0]
+    alone = {axis: _share(codes[:, axis], scaled) for axis in varying}
+    found = []
+    for a, b in combinations(varying, 2):
+        joint = codes[:, a] * len(space.parameters[b].values) + codes[:, b]
+        if len(joint) / len(np.unique(joint)) < _FEWEST_PER_GROUP:
+            continue
+        beyond = _share(joint, scaled) - alone[a] - alone[b]
+        if beyond > 0.001:
+            found.append(Interaction((space.names[a], space.names[b]), beyond))
+    return sorted(found, key=lambda one: -one.share)[:most]
+
+
+def _scaled(figure: Floats) -> Floats:
+    """The logarithm, so that ratios count; the figure itself where it is not positive."""
+    return np.log(figure) if len(figure) and figure.min() > 0 else figure
+
+
+def _share(group: Indices, figure: Floats) -> float:
+    """Epsilon squared: the share of the variance between groups, less what as many random groups would have."""
+    n = len(figure)
+    if n < 3:
+        return math.nan
+    centred = figure - figure.mean()
+    whole = float(centred @ centred)
+    sums, counts = np.bincount(group, weights=centred), np.bincount(group)
+    used = counts > 0
+    groups = int(used.sum())
+    if whole <= 1e-18 * n * float(np.abs(figure).max()) ** 2 or n <= groups:
+        return math.nan
+    between = float((sums[used] ** 2 / counts[used]).sum())
+    within = (whole - between) / (n - groups)
+    return max(0.0, (between - (groups - 1) * within) / whole)
+
+
+def _best_rows(figure: Floats, known: npt.NDArray[np.bool_], maximise: bool) -> Indices:
+    """The best tenth of the successful ones, one at least."""
+    at = np.flatnonzero(known)
+    count = min(len(at), max(1, round(BEST_SHARE * len(at))))
+    order = np.argsort(-figure[at] if maximise else figure[at], kind="stable")
+    return at[order[:count]]
+
+
+def _divergence(among_all: Indices, among_best: Indices, size: int) -> float:
+    """Pearson's divergence of the distribution among the best from that among all, less its mean under chance."""
+    if not len(among_best):
+        return 0.0
+    everywhere = np.bincount(among_all, minlength=size) / len(among_all)
+    best = np.bincount(among_best, minlength=size) / len(among_best)
+    used = everywhere > 0
+    found = float(((best[used] - everywhere[used]) ** 2 / everywhere[used]).sum())
+    chance = (int(used.sum()) - 1) / len(among_best) * (1 - len(among_best) / len(among_all))
+    return max(0.0, found - chance)
+
+
+def _levels(
+    values: tuple[Value, ...], column: Indices, figure: Floats, known: npt.NDArray[np.bool_], maximise: bool
+) -> tuple[Level, ...]:
+    """What each value came to, in the user's order; values that were never measured are left out."""
+    order = np.argsort(column[known], kind="stable")
+    sorted_figures = figure[known][order]
+    ends = np.searchsorted(column[known][order], np.arange(len(values) + 1))
+    every = np.bincount(column, minlength=len(values))
+    levels = []
+    for code, value in enumerate(values):
+        if not every[code]:
+            continue
+        part = sorted_figures[ends[code] : ends[code + 1]]
+        nothing = not len(part)
+        levels.append(
+            Level(
+                value,
+                len(part),
+                int(every[code]) - len(part),
+                math.nan if nothing else float(part.mean()),
+                math.nan if nothing else float(np.median(part)),
+                math.nan if nothing else float(part.max() if maximise else part.min()),
+            )
+        )
+    return tuple(levels)

@@ -1,0 +1,211 @@
+"""Everything that analysis tells of one session, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.analysis.choices import Choice, Wishes, choices
+from app.engine.analysis.convergence import best_so_far, hypervolume_so_far
+from app.engine.analysis.correlations import Correlation, Observed, Split, correlations, split_by_mean
+from app.engine.analysis.costs import Costs, Floats, costs_of, values_of
+from app.engine.analysis.difficulty import Difficulty, Flow, difficulty
+from app.engine.analysis.drift import REFERENCES, DriftOf, drifts_of
+from app.engine.analysis.failures import FailuresOf, failures_of
+from app.engine.analysis.hull import Spread, convex_hull, spread_at
+from app.engine.analysis.importance import Importance, Interaction, importances, interactions
+from app.engine.analysis.iso_lines import Role, role_of
+from app.engine.analysis.pareto import front, hypervolume, reference_point
+from app.engine.analysis.quadrants import Quadrants, quadrants
+from app.engine.analysis.tradeoff import Load
+from app.engine.objectives import Goal, Objective
+from app.engine.results import ResultTable
+
+Indices = npt.NDArray[np.int64]
+_NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c")
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The cloud over two goals. Indices are those of the measurements."""
+
+    goals: tuple[Goal, Goal]
+    values: Floats  # shape (n, 2), NaN where one failed
+    front: Indices  # from the worst of the first goal to its best
+    hull: Indices  # corners around the whole cloud, counterclockwise
+    quadrants: Quadrants | None
+    hypervolume: float
+    reference: tuple[float, ...]
+    spread_at_best_y: Spread | None  # of the second goal, where the first is held at the most efficient one's
+    spread_at_best_x: Spread | None  # of the first goal, where the second is held at the fastest one's
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the parameters do to one figure."""
+
+    goal: Goal
+    importances: tuple[Importance, ...]
+    interactions: tuple[Interaction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One session. What cannot be told of it is None or empty."""
+
+    table: ResultTable
+    objective: Objective
+    costs: Costs
+    plane: Plane | None  # None: the session has no two goals
+    choices: tuple[Choice, ...]
+    correlations: tuple[Correlation, ...]
+    splits: tuple[Split, ...]
+    effects: tuple[Effects, ...]  # on time, energy and the objective
+    best_so_far: Floats  # of the objective, after each evaluation
+    hypervolume_so_far: Floats  # empty without two goals
+    difficulty: dict[str, Difficulty]  # by figure: time, energy, and the objective where it is another one
+    coverage: float  # share of the space that was measured: difficulty is of that part
+    drift: tuple[DriftOf, ...]
+    failures: tuple[FailuresOf, ...]
+
+
+def analyse(
+    table: ResultTable,
+    objective: Objective,
+    *,
+    wishes: Wishes | None = None,
+    load: Load | None = None,
+    with_difficulty: bool = True,
+) -> Analysis:
+    """Analyse what a session has measured so far. `with_difficulty` False leaves out the part that takes longest."""
+    costs = costs_of(table)
+    goals = goals_of(table, objective)
+    plane = plane_of(table, goals) if goals is not None else None
+    speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
+    observed = observed_in(table)
+    return Analysis(
+        table=table,
+        objective=objective,
+        costs=costs,
+        plane=plane,
+        choices=tuple(choices(costs, wishes, load)),
+        correlations=tuple(correlations(observed, speed, efficiency)),
+        splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
+        effects=tuple(_effects(table, costs, objective.goal)),
+        best_so_far=best_so_far(values_of(table, objective.goal.name), maximise=objective.goal.maximise),
+        hypervolume_so_far=(
+            hypervolume_so_far(plane.values, [goal.maximise for goal in plane.goals], plane.reference)
+            if plane is not None
+            else np.empty(0)
+        ),
+        difficulty=difficulties(table, costs, objective.goal) if with_difficulty else {},
+        coverage=len(table) / table.space.size if table.space.size else 0.0,
+        drift=tuple(drifts_of(table)),
+        failures=tuple(failures_of(table)),
+    )
+
+
+def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
+    """The two goals of the front: the objective's own; else a speed and an efficiency that were measured; else time
+    and energy; None where there are no two."""
+    if len(objective.front) >= 2:
+        return objective.front[0], objective.front[1]
+    speed, efficient = (
+        next((name for name in table.value_names if role_of(name) is role), None)
+        for role in (Role.SPEED, Role.EFFICIENCY)
+    )
+    if speed is not None and efficient is not None:
+        return Goal(speed, True), Goal(efficient, True)
+    if {"time_s", "energy_j"} <= set(table.value_names):
+        return Goal("time_s", False), Goal("energy_j", False)
+    return None
+
+
+def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
+    """The cloud over two goals, with all that is drawn into it."""
+    values = np.column_stack([values_of(table, goal.name) for goal in goals])
+    maximise = [goal.maximise for goal in goals]
+    hull = convex_hull(values[:, 0], values[:, 1])
+    cut = quadrants(values, maximise)
+    corners = values[hull]
+    reference = reference_point(values, maximise)
+    return Plane(
+        goals=goals,
+        values=values,
+        front=front(values, maximise),
+        hull=hull,
+        quadrants=cut,
+        hypervolume=hypervolume(values, maximise, reference),
+        reference=reference,
+        spread_at_best_y=spread_at(corners[:, 0], corners[:, 1], cut.x_line) if cut is not None else None,
+        spread_at_best_x=spread_at(corners[:, 1], corners[:, 0], cut.y_line) if cut is not None else None,
+    )
+
+
+def observed_in(table: ResultTable) -> list[Observed]:
+    """Every parameter and every figure of the measurements, as columns; what is told twice is left out once."""
+    found = []
+    for parameter in table.space.parameters:
+        categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
+        found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
+    known = [name for name in table.value_names if name not in REFERENCES]
+    told: list[Floats] = []
+    for name in sorted(known, key=lambda name: name not in _NORMALISED):
+        values = values_of(table, name)
+        if any(_proportional(values, other) for other in told):
+            continue
+        told.append(values)
+        found.append(Observed(name, values))
+    return found
+
+
+def _proportional(values: Floats, other: Floats) -> bool:
+    """Whether one is the other in another unit: a file may tell a time in ms besides s."""
+    known = np.isfinite(values)
+    at = np.flatnonzero(known & (other != 0))
+    if not len(at) or not np.array_equal(known, np.isfinite(other)):
+        return False
+    factor = values[at[0]] / other[at[0]]
+    return bool(np.allclose(values[at[:100]], factor * other[at[:100]], rtol=1e-9)) and bool(
+        np.allclose(values[known], factor * other[known], rtol=1e-9)
+    )
+
+
+def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Difficulty]:
+    """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured."""
+    last_of_row = np.unique(table.rows()[: len(table)][::-1], return_index=True)
+    rows = last_of_row[0].astype(np.int64)
+    at = len(table) - 1 - last_of_row[1]
+    if len(rows) < 2:
+        return {}
+    flow = Flow.of(table.space, rows)
+    wanted: list[tuple[str, Floats]] = [("time", costs.time_s), ("energy", costs.energy_j)]
+    if role_of(goal.name) in (None, Role.POWER, Role.EDP):
+        wanted.append((goal.name, _positive_cost(values_of(table, goal.name), goal)))
+    found = ((name, difficulty(flow, cost[at])) for name, cost in wanted)
+    return {name: one for name, one in found if one is not None}
+
+
+def _positive_cost(values: Floats, goal: Goal) -> Floats:
+    """Smaller is better and ratios count; NaN for values that have none."""
+    known = np.where(values > 0, values, np.nan)
+    return 1 / known if goal.maximise else known
+
+
+def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Sequence[Effects]:
+    rows = table.rows()[: len(table)]
+    figures = [(Goal("time_s", False), costs.time_s), (Goal("energy_j", False), costs.energy_j)]
+    if role_of(goal.name) in (None, Role.POWER, Role.EDP):
+        figures.append((goal, values_of(table, goal.name)))
+    return [
+        Effects(
+            which,
+            tuple(importances(table.space, rows, figure, maximise=which.maximise)),
+            tuple(interactions(table.space, rows, figure)),
+        )
+        for which, figure in figures
+        if np.isfinite(figure).sum() > 2
+    ]
