@@ -67,6 +67,11 @@ class PointCloud(QGraphicsItem):
         self._count = end
         self.update()
 
+    def set_styles(self, style: Styles) -> None:
+        """Draw the same points otherwise; shape (n,)."""
+        self._style[: self._count] = style
+        self.invalidate()
+
     def set_colours(self, colours: Colours) -> None:
         self._colours = colours
         self.invalidate()

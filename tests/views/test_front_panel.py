@@ -60,7 +60,7 @@ def test_a_real_cache_gives_its_front_of_thirteen_with_both_ends_named(
     assert panel._points is not None
     assert len(panel._points) == 4690
     assert len(panel._points.front) == 13
-    labels = [label.textItem.toPlainText() for label in panel.plot._labels]
+    labels = [label.textItem.toPlainText() for label in panel.plot.line.labels]
     assert labels == ["fastest: 80.44 TFLOPS", "most efficient: 0.9315 TFLOPS/J"]
     assert "430 failed" in panel.count.text()
     assert "replayed from a recording" in panel.count.text()
@@ -194,7 +194,7 @@ def test_labels_of_the_ends_lie_within_the_plot_at_any_size(lab: Lab, panel: Fro
         panel.resize(*size)
         QApplication.processEvents()
         view = panel.plot.getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
-        for label in panel.plot._labels:
+        for label in panel.plot.line.labels:
             box = label.mapRectToScene(label.boundingRect())
             assert view.left() <= box.left()
             assert box.right() <= view.right()
@@ -220,5 +220,5 @@ def test_a_front_of_one_point_is_named_once(lab: Lab, panel: FrontPanel) -> None
     table = ResultTable(space)
     table.append(measured(space, 5))
     lab.session(table, plan_for(space, OBJECTIVE))
-    assert [label.isVisible() for label in panel.plot._labels] == [True, False]
+    assert [label.isVisible() for label in panel.plot.line.labels] == [True, False]
     assert np.isfinite(panel.plot.getViewBox().viewRange()).all()

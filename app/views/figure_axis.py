@@ -1,0 +1,37 @@
+"""`FigureAxis`: an axis of the scatter, linear or logarithmic, in the unit that people see."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+
+from app.views.log_axis import LogAxis
+from app.views.quantities import Quantity
+
+
+class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """Data are stored values, or their log10 where `show_quantity` was told so."""
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation)
+        self._marks: LogAxis | None = None  # which says where a logarithmic axis carries marks
+
+    def show_quantity(self, described: Quantity, *, log: bool) -> None:
+        """Carry this quantity's label, unit and marks."""
+        self._marks = LogAxis(self.orientation, factor=1 / described.factor) if log else None
+        self.enableAutoSIPrefix(False)
+        self.setScale(1.0 if log else described.factor)
+        self.setLabel(described.title)
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        """pyqtgraph's hook."""
+        if self._marks is not None:
+            return self._marks.tickValues(minVal, maxVal, size)
+        ticks: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
+        return ticks
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """pyqtgraph's hook."""
+        if self._marks is not None:
+            return self._marks.tickStrings(values, scale, spacing)
+        numbers: list[str] = super().tickStrings(values, scale, spacing)
+        return numbers

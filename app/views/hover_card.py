@@ -1,0 +1,49 @@
+"""`HoverCard`: what is under the mouse in words, beside it and within the window."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QLabel, QWidget
+
+from app.views import theme
+
+
+class HoverCard(QLabel):
+    """Belongs to a plot, and while it is shown to the plot's window, since the plot may be too small to hold it."""
+
+    def __init__(self, plot: QWidget) -> None:
+        super().__init__(plot)
+        self._plot = plot
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.hide()
+
+    def tell(self, text: str) -> None:
+        """Say this, as rich text."""
+        self.setText(text)
+        self.adjustSize()
+
+    def show_at(self, mouse: QPoint) -> None:
+        """Show it beside a place of the screen."""
+        window = self._plot.window()
+        if self.parentWidget() is not window:
+            self.setParent(window)
+        at = window.mapFromGlobal(mouse)
+        x = at.x() + 18 if at.x() + 18 + self.width() <= window.width() else at.x() - 18 - self.width()
+        y = min(at.y() + 14, window.height() - self.height())
+        self.move(max(0, x), max(0, y))
+        self.show()
+        self.raise_()
+
+    def leave(self) -> None:
+        """Hide it; the window may outlive the plot."""
+        if not self.isHidden():
+            self.setParent(self._plot)
+
+    def recolour(self) -> None:
+        """Take over the theme's colours."""
+        colours = theme.colours()
+        self.setStyleSheet(
+            f"background: {colours.raised}; color: {colours.text}; border: 1px solid {colours.border};"
+            "border-radius: 4px; padding: 6px;"
+        )
