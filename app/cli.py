@@ -187,10 +187,15 @@ def _parser() -> argparse.ArgumentParser:
     _add_control(methods)
 
     roofline = add("roofline", "what a flop, a byte and a second cost on a board", _call("roofline", "roofline"))
-    roofline.add_argument("file", nargs="?", metavar="FILE", help="a recorded sweep, a CSV, or the number of a session")
+    roofline.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a recorded sweep, a CSV, or the number of a session (default: all on file)",
+    )
     _add_board(roofline, speed=float("inf"))
     roofline.add_argument("--precision", metavar="P,...", help="fp32, fp64 or both (default)")
-    roofline.add_argument("--predict", metavar="FLOP,BYTE", help="time, power and energy of a kernel of that work")
+    roofline.add_argument("--predict", metavar="FLOP,BYTE|SESSION", help="time, power and energy of a kernel")
 
     export = add("export", "write a session, or a file of one, in other formats", _call("take_away", "export"))
     export.add_argument(

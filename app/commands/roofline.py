@@ -1,4 +1,4 @@
-"""`wattridge roofline`: what a flop, a byte and a second cost on a board, measured or from a file."""
+"""`wattridge roofline`: what a flop, a byte and a second cost on a board, measured, from a file, or on file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.commands.terminal import number, print_json, print_table, say
 from app.errors import InputError
 
 if TYPE_CHECKING:
-    from app.engine.models.roofline_fit import RooflineFit
+    from app.engine.roofline_sweeps import PlacedKernel, Sweep
 
 _FIGURES = (  # key, what it is, unit
     ("eps_flop_pj", "energy of a flop", "pJ/flop"),
@@ -31,86 +31,156 @@ _FIGURES = (  # key, what it is, unit
 
 
 def roofline(arguments: Namespace) -> int:
-    """Measure the microbenchmarks on a board, or read a sweep, and fit; one document per board."""
-    from app.engine.rooflines import to_json
-
-    if (arguments.file is None) == (arguments.gpu is None):
-        raise InputError("one source is needed", "roofline", "name a file or session number, or a board with --gpu")
-    kernel = _kernel(arguments.predict)
-    fits = _of_board(arguments) if arguments.file is None else _of_file(arguments.file)
-    boards: dict[str, dict[str, Any]] = {}
-    for fit in fits:
-        told = to_json(fit)
-        if kernel is not None:
-            told["predicted"] = _predicted(fit, kernel) if fit.identifiable else None
-        boards.setdefault(fit.gpu, {})[fit.precision] = told
-    documents = [{"gpu": gpu, "precisions": precisions} for gpu, precisions in boards.items()]
+    """Measure the microbenchmarks on a board, read a sweep, or take what is on file; one document per board."""
+    if arguments.file is not None and arguments.gpu is not None:
+        raise InputError("one source is enough", "roofline", "name a file or session number, or a board with --gpu")
+    kernel = _kernel(arguments.predict) if arguments.predict is not None else None
+    if arguments.gpu is not None:
+        sweeps = _of_board(arguments)
+    else:
+        sweeps = _on_file() if arguments.file is None else _of_file(arguments.file)
+    documents = _documents(sweeps, kernel)
     if arguments.json:
-        print_json(documents[0] if len(documents) == 1 else documents)
+        on_file = arguments.file is None and arguments.gpu is None
+        print_json(documents if on_file or len(documents) > 1 else documents[0])
     else:
         for document in documents:
             _print(document)
     return 0
 
 
-def _of_board(arguments: Namespace) -> list[RooflineFit]:
+# --- where sweeps come from -------------------------------------------------------------------------------------------
+
+
+def _of_board(arguments: Namespace) -> list[Sweep]:
     from app.commands.search import watch_session
-    from app.engine.rooflines import PRECISIONS, fit_points, plan_roofline, points_of_table
+    from app.engine.roofline_sweeps import sweep_of_session
+    from app.engine.rooflines import PRECISIONS, plan_roofline
     from app.engine.store import Store
     from app.sensors.select import open_gpu
 
     wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
-    fits = []
+    sweeps = []
     try:
         with Store() as store:
             for precision in wanted:
                 plan = plan_roofline(gpu, precision)
                 result = watch_session(plan, store, quiet=arguments.json)
                 say(f"{precision}: session {result.session}, {len(result.table)} points")
-                try:
-                    fits.append(fit_points(points_of_table(result.table, gpu.info.name, precision)))
-                except InputError as few:
-                    if precision == wanted[-1] and not fits:
-                        raise
-                    say(str(few))  # the other precision may be told all the same
+                sweeps.append(
+                    sweep_of_session(
+                        result.table,
+                        gpu=plan.gpu,
+                        title=plan.title,
+                        source=plan.source,
+                        session=result.session,
+                        board=gpu.info,
+                    )
+                )
     finally:
         gpu.close()
-    return fits
+    return sweeps
 
 
-def _of_file(file: str) -> list[RooflineFit]:
-    from app.engine.rooflines import fit_points, points_of_table, precision_of, read_points
+def _of_file(file: str) -> list[Sweep]:
+    import threading
+
+    from app.engine.roofline_sweeps import sweeps_of_file, sweeps_of_store
     from app.engine.store import Store
 
     if file.isdecimal() and not Path(file).exists():
         with Store() as store:
-            loaded = store.load(int(file))
-            record = loaded.record
-            return [fit_points(points_of_table(loaded.table, record.gpu, precision_of(record.title)))]
-    return [fit_points(points) for points in read_points(Path(file))]
+            return sweeps_of_store(store, int(file))
+    return sweeps_of_file(Path(file), threading.Event())
 
 
-def _kernel(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
+def _on_file() -> list[Sweep]:
+    """Every board whose roofline was measured here, and the ones that come with the program."""
+    from app.engine.roofline_sweeps import recorded_sweeps, sweeps_on_file
+    from app.engine.store import Store
+
+    with Store() as store:
+        return [*sweeps_on_file(store), *recorded_sweeps()]
+
+
+# --- what is told of them ---------------------------------------------------------------------------------------------
+
+
+def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
+    """One per board and source. Raises InputError where no sweep gives a fit."""
+    from app.engine.rooflines import to_json
+
+    boards: dict[tuple[str, str], dict[str, Any]] = {}
+    for sweep in sweeps:
+        if sweep.fit is None:
+            say(f"{sweep.label}: {sweep.why_not}")
+            continue
+        told = to_json(sweep.fit)
+        if kernel is not None:
+            told["predicted"] = _predicted(sweep, kernel)
+            if kernel.time_s is not None:
+                told["measured"] = {
+                    "gpu": kernel.gpu,
+                    "time_s": kernel.time_s,
+                    "energy_j": kernel.energy_j,
+                    "power_w": kernel.power_w,
+                }
+        boards.setdefault((sweep.points.gpu, sweep.source), {})[sweep.points.precision] = told
+    if not boards:
+        what, _, remedy = sweeps[0].why_not.partition(": ")
+        raise InputError(what, f"{sweeps[0].points.gpu}, {sweeps[0].points.precision}", remedy)
+    return [{"gpu": gpu, "source": source, "precisions": told} for (gpu, source), told in boards.items()]
+
+
+def _kernel(text: str) -> PlacedKernel:
+    """The kernel of `--predict`: its flops and bytes, or a session's best configuration that tells both."""
+    from app.engine.roofline_sweeps import PlacedKernel
+
+    if text.isdecimal():
+        return _kernel_of_session(int(text))
     try:
         work_flop, traffic_byte = (float(part) for part in text.split(","))
-        if work_flop <= 0 or traffic_byte <= 0:
+        if not (0 < work_flop < float("inf") and 0 < traffic_byte < float("inf")):
             raise ValueError
     except ValueError:
-        raise InputError(f"'{text}' is no kernel", "--predict", "write its flops and bytes, as 1.4e11,2e8") from None
-    return work_flop, traffic_byte
+        remedy = "write its flops and bytes, as 1.4e11,2e8, or the number of a session"
+        raise InputError(f"'{text}' is no kernel", "--predict", remedy) from None
+    return PlacedKernel(work_flop, traffic_byte)
 
 
-def _predicted(fit: RooflineFit, kernel: tuple[float, float]) -> dict[str, float]:
-    time_s, energy_j, power_w = fit.model.predict(*kernel)
+def _kernel_of_session(session: int) -> PlacedKernel:
+    from app.engine.roofline_sweeps import kernel_of
+    from app.engine.store import Store
+    from app.engine.summary import by_goal
+
+    with Store() as store:
+        loaded = store.load(session)
+    record, table = loaded.record, loaded.table
+    kernels = (
+        kernel_of(table.measurement(at), record.title, record.gpu) for at in by_goal(table, record.objective.goal)
+    )
+    kernel = next((kernel for kernel in kernels if kernel is not None), None)
+    if kernel is None:
+        raise InputError(
+            f"session {session} does not tell the work and the traffic of a configuration",
+            "--predict",
+            "give its specification the metrics 'GFLOP/s' and 'GB/s', or write its flops and bytes, as 1.4e11,2e8",
+        )
+    return kernel
+
+
+def _predicted(sweep: Sweep, kernel: PlacedKernel) -> dict[str, float] | None:
+    if sweep.model is None:
+        return None
+    time_s, energy_j, power_w = sweep.model.predict(kernel.work_flop, kernel.traffic_byte, sweep.limit_w)
     return {"time_s": time_s, "energy_j": energy_j, "power_w": power_w}
 
 
 def _print(document: dict[str, Any]) -> None:
     precisions = document["precisions"]
-    print(document["gpu"])
+    said = "" if document["source"] == "nvml" else f" ({document['source']})"
+    print(f"{document['gpu']}{said}")
     rows = [(what, *(_cell(told[key]) for told in precisions.values()), unit) for key, what, unit in _FIGURES]
     print_table(rows, ("", *precisions, "unit"))
     for precision, told in precisions.items():
@@ -118,12 +188,11 @@ def _print(document: dict[str, Any]) -> None:
         if len(alone) == 3:
             flop, mem, base = (number(alone[name]) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w"))
             print(f"{precision}, flop, copy and baseline kernel alone: {flop} pJ/flop, {mem} pJ/B, {base} W")
-        if told.get("predicted"):
-            at = told["predicted"]
-            print(
-                f"{precision}, the kernel of --predict: {number(at['time_s'] * 1e3)} ms, {number(at['energy_j'])} J, "
-                f"{number(at['power_w'])} W"
-            )
+        for name, where in (("predicted", ""), ("measured", " on {gpu}")):
+            if at := told.get(name):
+                figures = (number(at["time_s"] * 1e3), number(at["energy_j"]), number(at["power_w"]))
+                words = "{} ms, {} J, {} W".format(*figures)
+                print(f"{precision}, the kernel of --predict, {name}{where.format(**at)}: {words}")
         for reason in told["reasons"]:
             say(f"{precision}: {reason}")
 

@@ -27,11 +27,7 @@ def session_summary(
     reason: str = "",
 ) -> dict[str, Any]:
     """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
-    ok = table.states() == _OK
-    indices = np.flatnonzero(ok)
-    goal = plan.objective.goal
-    costs = np.asarray([goal.cost(table.measurement(int(i)).values) for i in indices])
-    best = int(indices[np.argmin(costs)]) if len(costs) and np.isfinite(costs).any() else None
+    best = next(iter(by_goal(table, plan.objective.goal)), None)
     return {
         "session": session,
         "gpu": plan.gpu,
@@ -52,6 +48,14 @@ def session_summary(
         "reason": reason,
         "notes": list(plan.space.notes),
     }
+
+
+def by_goal(table: ResultTable, goal: Goal) -> list[int]:
+    """Indices of the successful measurements that tell the goal's value, the best first."""
+    indices = np.flatnonzero(table.states() == _OK)
+    costs = np.asarray([goal.cost(table.measurement(int(i)).values) for i in indices], dtype=np.float64)
+    order = np.argsort(costs, kind="stable")
+    return [int(i) for i in indices[order[np.isfinite(costs[order])]]]
 
 
 def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:

@@ -21,6 +21,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.engine.roofline_sweeps import (
+    Sweep,
+    kernel_of,
+    past_sweeps,
+    recorded_sweeps,
+    sweep_of_session,
+    sweeps_of_file,
+    sweeps_of_store,
+    sweeps_on_file,
+)
 from app.engine.rooflines import PRECISIONS
 from app.errors import WattridgeError
 from app.views import theme
@@ -33,7 +43,6 @@ from app.views.roofline_kernel import KernelPlacer
 from app.views.roofline_list import SweepList
 from app.views.roofline_measuring import RooflineMeasuring
 from app.views.roofline_plot import RooflinePlot
-from app.views.roofline_sweeps import Sweep, kernel_of, past_sweeps, sweep_of_session, sweeps_of_file, sweeps_of_store
 from app.views.roofline_table import RooflineTable, reasons_as_html
 
 _WIDE = 760  # pixels from which the table fits beside the plots
@@ -62,7 +71,7 @@ class RooflinePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self.measuring = RooflineMeasuring(context, self)
-        self._reader = Background(self)
+        self._reader, self._filed = Background(self), Background(self)
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add, self.remove = QToolButton(), QPushButton("&Remove")
@@ -77,6 +86,8 @@ class RooflinePanel(QWidget):
         self.list.changed.connect(self._draw)
         self.placer.changed.connect(self._draw)
         self._reader.done.connect(self._read)
+        self._filed.done.connect(self._read)
+        self._filed.failed.connect(self._complain)
         self._reader.failed.connect(self._complain)
         self.measuring.measured.connect(self._measured)
         self.measuring.changed.connect(self._show_measuring)
@@ -86,6 +97,7 @@ class RooflinePanel(QWidget):
         self._selected()
         self._show_measuring()
         self._draw()
+        self.open_on_file()
 
     def _fill_controls(self) -> None:
         names = [precision.upper() for precision in PRECISIONS]
@@ -166,6 +178,7 @@ class RooflinePanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._reader.shutdown()
+        self._filed.shutdown()
         self.measuring.shutdown()
 
     # --- sources -----------------------------------------------------------------------------------------------------
@@ -185,6 +198,9 @@ class RooflinePanel(QWidget):
         table = self._context.selection.table
         from_session.setEnabled(table is not None and len(table) > 0)
         menu.addAction("A &file …").setData("file")
+        recorded = menu.addAction("&Recorded boards")
+        recorded.setData("recorded")
+        recorded.setToolTip("Real boards whose sweeps come with the program")
         menu.addSection("Past sweeps")
         try:
             past = past_sweeps(self._context.store)
@@ -202,6 +218,8 @@ class RooflinePanel(QWidget):
             self.add_session_shown()
         elif action.data() == "file":
             self.choose_file()
+        elif action.data() == "recorded":
+            self.add_recorded()
         elif action.data() is not None:
             self.add_past(int(action.data()))
 
@@ -222,6 +240,16 @@ class RooflinePanel(QWidget):
         """Add the sweeps of a cache or CSV."""
         self._complain("", "")
         self._reader.run(lambda stop: sweeps_of_file(path, stop))
+
+    def open_on_file(self) -> None:
+        """Add the newest sweep of each board that was measured here."""
+        store, board = self._context.store, self._context.gpu.info
+        self._filed.run(lambda _stop: sweeps_on_file(store, board))
+
+    def add_recorded(self) -> None:
+        """Add the real boards whose sweeps come with the program."""
+        self._complain("", "")
+        self._reader.run(lambda _stop: recorded_sweeps())
 
     def add_past(self, session: int) -> None:
         """Add a stored session."""
@@ -274,7 +302,7 @@ class RooflinePanel(QWidget):
         chosen = selection.table is not None and 0 <= selection.index < len(selection.table)
         kernel = None
         if chosen and selection.table is not None and selection.plan is not None:
-            kernel = kernel_of(selection.table.measurement(selection.index), selection.plan.title)
+            kernel = kernel_of(selection.table.measurement(selection.index), selection.plan.title, selection.plan.gpu)
         self.placer.offer(kernel)
 
     @Slot()

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.engine.roofline_sweeps import PlacedKernel, Sweep
 from app.views.figures import UNKNOWN
 from app.views.quantities import format_number
-from app.views.roofline_sweeps import PlacedKernel, Sweep
 from app.views.roofline_table import NOT_TOLD, icon_of, in_two_lines
 
 _HEADS = (
@@ -127,7 +127,8 @@ class KernelPlacer(QWidget):
                 rows.append((head, expected(sweep, kernel), "\n".join(sweep.reasons)))
             if kernel.time_s is not None:
                 told = (kernel.time_s, kernel.power_w or math.nan, kernel.energy_j or math.nan)
-                rows.append((QTableWidgetItem("measured"), told, "As the selected configuration was measured"))
+                where = f"measured\n{kernel.gpu}" if kernel.gpu else "measured"
+                rows.append((QTableWidgetItem(where), told, "As the selected configuration was measured"))
         self.table.setRowCount(len(rows))
         for row, (head, told_values, tip) in enumerate(rows):
             head.setToolTip(tip)

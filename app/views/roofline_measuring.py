@@ -9,11 +9,11 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.engine import events
 from app.engine.events import SessionState
 from app.engine.results import ResultTable
+from app.engine.roofline_sweeps import sweep_of_session
 from app.engine.rooflines import KERNEL, plan_roofline
 from app.engine.session import SessionPlan
 from app.views.background import Background
 from app.views.context import Context
-from app.views.roofline_sweeps import sweep_of_session
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)

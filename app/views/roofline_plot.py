@@ -12,12 +12,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from app.engine.roofline_sweeps import PlacedKernel, Sweep
 from app.views import theme
 from app.views.log_axis import LogAxis
 from app.views.markers import COLOURS, SHAPES, Coding, colour_scale
 from app.views.roofline_marks import draw_margins, draw_marks
 from app.views.roofline_points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
-from app.views.roofline_sweeps import PlacedKernel, Sweep
 
 _LINES = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
 _SYMBOLS = {"circle": "o", "square": "s", "triangle": "t1", "diamond": "d", "triangle down": "t", "pentagon": "p"}

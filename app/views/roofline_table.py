@@ -11,10 +11,10 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.engine.models.roofline_fit import RooflineFit
+from app.engine.roofline_sweeps import Sweep
 from app.views import theme
 from app.views.quantities import format_number
 from app.views.roofline_plot import colour_of
-from app.views.roofline_sweeps import Sweep
 
 NOT_TOLD = "not identifiable"
 _NO_FIT = "no fit"

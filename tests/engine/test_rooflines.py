@@ -10,6 +10,7 @@ import pytest
 from app.cli import main
 from app.engine.rooflines import fit_points, read_points, to_json
 from app.errors import InputError
+from app.paths import resources
 from app.sensors.simulated.twin import load_twin
 
 
@@ -81,6 +82,36 @@ def test_a_kernel_of_known_work_is_predicted(capsys: pytest.CaptureFixture[str],
     energy_j = (1e12 * a100["eps_flop_pj"] + 1e9 * a100["eps_mem_pj_per_b"]) * 1e-12
     assert a100["predicted"]["energy_j"] == pytest.approx(energy_j + a100["pi_0_w"] * a100["predicted"]["time_s"])
     assert l40["predicted"] is None
+
+
+def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was measured here, the newest of each, and the real boards that come with the program."""
+    for seed in ("1", "2"):
+        run(capsys, "roofline", "--gpu", "simulated:a100", "--precision", "fp64", "--sim-seed", seed)
+    session = max(each["session"] for each in run(capsys, "sessions")[1])  # type: ignore[union-attr,index]
+    status, documents = run(capsys, "roofline", "--predict", str(session))
+    assert status == 0
+    boards = {(each["gpu"], each["source"]): each["precisions"] for each in documents}  # type: ignore[index]
+    assert set(boards) == {("NVIDIA A100-PCIE-40GB", "simulated"), ("NVIDIA H200", "recorded")}
+    [(a100, _), (h200, _)] = sorted(boards)
+    assert set(boards["NVIDIA H200", "recorded"]) == {"fp32", "fp64"}
+    own = boards[a100, "simulated"]["fp64"]
+    assert own["measured"]["gpu"] == a100
+    for figure in ("time_s", "energy_j", "power_w"):
+        assert own["predicted"][figure] == pytest.approx(own["measured"][figure], rel=0.05)
+    assert boards[h200, "recorded"]["fp64"]["predicted"]["time_s"] < own["predicted"]["time_s"]
+    assert own == run(capsys, "roofline", str(session))[1]["precisions"]["fp64"] | {  # type: ignore[index]
+        name: own[name] for name in ("predicted", "measured")
+    }
+
+
+def test_a_session_that_tells_no_traffic_predicts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    gemm = str(resources() / "examples" / "gemm.toml")
+    words = ("tune", gemm, "--gpu", "simulated:a100", "--speed", "inf", "--max-evaluations", "3")
+    session = run(capsys, *words)[1]["session"]
+    status, document = run(capsys, "roofline", "--predict", str(session))
+    assert status == 2
+    assert "work and the traffic" in document["error"]["what"]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from app.cli import main
 from app.engine import events
 from app.engine.models.roofline_fit import RooflinePoints
+from app.engine.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
 from app.engine.rooflines import fit_points, read_points
 from app.engine.store import Store
 from app.engine.tuner import Tuner
@@ -29,7 +30,6 @@ from app.views.context import Context
 from app.views.log_axis import log_ticks
 from app.views.roofline import RooflinePanel
 from app.views.roofline_points import point_words
-from app.views.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
 from app.views.roofline_table import NOT_TOLD
 from app.views.selection import Selection
 
@@ -77,8 +77,9 @@ def window(qtbot: QtBot) -> Iterator[Window]:
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab(gpu=SimulatedGpu(load_twin("h200"), clock=VirtualClock()))
+def lab() -> Iterator[Lab]:
+    with Store() as store:
+        yield Lab(gpu=SimulatedGpu(load_twin("h200"), clock=VirtualClock()), store=store)
 
 
 @pytest.fixture
@@ -162,6 +163,9 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     assert window.faults == []
 
     again = window.new_panel()
+    window.qtbot.waitUntil(lambda: len(again.list.sweeps) == 1, timeout=5_000)
+    assert again.list.sweeps[0].fit == sweep.fit, "what was measured is there the next time"
+    again.remove.click()
     again.add.menu().aboutToShow.emit()
     offered = [action for action in again.add.menu().actions() if isinstance(action.data(), int)]
     assert ["FP32" in action.text() and "simulated" in action.text() for action in offered] == [True]
@@ -181,10 +185,21 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     window.selection.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
     again.placer.take.click()
     rows = again.placer.table
-    assert rows.verticalHeaderItem(rows.rowCount() - 1).text() == "measured"
+    assert rows.verticalHeaderItem(rows.rowCount() - 1).text() == f"measured\n{window.gpu.info.name}"
     expected, measured = (float(rows.item(row, 1).text()) for row in range(2))
     assert expected == pytest.approx(measured, rel=0.02)
     again.shutdown()
+
+
+def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: QtBot) -> None:
+    panel.add.menu().aboutToShow.emit()
+    panel._source_chosen(next(action for action in panel.add.menu().actions() if action.data() == "recorded"))
+    qtbot.waitUntil(lambda: len(panel.list.sweeps) == 2, timeout=10_000)
+    assert [sweep.label for sweep in panel.list.sweeps] == [
+        "NVIDIA H200 · FP32 (recorded)",
+        "NVIDIA H200 · FP64 (recorded)",
+    ]
+    assert all(sweep.model is not None for sweep in panel.list.sweeps)
 
 
 def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> None:
@@ -284,7 +299,7 @@ def test_a_configuration_tells_its_work_and_traffic_or_is_not_offered(lab: Lab, 
     measurement = table.measurement(0)
     values = {**measurement.values, "GFLOP/s": 2000.0, "GB/s": 500.0, "time_s": 0.5}
     kernel = kernel_of(dataclasses.replace(measurement, values=values), "gemm")
-    assert kernel == PlacedKernel(1e12, 2.5e11, "gemm", 0.5, values["power_w"], values["energy_j"])
+    assert kernel == PlacedKernel(1e12, 2.5e11, "gemm", "", 0.5, values["power_w"], values["energy_j"])
 
 
 def test_a_session_without_work_or_traffic_and_a_bad_file_are_one_clear_line(

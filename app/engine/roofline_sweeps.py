@@ -1,4 +1,4 @@
-"""`Sweep`: the roofline points of one board and precision with their fit, as the panel overlays them; free of Qt."""
+"""`Sweep`: the roofline points of one board and precision with their fit; the ones on file; kernels of known work."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from app.engine.measurement import Measurement, State
 from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import RooflineFit, RooflinePoints
 from app.engine.results import ResultTable
-from app.engine.rooflines import fit_points, points_of_table, precision_of, read_points
+from app.engine.rooflines import KERNEL, fit_points, points_of_table, precision_of, read_points
 from app.errors import InputError
+from app.paths import resources
 
 if TYPE_CHECKING:
+    from app.engine.session_record import SessionRecord
     from app.engine.store import Store
     from app.sensors.gpu import GpuInfo
 
@@ -30,7 +32,7 @@ _SESSIONS = 20  # past sweeps that are offered
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is overlaid: measured points, and the fit where they give one."""
+    """Measured points, and the fit where they give one."""
 
     points: RooflinePoints
     fit: RooflineFit | None
@@ -73,6 +75,7 @@ class PlacedKernel:
     work_flop: float
     traffic_byte: float
     name: str = ""
+    gpu: str = ""  # where it was measured
     time_s: float | None = None
     power_w: float | None = None
     energy_j: float | None = None
@@ -92,9 +95,9 @@ def sweep_of_points(points: RooflinePoints, source: str, origin: str, limit_w: f
 
 
 def sweep_of_session(
-    table: ResultTable, *, gpu: str, title: str, source: str, session: int | None, board: GpuInfo
+    table: ResultTable, *, gpu: str, title: str, source: str, session: int | None, board: GpuInfo | None = None
 ) -> Sweep:
-    """The sweep of a running or past session. `board` is the one in the window: its power limit is known.
+    """The sweep of a running or past session. `board` is one that is here: its power limit is known.
 
     Raises InputError where the session tells no work, traffic or power.
     """
@@ -102,14 +105,19 @@ def sweep_of_session(
     if not len(points):
         raise InputError("no configuration in it succeeded", f"session {session}", "measure first")
     origin = f"session {session}" if session else f"recording of {title}"
-    return sweep_of_points(points, source, origin, limit_of(board) if board.name == gpu else None)
+    return sweep_of_points(points, source, origin, limit_of(board) if board is not None and board.name == gpu else None)
 
 
 def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
     """The sweeps of a cache or CSV, one per board. Raises InputError."""
     told = read_points(path)
     source = "simulated" if _simulated(path) else "recorded"
-    return [sweep_of_points(points, source, path.name) for points in told]
+    return [sweep_of_points(points, source, path.name, _limit_held(points)) for points in told]
+
+
+def _limit_held(points: RooflinePoints) -> float | None:
+    """The power, W, at which a limit held the board back, where a file's points tell so."""
+    return float(points.power_w[points.limited].max()) if points.limited.any() else None
 
 
 def _simulated(path: Path) -> bool:
@@ -121,7 +129,7 @@ def _simulated(path: Path) -> bool:
     return len(recording) > 0 and recording.measurement(0).source == "simulated"
 
 
-def sweeps_of_store(store: Store, session: int, board: GpuInfo) -> list[Sweep]:
+def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) -> list[Sweep]:
     """The sweep of a stored session. Raises InputError."""
     loaded = store.load(session)
     record = loaded.record
@@ -132,11 +140,41 @@ def sweeps_of_store(store: Store, session: int, board: GpuInfo) -> list[Sweep]:
 def past_sweeps(store: Store) -> list[tuple[int, str]]:
     """(session, words) of the stored sessions that swept the intensity, the newest first."""
     found = []
-    for record in store.sessions():
-        if record.title.startswith("roofline_") and record.evaluated:
-            said = "" if record.source == "nvml" else f" ({record.source})"
-            found.append((record.id, f"{record.id}  {precision_of(record.title).upper()} · {record.gpu}{said}"))
-    return found[:_SESSIONS]
+    for record in _sessions(store)[:_SESSIONS]:
+        said = "" if record.source == "nvml" else f" ({record.source})"
+        found.append((record.id, f"{record.id}  {precision_of(record.title).upper()} · {record.gpu}{said}"))
+    return found
+
+
+def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
+    """The person's own: of each board and precision the newest sweep that gives a fit. `board`: as `sweep_of_session`.
+
+    One that cannot be read, or is not enough for a fit, is passed over.
+    """
+    found: dict[tuple[str, str, str], Sweep] = {}
+    for record in _sessions(store):
+        of = record.gpu, record.source, record.title
+        if of in found:
+            continue
+        try:
+            [sweep] = sweeps_of_store(store, record.id, board)
+        except InputError:
+            continue
+        if sweep.model is not None:
+            found[of] = sweep
+    return sorted(found.values(), key=lambda sweep: sweep.label)
+
+
+def recorded_sweeps() -> list[Sweep]:
+    """Of the real boards whose sweeps come with the program."""
+    nobody = threading.Event()
+    files = sorted((resources() / "recordings").glob("*-roofline-*.json.gz"))
+    return [sweep for file in files for sweep in sweeps_of_file(file, nobody)]
+
+
+def _sessions(store: Store) -> list[SessionRecord]:
+    """Those that swept the intensity, the newest first."""
+    return [record for record in store.sessions() if record.title.startswith(KERNEL) and record.evaluated]
 
 
 def limit_of(board: GpuInfo) -> float | None:
@@ -145,7 +183,7 @@ def limit_of(board: GpuInfo) -> float | None:
     return float(limit_w) if limit_w is not None and np.isfinite(limit_w) else None
 
 
-def kernel_of(measurement: Measurement, title: str) -> PlacedKernel | None:
+def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
     """The work and traffic of a measured configuration by its speeds; None where it does not tell both."""
     values = measurement.values
     time_s = values.get("time_s", float("nan"))
@@ -154,4 +192,4 @@ def kernel_of(measurement: Measurement, title: str) -> PlacedKernel | None:
     if measurement.state is not State.OK or not (speed * time_s > 0 and traffic * time_s > 0):
         return None
     power_w, energy_j = values.get("power_w"), values.get("energy_j")
-    return PlacedKernel(speed * time_s, traffic * time_s, title, time_s, power_w, energy_j)
+    return PlacedKernel(speed * time_s, traffic * time_s, title, gpu, time_s, power_w, energy_j)
