@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.departure import LENGTHS, OF_POWER, Basis, Departure
+from app.engine.models.departure import OF_POWER, Basis, Departure
 from app.engine.models.duration import Duration, times
-from app.engine.models.shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid
+from app.engine.models.shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,7 +24,7 @@ _LEAST_SHARE = 0.04  # of all belief, that a size of the departure needs to be d
 _MOST_DEPARTURES = 5
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
 LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
-_LOWEST_FACTOR = 0.05  # a departure never takes more than this from a curve
+_LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,13 @@ def believe(
     per_clock = here * x
     waiting = WAITING if per_clock.min() < (1 - LEAST_FIXED) * per_clock.max() else WAITING[:1]
     activities, fine_activities = _activities(waiting, x, here, fine, time)
-    bases = {length: Basis.of(x, length) for length in LENGTHS}
+    bases = {length: Basis.of(x, length) for length in OF_POWER.lengths}
     lowest = float(x.min())
+    near = closest_power_w(clock_mhz, power_w, np.ones(len(x)), np.concatenate([clock_mhz, fine_mhz]))
+    level, fine_level = near[: len(x)], near[len(x) :]
     wide = Grid.over(lowest, 24, 12, FEW_KINDS if voltage is None else VOLTAGE_KINDS)
     kinds = KINDS if voltage is None else VOLTAGE_KINDS
-    likely = _likely(Family(x, power_w, activities, wide, voltage), bases)
+    likely = _likely(Family(x, power_w, activities, wide, voltage, level), bases)
     exact = Family(
         x, power_w, activities, wide.around(np.sum([weight for *_, weight in likely], axis=0), 56, 32, kinds), voltage
     )
@@ -78,9 +80,9 @@ def believe(
         curves = drawn.power_w(fine, fine_activities)
         if departure.smooth > 0:
             gain, factor = basis.told(departure, fine)
-            beyond = (power_w / np.maximum(drawn.power_w(x, activities), 1e-9) - 1.0) @ gain
+            beyond = (power_w - drawn.power_w(x, activities)) / level @ gain
             beyond += rng.standard_normal((count, len(fine))) @ factor
-            curves = curves * np.maximum(1.0 + beyond, _LOWEST_FACTOR)
+            curves = np.maximum(curves + beyond * fine_level, _LOWEST_FACTOR * fine_level)
         variance += departure.noise**2 * count / DRAWS
         power.append(curves)
         ridge.append(drawn.ridge * scale)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-LENGTHS = (0.08, 0.22)  # in units of the highest clock
 _ROOT_5 = math.sqrt(5.0)
 
 
@@ -41,24 +40,41 @@ class Scales:
     usual_noise: float
     noise_spread: float  # of its logarithm
     no_smooth_share: float
+    lengths: tuple[float, ...]  # in units of the highest clock
 
     def tried(self) -> list[tuple[Departure, float]]:
         """Every departure to try, with the logarithm of the belief in it."""
         found = []
-        share = (1 - self.no_smooth_share) / (len(self.smooth) * len(LENGTHS))
+        share = (1 - self.no_smooth_share) / (len(self.smooth) * len(self.lengths))
         for noise in self.noise:
             usual = -0.5 * (math.log(noise / self.usual_noise) / self.noise_spread) ** 2
-            found.append((Departure(noise, 0.0, LENGTHS[0]), usual + math.log(self.no_smooth_share)))
+            found.append((Departure(noise, 0.0, self.lengths[0]), usual + math.log(self.no_smooth_share)))
             found += [
                 (Departure(noise, smooth, length), usual + math.log(share))
                 for smooth in self.smooth
-                for length in LENGTHS
+                for length in self.lengths
             ]
         return found
 
 
-OF_POWER = Scales((0.001, 0.002, 0.004, 0.008, 0.015, 0.03), (0.005, 0.01, 0.02, 0.04, 0.08), 0.007, 1.0, 0.3)
-OF_TIME = Scales((0.001, 0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1), 0.003, 1.0, 0.4)
+# Of power: a step of the voltage between two clocks, or a bend that no curve of the family has.
+OF_POWER = Scales(
+    noise=(0.001, 0.003, 0.008, 0.015, 0.03),
+    smooth=(0.005, 0.015, 0.04, 0.1),
+    usual_noise=0.007,
+    noise_spread=1.0,
+    no_smooth_share=0.3,
+    lengths=(0.03, 0.1, 0.25),
+)
+# Of time, whose noise is small: caches and memory that change their part with the clock.
+OF_TIME = Scales(
+    noise=(0.001, 0.003, 0.01, 0.03),
+    smooth=(0.003, 0.01, 0.03, 0.1),
+    usual_noise=0.003,
+    noise_spread=1.0,
+    no_smooth_share=0.4,
+    lengths=(0.1, 0.3),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +119,7 @@ def smoothed(x: Floats, departures: Floats, at: Floats, scales: Scales) -> Float
 
     The size of noise and smooth part that explains the departures best is taken.
     """
-    bases = {length: Basis.of(x, length) for length in LENGTHS}
+    bases = {length: Basis.of(x, length) for length in scales.lengths}
 
     def evidence(departure: Departure, belief: float) -> float:
         basis = bases[departure.length]

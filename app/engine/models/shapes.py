@@ -190,20 +190,29 @@ class Family:
     """The frequency model on one set of points, ready to be weighed under any covariance of their departures."""
 
     def __init__(
-        self, x: Floats, power_w: Floats, activities: Floats, grid: Grid, voltage: Floats | None = None
+        self,
+        x: Floats,
+        power_w: Floats,
+        activities: Floats,
+        grid: Grid,
+        voltage: Floats | None = None,
+        level_w: Floats | None = None,
     ) -> None:
         """`x`: clocks in units of the highest, shape (n,); `activities`: what alpha v^2 is multiplied by, (a, n).
 
         The clock itself, or a mixture of the clock and the speed, where work waits for memory. `voltage`: measured, in
-        any unit, NaN where it is not known.
+        any unit, NaN where it is not known. `level_w`: what departures are relative to; a smooth curve near the points,
+        as their noise must not be in it, or the points themselves where only independent noise is looked at.
         """
+        level = power_w if level_w is None else level_w
         self._grid = grid
         above = grid.kinds.above(x, grid.ridge)
-        scaled = activities / power_w
+        scaled = activities / level
         self._columns = np.stack([scaled, scaled, scaled], axis=1)[:, :, None, None, :] * np.stack(
             [np.ones_like(above), above, above**2]
         )  # (a, 3, s, r, n): relative derivative by alpha is their sum with powers of the slope
-        self._unit = 1.0 / power_w
+        self._unit = 1.0 / level
+        self._target = power_w / level
         b = grid.slope
         self._linear = np.stack([np.ones_like(b), 2 * b, b**2])
         self._square = np.stack([np.ones_like(b), 4 * b, 6 * b**2, 4 * b**3, b**4])
@@ -223,7 +232,7 @@ class Family:
             columns,
             squares,
             self._unit @ vectors,
-            np.ones(len(vectors)) @ vectors,
+            self._target @ vectors,
             self._linear,
             self._square,
             self._prior,

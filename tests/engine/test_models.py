@@ -1,0 +1,261 @@
+"""The pieces of the frequency model: time over the clock, voltage, leakage, departures, wishes, the next clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from app.engine.models.belief import believe
+from app.engine.models.curve import Curve
+from app.engine.models.departure import OF_POWER, smoothed
+from app.engine.models.design import next_clock
+from app.engine.models.duration import Duration, fit_duration, times
+from app.engine.models.frequency import fit_frequency_model
+from app.engine.models.leakage import fit_leakage
+from app.engine.models.points import fit_memory_clocks
+from app.engine.models.series import read_points, read_series
+from app.engine.models.voltage import voltage_ridge
+
+Floats = npt.NDArray[np.float64]
+
+CLOCKS = np.arange(210.0, 1411.0, 15.0)
+TEN = np.linspace(495, 1410, 10).round(-1)
+BOARD = Curve(p_idle_w=40.0, alpha_w_per_mhz=0.08, beta_per_mhz=1.2e-3, ridge_mhz=1000.0)
+
+
+# --- time over the clock ----------------------------------------------------------------------------------------------
+
+
+def test_time_is_a_fixed_part_and_one_that_scales() -> None:
+    duration = fit_duration(TEN, 1 / (2e-3 + 5.0 / TEN))
+    assert duration.blend == 1
+    assert duration.inverse_mhz == pytest.approx(5.0)
+    assert duration.inverse_mhz * duration.fixed_per_mhz == pytest.approx(2e-3)
+    assert duration.fixed_share(1000.0) == pytest.approx(2 / 7)
+    assert duration.clock_of(np.asarray([1 / (2e-3 + 5.0 / 800)])) == pytest.approx(800)
+
+
+def test_time_under_a_roofline_is_nearer_to_the_longer_part() -> None:
+    time_s = ((6e-3) ** 4 + (5.0 / TEN) ** 4) ** 0.25
+    duration = fit_duration(TEN, 1 / time_s)
+    assert duration.blend == 4
+    assert duration.inverse_mhz * duration.relative(TEN) == pytest.approx(time_s, rel=1e-3)
+    assert duration.clock_of(1 / time_s) == pytest.approx(TEN, rel=1e-3)
+
+
+def test_work_that_scales_has_no_fixed_part_and_one_that_waits_none_that_scales() -> None:
+    assert fit_duration(TEN, TEN).fixed_per_mhz == 0
+    assert fit_duration(TEN, np.ones(10)).fixed_share(1000.0) > 0.99
+
+
+def test_between_the_points_time_follows_what_was_measured() -> None:
+    """Speed that no law explains: the points are believed, as they are quiet."""
+    law = 5.0 / CLOCKS
+    bumpy = law * (1 + 0.08 * np.exp(-(((CLOCKS - 900) / 120) ** 2)))
+    at = np.searchsorted(CLOCKS, TEN.clip(None, 1395) // 15 * 15)
+    found = times(fit_duration(CLOCKS[at], 1 / bumpy[at]), CLOCKS[at], 1 / bumpy[at], CLOCKS[at[0] : at[-1]])
+    assert found == pytest.approx(bumpy[at[0] : at[-1]], rel=0.02)
+    assert times(Duration(), TEN, None, TEN) == pytest.approx(1 / TEN)
+
+
+# --- departures -------------------------------------------------------------------------------------------------------
+
+
+def test_noise_is_no_departure_and_a_quiet_wave_is_one() -> None:
+    x = np.linspace(0.3, 1.0, 40)
+    noise = 0.02 * np.random.default_rng(1).normal(size=40)
+    wave = 0.03 * np.sin(12 * x)
+    assert np.abs(smoothed(x, noise, x, OF_POWER)).max() < 0.015
+    assert smoothed(x, wave, x, OF_POWER) == pytest.approx(wave, abs=0.004)
+
+
+@pytest.mark.parametrize(("clocks", "noise"), [(TEN, 0.01), (CLOCKS, 0.02)], ids=["10 clocks", "81 noisy clocks"])
+def test_the_band_holds_the_truth(clocks: Floats, noise: float) -> None:
+    """Over twenty sets of readings; a single one may lie beside it as a whole, as its points share their noise."""
+    held = []
+    for seed in range(20):
+        readings = 1 + noise * np.random.default_rng(seed).normal(size=len(clocks))
+        belief = believe(clocks, BOARD.power_w(clocks) * readings, None, Duration())
+        low, high = belief.band_w()
+        truth = BOARD.power_w(belief.clock_mhz)
+        held.append(((low <= truth) & (truth <= high)).mean())
+    assert np.mean(held) > 0.85
+
+
+def test_the_band_narrows_with_more_points() -> None:
+    rng = np.random.default_rng(5)
+    beliefs = [
+        believe(clocks, BOARD.power_w(clocks) * (1 + 0.01 * rng.normal(size=len(clocks))), None, Duration())
+        for clocks in (TEN, CLOCKS)
+    ]
+    width = [float(np.median(np.diff(b.band_w(), axis=0) / b.power_w.mean(axis=0))) for b in beliefs]
+    assert width[1] < 0.9 * width[0]
+
+
+# --- voltage and temperature ------------------------------------------------------------------------------------------
+
+
+def test_the_ridge_of_a_measured_voltage_curve() -> None:
+    voltage = 712 * (1 + 5e-4 * np.maximum(CLOCKS - 1000, 0) + 1e-6 * np.maximum(CLOCKS - 1000, 0) ** 2)
+    found = voltage_ridge(CLOCKS[::6], voltage[::6].round())
+    assert found is not None
+    assert found.ridge_mhz == pytest.approx(1000, abs=15)
+    assert found.interval_mhz[0] <= 1000 <= found.interval_mhz[1]
+    assert found.floor == pytest.approx(712, abs=2)
+    assert voltage_ridge(CLOCKS, np.full(len(CLOCKS), 712.0)) is None
+    assert voltage_ridge(CLOCKS[CLOCKS > 1000], voltage[CLOCKS > 1000]) is None, "its lower side was not seen"
+    assert voltage_ridge(CLOCKS, np.full(len(CLOCKS), np.nan)) is None
+
+
+def test_a_measured_voltage_tells_the_ridge_apart_from_noise_of_power() -> None:
+    """Without it, a few per cent of noise leave the ridge open by tens of MHz."""
+    errors = {True: [], False: []}
+    for seed in range(8):
+        power = BOARD.power_w(TEN) * (1 + 0.02 * np.random.default_rng(seed).normal(size=10))
+        for known in errors:
+            voltage = 700 * BOARD.voltage(TEN) if known else None
+            fit = fit_frequency_model(TEN, power, voltage_mv=voltage, supported_mhz=CLOCKS)
+            assert fit.optimum_mhz is not None
+            errors[known].append(abs(fit.optimum_mhz - 1000))
+            assert (fit.voltage_ridge_mhz is not None) == known
+    assert np.mean(errors[True]) < 0.6 * np.mean(errors[False])
+
+
+def test_power_that_grows_with_the_temperature_is_told_where_both_vary() -> None:
+    clock = np.repeat(TEN, 3)
+    temperature = 40 + 0.02 * clock + np.tile([0.0, 12.0, 24.0], 10)
+    power = BOARD.power_w(clock) + 0.4 * (temperature - 60)
+    power *= 1 + 0.003 * np.random.default_rng(2).normal(size=len(clock))
+    found = fit_leakage(clock, power, temperature)
+    assert found is not None
+    assert found.slope_w_per_c == pytest.approx(0.4, abs=0.06)
+    fit = fit_frequency_model(clock, power, temperature_c=temperature)
+    assert fit.leakage_w_per_c == pytest.approx(0.4, abs=0.06)
+    assert fit.ridge_mhz == pytest.approx(1000, abs=20)
+    assert any("per °C" in reason for reason in fit.reasons)
+
+
+def test_a_temperature_that_only_follows_the_power_tells_nothing() -> None:
+    power = BOARD.power_w(TEN)
+    assert fit_leakage(TEN, power, 30 + 0.1 * power) is None
+    assert fit_leakage(TEN, power, np.full(10, np.nan)) is None
+
+
+# --- wishes and memory clocks -----------------------------------------------------------------------------------------
+
+
+def test_other_wishes_have_other_clocks() -> None:
+    time_s = 1 / CLOCKS + 1 / 1410
+    fit = fit_frequency_model(CLOCKS, BOARD.power_w(CLOCKS), rate=1 / time_s, supported_mhz=CLOCKS)
+    assert fit.fixed_time_share == pytest.approx(0.5, abs=0.01)
+    energy = BOARD.power_w(CLOCKS) * time_s
+    choices = {choice.wish: choice for choice in fit.choices}
+    edp = choices["least energy x time"]
+    assert edp.clock_mhz == pytest.approx(CLOCKS[(energy * time_s).argmin()], abs=30)
+    within = choices["least energy within 5 % of full speed"]
+    allowed = time_s <= time_s.min() / 0.95
+    assert within.clock_mhz == CLOCKS[allowed][energy[allowed].argmin()]
+    assert within.time <= 1 / 0.95 + 1e-3
+    assert within.energy == pytest.approx(energy[within.clock_mhz == CLOCKS].item() / energy[-1], rel=0.01)
+
+
+def test_memory_clocks_stand_side_by_side(tmp_path: Path) -> None:
+    """Twice the memory clock makes work that waits for it faster, and costs 20 W."""
+    rows = ["clock_mhz,memory_clock_mhz,power_w,time_s"]
+    for memory, fixed, extra in ((5000, 2 / 1410, 0.0), (10000, 1 / 1410, 20.0)):
+        rows += [f"{c},{memory},{BOARD.power_w(c) + extra:.4f},{1 / c + fixed:.8f}" for c in TEN]
+    file = tmp_path / "sweep.csv"
+    file.write_text("\n".join(rows))
+    series = read_series(file)
+    assert sorted(points.memory_clock_mhz or 0 for points in series) == [5000, 10000]
+    fit = fit_memory_clocks(series)
+    assert [each.memory_clock_mhz for each in fit.memory_clocks] == [5000, 10000]
+    slow, fast = fit.memory_clocks
+    assert fast.energy == 1 < slow.energy
+    assert fast.time < slow.time
+    assert fit_memory_clocks(series[:1]).memory_clocks == ()
+
+
+# --- the next clock ---------------------------------------------------------------------------------------------------
+
+
+def sweep(noise: float, seed: int, most: int) -> tuple[list[float], list[float]]:
+    rng = np.random.default_rng(seed)
+    clocks = [570.0, 855.0, 1125.0, 1410.0]
+    power = [float(BOARD.power_w(c) * (1 + noise * rng.normal())) for c in clocks]
+    while len(clocks) < most:
+        chosen = next_clock(np.asarray(clocks), np.asarray(power), None, None, CLOCKS)
+        if chosen is None:
+            break
+        assert chosen in CLOCKS
+        assert chosen not in clocks
+        clocks.append(chosen)
+        power.append(float(BOARD.power_w(chosen) * (1 + noise * rng.normal())))
+    return clocks, power
+
+
+def test_the_next_clocks_gather_where_the_optimum_may_lie() -> None:
+    clocks, power = sweep(0.01, 1, 10)
+    assert len(clocks) == 10
+    assert sum(800 <= clock <= 1200 for clock in clocks[4:]) >= 3
+    fit = fit_frequency_model(clocks, power, supported_mhz=CLOCKS)
+    assert fit.optimum_mhz == pytest.approx(1000, abs=40)
+
+
+def test_eight_chosen_clocks_do_as_well_as_ten_even_ones() -> None:
+    energy = BOARD.power_w(CLOCKS) / CLOCKS
+    chosen, even = [], []
+    for seed in range(12):
+        noise = 1 + 0.02 * np.random.default_rng(100 + seed).normal(size=10)
+        fits = (
+            fit_frequency_model(*sweep(0.02, seed, 8), supported_mhz=CLOCKS),
+            fit_frequency_model(TEN, BOARD.power_w(TEN) * noise, supported_mhz=CLOCKS),
+        )
+        for regrets, fit in zip((chosen, even), fits, strict=True):
+            assert fit.recommended_clock_mhz is not None
+            regrets.append(float(np.interp(fit.recommended_clock_mhz, CLOCKS, energy) / energy.min() - 1))
+    assert np.mean(chosen) <= np.mean(even) + 0.002
+
+
+def test_a_sweep_ends_once_the_optimum_is_known() -> None:
+    coarse = CLOCKS[::12]
+    power = BOARD.power_w(coarse)
+    assert next_clock(coarse, power, None, None, coarse) is None
+
+
+# --- files of others --------------------------------------------------------------------------------------------------
+
+
+def test_means_are_taken_not_their_spread_and_the_time_of_one_launch(tmp_path: Path) -> None:
+    file = tmp_path / "other.csv"
+    head = "kernel,core_clock,total_time_std_ms,total_time_mean_ms,avg_power_std_W,avg_power_mean_W,time_per_launch_ms"
+    file.write_text("\n".join([head, *(f"k,{c},1,5000,2,{50 + c / 10},{5e3 / c}" for c in (600, 900, 1200))]))
+    points = read_points(file)
+    assert points.power_w.tolist() == [110, 140, 170]
+    assert points.rate == pytest.approx(np.asarray([600, 900, 1200]) / 5)
+
+
+def test_voltage_and_temperature_columns_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "volts.csv"
+    file.write_text("clock_mhz,power_w,core_voltage_v,temperature_c\n900,80,0.712,50\n1200,99,0.8,55\n")
+    points = read_points(file)
+    assert points.voltage_mv is not None
+    assert points.voltage_mv.tolist() == [712, 800]
+    assert points.temperature_c is not None
+    assert points.temperature_c.tolist() == [50, 55]
+
+
+def test_clocks_on_a_grid_are_taken_to_go_in_its_steps(tmp_path: Path) -> None:
+    file = tmp_path / "grid.csv"
+    for clocks, step in (((600, 735, 870, 1005, 1140, 1275), 15), ((405, 502, 600, 705, 802, 945), 7.5)):
+        file.write_text("\n".join(["clock_mhz,power_w", *(f"{c},{50 + c / 10}" for c in clocks)]))
+        points = read_points(file)
+        assert points.supported_mhz is not None
+        assert set(clocks) <= set(points.supported_mhz)
+        assert len(points.supported_mhz) == (clocks[-1] - clocks[0]) // step + 1
+        assert f"steps of {step:g} MHz" in points.notes[0]
+    file.write_text("\n".join(["clock_mhz,power_w", *(f"{c},{50 + c / 10}" for c in (611, 700, 803, 917, 1001, 1103))]))
+    assert read_points(file).supported_mhz is None
