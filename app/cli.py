@@ -230,6 +230,19 @@ def _parser() -> argparse.ArgumentParser:
         "--out", metavar="FOLDER", help="write what root can install: the helper, its policy, a unit for boot"
     )
 
+    analyse = add(
+        "analyse",
+        "what a session tells: front, choices, correlations, importance, difficulty, drift, failures",
+        _call("analyse", "analyse"),
+    )
+    analyse.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    analyse.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+    _add_choosing(analyse)
+
+    compare = add("compare", "several sessions or boards side by side", _call("analyse", "compare"))
+    compare.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
+    compare.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")
+
     strategies = add("strategies", "the search strategies and their options", _call("strategies", "strategies"))
     strategies.add_argument("name", nargs="?", metavar="NAME", help="one of them, with its options (default: all)")
 
@@ -268,6 +281,17 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     _add_goal(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
     parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
+
+
+def _add_choosing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--slower", type=float, default=5.0, metavar="PERCENT", help="'at most so much slower' (5)")
+    parser.add_argument("--power", type=_positive_float, metavar="W", help="'at most so many watts'")
+    parser.add_argument("--weight", type=float, default=0.5, metavar="A", help="a in a time + (1 - a) energy (0.5)")
+    parser.add_argument("--hours", type=float, default=4380.0, metavar="H", help="load of a year in hours (4380)")
+    parser.add_argument("--boards", type=_positive_int, default=1, metavar="N", help="on so many boards (1)")
+    parser.add_argument("--price", type=_positive_float, metavar="P", help="price of a kWh")
+    parser.add_argument("--currency", default="EUR", metavar="C", help="its currency (EUR)")
+    parser.add_argument("--carbon", type=_positive_float, metavar="G", help="carbon intensity in g CO2 per kWh")
 
 
 def _add_goal(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,69 @@
+"""What a person names as a session: the number of a stored one, or a file that holds one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.errors import InputError
+
+if TYPE_CHECKING:
+    from app.engine.objectives import Objective
+    from app.engine.results import ResultTable
+    from app.engine.session import SessionPlan
+    from app.engine.session_record import SessionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session to look at."""
+
+    plan: SessionPlan
+    table: ResultTable
+    objective: Objective  # its front is empty where the session itself named none
+    record: SessionRecord | None  # None: it comes from a file
+
+    @property
+    def name(self) -> str:
+        return f"session {self.record.id}" if self.record else str(self.plan.origin.get("file", self.plan.title))
+
+    @property
+    def seconds(self) -> float:
+        return self.record.elapsed_s if self.record else math.nan
+
+
+def open_session(source: str | None) -> Opened:
+    """A stored session by its number (None: the newest), or a recording by its file.
+
+    Raises InputError where there is neither.
+    """
+    if source is None or (source.isdecimal() and not Path(source).exists()):
+        return _stored(int(source) if source is not None else None)
+    return _recorded(Path(source))
+
+
+def _stored(number: int | None) -> Opened:
+    from app.engine.planning import plan_of
+    from app.engine.store import Store
+
+    with Store() as store:
+        if number is None:
+            known = store.sessions()
+            if not known:
+                raise InputError("no session is stored", "sessions", "run `wattridge tune` or `wattridge demo` first")
+            number = known[0].id
+        loaded = store.load(number)
+    plan = plan_of(loaded)
+    return Opened(plan, loaded.table, plan.objective, loaded.record)
+
+
+def _recorded(path: Path) -> Opened:
+    from app.engine.formats.read import read_recording
+    from app.engine.objectives import Objective
+    from app.engine.planning import plan_replay
+
+    recording = read_recording(path)
+    plan = plan_replay(path, read=recording)
+    return Opened(plan, recording.table(), Objective(plan.objective.goal, recording.objective.front), None)
