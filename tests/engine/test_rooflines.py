@@ -98,7 +98,7 @@ def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: p
     own = boards[a100, "simulated"]["fp64"]
     assert own["measured"]["gpu"] == a100
     for figure in ("time_s", "energy_j", "power_w"):
-        assert own["predicted"][figure] == pytest.approx(own["measured"][figure], rel=0.15), "near the ridge both speeds limit"
+        assert own["predicted"][figure] == pytest.approx(own["measured"][figure], rel=0.15), "near the ridge"
     assert boards[h200, "recorded"]["fp64"]["predicted"]["time_s"] < own["predicted"]["time_s"]
     assert own == run(capsys, "roofline", str(session))[1]["precisions"]["fp64"] | {  # type: ignore[index]
         name: own[name] for name in ("predicted", "measured")
