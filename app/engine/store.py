@@ -200,7 +200,7 @@ class Store:
         return copy
 
     def delete(self, session: int) -> None:
-        """Take a session out of the list; `undelete` puts it back until `purge`. Raises WattridgeError while it runs."""
+        """Take a session out of the list; `undelete` puts it back until `purge`. Raises WattridgeError if it runs."""
         if self.session(session).state.value in _ALIVE:
             raise WattridgeError(f"session {session} is running", str(self.path), "stop it first")
         with self._transaction():

@@ -44,5 +44,6 @@ PANELS: tuple[PanelSpec, ...] = (
         "Speed, work per energy and power over intensity, and what a flop and a byte cost",
         below=True,
     ),
+    PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Stored sessions: find, name, open, export"),
     PanelSpec("control", "Cont&rol", "ControlPanel", "F10", "Clocks and power limit by hand"),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QDockWidget, QFileDialog, QLabel, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
 
 from app.sensors.sampler import SensorEvent
@@ -29,6 +29,7 @@ from app.views.palette import Palette
 from app.views.panels import CHANNELS, PANELS
 from app.views.readout import Readout
 from app.views.selection import Selection
+from app.views.session_flow import SessionFlow, dropped_files
 from app.views.settings import Settings
 from app.views.side_windows import SideWindows
 from app.views.station import Station
@@ -166,7 +167,9 @@ class MainWindow(QMainWindow):
         from app.sensors.select import gpu_selectors
 
         self._selectors = gpu_selectors()
-        self.engine_store()
+        store = self.engine_store()
+        store.purge()
+        self._records = store.sessions()
         importlib.import_module("app.engine.tuner")
         self._left_over = importlib.import_module("app.engine.control.left_over").left_over(self.station.gpu.info.uuid)
         return {spec.name: spec.load() for spec in PANELS if spec.panel}
@@ -212,6 +215,9 @@ class MainWindow(QMainWindow):
     def _panels_there(self) -> None:
         self.actions_made.tie_buttons(self.panels, self.dock_area.bring)
         self.panels["tune"].file_opened.connect(self._file_opened)
+        self.session_flow = SessionFlow(self)
+        self.session_flow.offer_recovery(self._records)
+        self.setAcceptDrops(True)
         self.panels_loaded.emit()
 
     def _fill_gpu_menu(self) -> None:
@@ -356,6 +362,16 @@ class MainWindow(QMainWindow):
     def leave(self) -> None:
         """Close the window; the program ends with it."""
         self.close()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files may be dropped anywhere."""
+        if dropped_files(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the files in."""
+        event.acceptProposedAction()
+        self.session_flow.take_files(dropped_files(event.mimeData()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
 

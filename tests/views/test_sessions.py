@@ -1,0 +1,274 @@
+"""Stored sessions as a person meets them: found, named, opened, gone on with, deleted and back, dropped in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeGpu, working
+from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from pytestqt.qtbot import QtBot
+
+from app.engine.events import Open, SessionState
+from app.engine.session_record import Label
+from app.engine.store import Store
+from app.paths import resources
+from app.views.sessions import SessionsPanel
+from app.views.window import MainWindow
+
+OpenProgram = Callable[..., Any]
+SPACE = grid_space(4, 4)
+
+
+def keep(store: Store, title: str, rows: int = 6, state: SessionState = SessionState.DONE) -> int:
+    session = store.create_session(plan_for(SPACE, OBJECTIVE, title=title))
+    store.append(session, [measured(SPACE, row) for row in range(rows)], elapsed_s=3.0)
+    store.finish(session, state, "as planned")
+    return session
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store() as opened:
+        yield opened
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, store: Store) -> Iterator[SessionsPanel]:
+    for title in ("gemm", "stencil", "dot"):
+        keep(store, title)
+    made = SessionsPanel(Lab(store=store).context)
+    qtbot.addWidget(made)
+    made.resize(480, 640)
+    made.show()
+    settled(qtbot, made)
+    yield made
+    made.shutdown()
+
+
+def settled(qtbot: QtBot, panel: SessionsPanel) -> None:
+    qtbot.waitUntil(lambda: not panel._errands.busy and not panel._soon.isActive(), timeout=5000)
+
+
+def titles(panel: SessionsPanel) -> list[str]:
+    return [panel.model.record(row).shown_name for row in range(panel.model.rowCount())]
+
+
+def choose(panel: SessionsPanel, *sessions: int) -> None:
+    panel.table.clearSelection()
+    panel.choose(set(sessions))
+
+
+def test_without_a_session_it_says_what_to_do_first(qtbot: QtBot, store: Store) -> None:
+    panel = SessionsPanel(Lab(store=store).context)
+    qtbot.addWidget(panel)
+    panel.show()
+    settled(qtbot, panel)
+    assert panel.empty.isVisible()
+    assert "Tune" in panel.empty.text()
+    for button in (panel.open, panel.resume, panel.copy, panel.export, panel.delete, panel.favourite):
+        assert not button.isEnabled()
+    panel.shutdown()
+
+
+def test_searching_finds_names_tags_notes_and_boards(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
+    assert titles(panel) == ["dot", "stencil", "gemm"], "newest first"
+    store.label(2, Label("the good one", ("paper",), "before lunch"))
+    panel.refresh()
+    settled(qtbot, panel)
+    for typed, found in (
+        ("gem", ["gemm"]),
+        ("good PAPER", ["the good one"]),
+        ("lunch", ["the good one"]),
+        ("stencil", ["the good one"]),
+        ("test gpu", ["dot", "the good one", "gemm"]),
+        ("nowhere", []),
+    ):
+        panel.search.setText(typed)
+        assert titles(panel) == found, typed
+    assert panel.table.isVisible(), "there are sessions, though none matches"
+    panel.search.clear()
+    panel.table.sortByColumn(1, Qt.SortOrder.AscendingOrder)
+    assert titles(panel) == ["gemm", "the good one", "dot"]
+
+
+def test_a_name_tags_and_notes_are_written_when_they_are_left(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
+    choose(panel, 1)
+    assert panel.label.name.placeholderText() == "gemm"
+    panel.label.name.setFocus()
+    qtbot.keyClicks(panel.label.name, "best of May")
+    qtbot.keyClick(panel.label.name, Qt.Key.Key_Return)
+    panel.label.tags.setText("a100,  nightly, a100")
+    panel.label.notes.setPlainText("fan was loud")
+    choose(panel, 2)
+    settled(qtbot, panel)
+    assert store.session(1).label == Label("best of May", ("a100", "nightly"), "fan was loud")
+    assert store.session(2).label == Label()
+    assert "best of May" in titles(panel)
+
+
+def test_a_star_is_set_by_click_and_by_button(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
+    panel.table.clicked.emit(panel.model.index(0, 0))
+    settled(qtbot, panel)
+    assert store.session(3).label.favourite
+    choose(panel, 1)
+    panel.favourite.click()
+    settled(qtbot, panel)
+    assert store.session(1).label.favourite
+    assert panel.favourite.isChecked(), "what was chosen stays chosen"
+    panel.search.setText("favourite")
+    assert titles(panel) == ["dot", "gemm"]
+
+
+def test_deleting_can_be_undone(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
+    choose(panel, 1, 3)
+    assert not panel.open.isEnabled(), "only one can be looked at"
+    panel.delete.click()
+    settled(qtbot, panel)
+    assert titles(panel) == ["stencil"]
+    assert panel.undo.isVisible()
+    panel.undo.click()
+    settled(qtbot, panel)
+    assert titles(panel) == ["dot", "stencil", "gemm"]
+    assert not panel.undo.isVisible()
+    assert len(store.load(1).table) == 6
+
+
+def test_one_that_runs_is_neither_deleted_nor_resumed(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
+    running = store.create_session(plan_for(SPACE, OBJECTIVE, title="now"))
+    panel.refresh()
+    settled(qtbot, panel)
+    choose(panel, running)
+    assert panel.open.isEnabled()
+    assert not panel.delete.isEnabled()
+    assert not panel.resume.isEnabled()
+
+
+def test_a_copy_is_listed_and_chosen(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
+    choose(panel, 2)
+    panel.copy.click()
+    settled(qtbot, panel)
+    assert titles(panel)[0] == "stencil (copy)"
+    assert [record.id for record in panel.chosen()] == [4]
+    assert len(store.load(4).table) == 6
+
+
+def test_opening_and_going_on_are_asked_for(qtbot: QtBot, panel: SessionsPanel) -> None:
+    choose(panel, 2)
+    with qtbot.waitSignal(panel.open_asked) as opened:
+        panel.open.click()
+    assert opened.args == [2]
+    with qtbot.waitSignal(panel.resume_asked) as resumed:
+        panel.resume.click()
+    assert resumed.args == [2]
+    with qtbot.waitSignal(panel.open_asked) as opened:
+        panel.table.activated.emit(panel.model.index(0, 1))
+    assert opened.args == [3]
+
+
+def test_a_session_is_exported_and_comes_back(qtbot: QtBot, panel: SessionsPanel, store: Store, tmp_path: Path) -> None:
+    choose(panel, 1)
+    panel.export_chosen(tmp_path / "out")
+    settled(qtbot, panel)
+    cache = next((tmp_path / "out").glob("*-cache.json"))
+    assert str(tmp_path / "out") in panel.told.text()
+    with qtbot.waitSignal(panel.open_asked, timeout=5000) as opened:
+        panel.take_in_files([cache])
+    settled(qtbot, panel)
+    assert len(store.load(opened.args[0]).table) == 6
+    assert [record.id for record in panel.chosen()] == opened.args
+
+
+def test_a_file_that_is_none_of_ours_is_one_line(qtbot: QtBot, store: Store, tmp_path: Path) -> None:
+    lab = Lab(store=store)
+    panel = SessionsPanel(lab.context)
+    qtbot.addWidget(panel)
+    path = tmp_path / "notes.csv"
+    path.write_text("no,header\nof,ours\n")
+    with qtbot.waitSignal(lab.bridge.fault, timeout=5000) as fault:
+        panel.take_in_files([path])
+    assert "notes.csv" in fault.args[0].what
+    panel.shutdown()
+
+
+# --- in the window ----------------------------------------------------------------------------------------------------
+
+
+def ready(qtbot: QtBot, program: Any) -> MainWindow:
+    window: MainWindow = program.window
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
+        pass
+    return window
+
+
+def drop(window: MainWindow, *paths: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    action, button, modifier = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    window.dropEvent(QDropEvent(QPoint(50, 50), action, data, button, modifier))
+
+
+def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: OpenProgram, tmp_path: Path) -> None:
+    from app.engine.formats.export import export_session
+
+    table = filled(SPACE)
+    [cache] = export_session(plan_for(SPACE, OBJECTIVE), table, None, None, tmp_path, ["cache"])
+    window = ready(qtbot, open_program())
+    with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000) as changed:
+        drop(window, cache)
+    assert changed.args[0].progress.state is SessionState.DONE
+    shown = window.selection.table
+    assert shown is not None
+    assert len(shown) == len(table)
+    assert window.panels["tune"].results.results.rowCount() == len(table)
+    with qtbot.waitSignal(window.panels["tune"].file_opened, timeout=20_000) as opened:
+        drop(window, resources() / "examples" / "copy.toml")
+    assert opened.args[0].name == "copy.toml"
+    assert window.banner.text == ""
+
+
+_CUT_OFF = """
+import os, sys
+sys.path[:0] = sys.argv[1:]
+from lab import OBJECTIVE, grid_space, measured, plan_for
+from app.engine.store import Store
+space = grid_space(4, 4)
+store = Store()
+session = store.create_session(plan_for(space, OBJECTIVE, title="cut off", gpu="Fake A100"))
+store.append(session, [measured(space, row) for row in range(5)])
+os._exit(9)
+"""
+
+
+def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_program: OpenProgram) -> None:
+    here = Path(__file__).resolve()
+    subprocess.run([sys.executable, "-c", _CUT_OFF, str(here.parents[2]), str(here.parent)], check=False, timeout=60)
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    assert "Session 1, cut off, was running when the program ended: 5 of 32 measured" in window.banner.text
+    assert window.banner.offered.text() == "Resume"
+    asked: list[int] = []
+    window.panels["tune"].open_session = lambda session, **_: asked.append(session)
+    window.banner.offered.click()
+    assert asked == [1]
+    assert window.banner.text == ""
+    window.close()
+    again = ready(qtbot, open_program(FakeGpu(working)))
+    assert again.banner.text == "", "it is in the list; nobody is asked twice"
+    assert again.panels["sessions"].model.total >= 0
+
+
+def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenProgram) -> None:
+    here = Path(__file__).resolve()
+    subprocess.run([sys.executable, "-c", _CUT_OFF, str(here.parents[2]), str(here.parent)], check=False, timeout=60)
+    window = ready(qtbot, open_program(FakeGpu(working, name="Another")))
+    assert window.banner.offered.text() == "Open"
+    submitted: list[Any] = []
+    window.bridge.submit = submitted.append
+    window.banner.offered.click()
+    assert submitted == [Open(1)]
