@@ -308,7 +308,7 @@ class RooflinePanel(QWidget):
     @Slot()
     def _draw(self) -> None:
         shown, focus = self.list.shown, self.list.focus
-        empty = not self.list.sweeps
+        empty = not self.list.entries
         for widget in (self._side, self.legend):
             widget.setVisible(not empty)
         self.remove.setEnabled(not empty)

@@ -56,11 +56,11 @@ class Window:
 
     def measure(self, precision: str) -> None:
         self.panel.precisions.setCurrentText(precision.upper())
-        before = len(self.panel.list.sweeps)
+        before = len(self.panel.list.entries)
         self.panel.measure.click()
         self.qtbot.waitUntil(lambda: self.panel.measuring.possible, timeout=30_000)
         self.qtbot.waitUntil(lambda: not self.panel.measuring._fitter.busy, timeout=5_000)
-        assert len(self.panel.list.sweeps) > before
+        assert len(self.panel.list.entries) > before
 
     def close(self) -> None:
         self.panel.shutdown()
@@ -128,7 +128,7 @@ def test_before_a_sweep_it_says_what_to_do(panel: RooflinePanel) -> None:
 
 def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window, tmp_path: Path) -> None:
     window.measure("fp32")
-    panel, sweep = window.panel, window.panel.list.sweeps[0]
+    panel, sweep = window.panel, window.panel.list.entries[0]
     true = load_twin("h200").energy
     assert sweep.fit is not None
     assert sweep.fit.relative.eps_flop_pj == pytest.approx(true.eps_flop_pj["fp32"], rel=0.03)
@@ -163,23 +163,23 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     assert window.faults == []
 
     again = window.new_panel()
-    window.qtbot.waitUntil(lambda: len(again.list.sweeps) == 1, timeout=5_000)
-    assert again.list.sweeps[0].fit == sweep.fit, "what was measured is there the next time"
+    window.qtbot.waitUntil(lambda: len(again.list.entries) == 1, timeout=5_000)
+    assert again.list.entries[0].fit == sweep.fit, "what was measured is there the next time"
     again.remove.click()
     again.add.menu().aboutToShow.emit()
     offered = [action for action in again.add.menu().actions() if isinstance(action.data(), int)]
     assert ["FP32" in action.text() and "simulated" in action.text() for action in offered] == [True]
     again._source_chosen(offered[0])
-    window.qtbot.waitUntil(lambda: len(again.list.sweeps) == 1, timeout=5_000)
-    assert again.list.sweeps[0].fit == sweep.fit
+    window.qtbot.waitUntil(lambda: len(again.list.entries) == 1, timeout=5_000)
+    assert again.list.entries[0].fit == sweep.fit
     again.add_session_shown()
     window.qtbot.waitUntil(lambda: not again._reader.busy, timeout=5_000)
-    assert len(again.list.sweeps) == 1, "the same session is no second sweep"
+    assert len(again.list.entries) == 1, "the same session is no second sweep"
     # what was simulated says so in every file too
     assert main(["export", str(window.selection.session), "--out", str(tmp_path)]) == 0
     again.open(next(tmp_path.glob("*session.csv")))
-    window.qtbot.waitUntil(lambda: len(again.list.sweeps) == 2, timeout=5_000)
-    assert "simulated" in again.list.sweeps[1].label
+    window.qtbot.waitUntil(lambda: len(again.list.entries) == 2, timeout=5_000)
+    assert "simulated" in again.list.entries[1].label
     again.remove.click()
     # a measured configuration is placed by its own work and traffic, its measured figures beside the expected ones
     window.selection.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
@@ -194,12 +194,12 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
 def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: QtBot) -> None:
     panel.add.menu().aboutToShow.emit()
     panel._source_chosen(next(action for action in panel.add.menu().actions() if action.data() == "recorded"))
-    qtbot.waitUntil(lambda: len(panel.list.sweeps) == 2, timeout=10_000)
-    assert [sweep.label for sweep in panel.list.sweeps] == [
+    qtbot.waitUntil(lambda: len(panel.list.entries) == 2, timeout=10_000)
+    assert [sweep.label for sweep in panel.list.entries] == [
         "NVIDIA H200 · FP32 (recorded)",
         "NVIDIA H200 · FP64 (recorded)",
     ]
-    assert all(sweep.model is not None for sweep in panel.list.sweeps)
+    assert all(sweep.model is not None for sweep in panel.list.entries)
 
 
 def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> None:
@@ -212,7 +212,7 @@ def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> N
     panel.stop.click()
     window.qtbot.waitUntil(lambda: panel.measuring.possible, timeout=20_000)
     window.qtbot.waitUntil(lambda: not panel.measuring._fitter.busy, timeout=5_000)
-    assert [sweep.points.precision for sweep in panel.list.sweeps] == ["fp32"], "the second precision is not begun"
+    assert [sweep.points.precision for sweep in panel.list.entries] == ["fp32"], "the second precision is not begun"
     assert len(window.store.sessions()) == 1
     assert not panel.progress.isVisible()
 
@@ -221,9 +221,9 @@ def test_public_boards_are_overlaid_and_a_throttled_one_is_no_number(
     panel: RooflinePanel, public: Path, qtbot: QtBot
 ) -> None:
     panel.open(public)
-    qtbot.waitUntil(lambda: len(panel.list.sweeps) == 10, timeout=10_000)
+    qtbot.waitUntil(lambda: len(panel.list.entries) == 10, timeout=10_000)
     assert panel.table.columnCount() == 10
-    for column, sweep in enumerate(panel.list.sweeps):
+    for column, sweep in enumerate(panel.list.entries):
         a100 = sweep.points.gpu.startswith("A100")
         assert (figure(panel, "ε_flop", column) == NOT_TOLD) != a100
         assert (figure(panel, "B_ε", column) == NOT_TOLD) != a100
@@ -235,7 +235,7 @@ def test_public_boards_are_overlaid_and_a_throttled_one_is_no_number(
     assert "condition number 3361" in panel.reasons.text()
     throttled = [spot for spot in panel.plot.scatters[2].points() if spot.data()[0] == len(panel.list.shown) - 1]
     hollow = [spot for spot in throttled if spot.brush().color().name() == theme.colours().base]
-    assert len(hollow) == int((~panel.list.sweeps[9].points.at_peak()).sum())
+    assert len(hollow) == int((~panel.list.entries[9].points.at_peak()).sum())
 
 
 def test_a_double_click_shows_everything_again(panel: RooflinePanel, public: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_double_click_shows_everything_again(panel: RooflinePanel, public: Pat
 
 def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path, qtbot: QtBot) -> None:
     panel.open(public)
-    qtbot.waitUntil(lambda: len(panel.list.sweeps) == 10, timeout=10_000)
+    qtbot.waitUntil(lambda: len(panel.list.entries) == 10, timeout=10_000)
     for row in range(1, 10):
         panel.list.item(row).setCheckState(Qt.CheckState.Unchecked)
     assert panel.table.columnCount() == 1
@@ -265,7 +265,7 @@ def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path,
     panel.list.setCurrentRow(0)
     for _ in range(10):
         panel.remove.click()
-    assert panel.list.sweeps == ()
+    assert panel.list.entries == ()
     assert "No roofline yet" in panel.plot._note.text()
 
 
@@ -273,13 +273,13 @@ def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(
     panel: RooflinePanel, public: Path, qtbot: QtBot
 ) -> None:
     panel.open(public)
-    qtbot.waitUntil(lambda: len(panel.list.sweeps) == 10, timeout=10_000)
+    qtbot.waitUntil(lambda: len(panel.list.entries) == 10, timeout=10_000)
     for field, text in ((panel.placer.work, "1e12"), (panel.placer.traffic, "1e9")):
         field.clear()
         qtbot.keyClicks(field, text)
     rows = panel.placer.table
     assert rows.rowCount() == 10
-    first = panel.list.sweeps[0]
+    first = panel.list.entries[0]
     assert first.model is not None
     time_s, energy_j, power_w = first.model.predict(1e12, 1e9)
     told = [float(rows.item(0, column).text()) for column in range(3)]
@@ -334,8 +334,8 @@ def test_points_that_cannot_be_fitted_are_shown_with_the_reason(panel: RooflineP
     assert len(panel.plot.scatters[0].points()) > 0
     assert curves(panel, 0) == []
     panel.list.put([sweep_of_points(points, "nvml", "test", 300.0)])
-    assert len(panel.list.sweeps) == 1, "a later sweep of the same origin takes the place"
-    assert panel.list.sweeps[0].fit == fit_points(points)
+    assert len(panel.list.entries) == 1, "a later sweep of the same origin takes the place"
+    assert panel.list.entries[0].fit == fit_points(points)
 
 
 def test_a_point_says_what_it_is(public: Path) -> None:
