@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.runner.meter import Meter
-from app.engine.runner.power_source import find_power_source
+from app.engine.runner.power_source import PowerSource, find_power_source
 from app.engine.runner.window import confidence_interval
 from app.engine.sweep import spread_clocks, sweep_clocks
 from app.errors import WattridgeError
+from app.sensors.clock import VirtualClock
 from app.sensors.load import Load
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 
 BOARDS = {
     "buffer": {"buffer": True},
@@ -77,6 +80,64 @@ def test_a_cap_that_never_comes_to_rest_is_said() -> None:
     window = Meter(FakeBoard(buffer=True, cap_clock_mhz=wandering)).measure(HEAVY)
     assert window is not None
     assert not window.settled
+
+
+class LateClock(VirtualClock):
+    """The program is held up once: at the given look at the clock, so much has passed since what it did before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks, self.late_at, self.late_s = 0, 0, 0.0
+
+    def hold_up(self, at: int, late_s: float) -> None:
+        self.looks, self.late_at, self.late_s = 0, at, late_s
+
+    def now_ns(self) -> int:
+        self.looks += 1
+        if self.looks == self.late_at:
+            self.wait(self.late_s)
+        return super().now_ns()
+
+
+SLOW = PowerSource("characterised", "power_instant_w", 0.1, 1.2, averaging_s=1.0, measure_s=0.5)
+
+
+@pytest.mark.parametrize(("sensor", "late_s"), [("buffer", 3.0), ("buffer", 12.0), ("polled", 12.0)])
+def test_a_program_that_is_held_up_anywhere_still_reads_the_power(
+    sensor: str, late_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a board that runs 200 times as fast, 60 ms of waiting for the processor are 12 s of its time."""
+    at = 1
+    while True:
+        board = FakeBoard(buffer=True) if sensor == "buffer" else FakeBoard(refresh_s=0.1, averaging_s=1.0)
+        clock = board.clock = LateClock()
+        if sensor == "polled":
+            monkeypatch.setattr("app.engine.runner.meter.find_power_source", lambda *_: SLOW)
+        meter = Meter(board)
+        meter.measure(HEAVY)
+        clock.hold_up(at, late_s)
+        window = meter.measure(LIGHT)
+        assert window is not None
+        assert window.power_w == pytest.approx(board.power_w(LIGHT), rel=2e-3), f"held up at look {at}"
+        if clock.looks < at:
+            break
+        at += 1 if sensor == "buffer" else 23  # it is looked at ten times as often
+    assert at > 20, "looks from the first to the last were held up"
+
+
+def test_a_sweep_of_a_simulated_board_survives_a_program_that_is_held_up_again_and_again() -> None:
+    """The H200's driver keeps 2.4 s of samples, and the window's are asked for after its end."""
+
+    class Often(LateClock):
+        def now_ns(self) -> int:
+            if self.looks == 7:
+                self.hold_up(1, 3.0)
+            return super().now_ns()
+
+    board = SimulatedGpu(load_twin("h200"), clock=Often())
+    punctual = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
+    known, sweep = (sweep_clocks(gpu, DeviceGuard(gpu), points=4) for gpu in (punctual, board))
+    assert sweep.power_w == pytest.approx(known.power_w, rel=0.03)
 
 
 def test_stopping_leaves_the_board_idle_and_no_figure() -> None:

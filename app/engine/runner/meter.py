@@ -20,6 +20,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from app.engine.characterisation.aftereffect import HISTORY_S
+from app.engine.runner.drained import DrainedPower
 from app.engine.runner.launching import LaunchingGpu, lap
 from app.engine.runner.polled import PolledPower
 from app.engine.runner.power_source import PowerSource, find_power_source
@@ -69,6 +70,7 @@ class Meter:
         self._wants_memory_power = memory_power and "memory_power_w" in self._channel
         self._last_end_ns: int | None = None
         self._spread = Spread()
+        self._drained = DrainedPower(gpu)  # of the driver's buffer
         self._polled: PolledPower | None = None  # of a polled source that is characterised
 
     def measure(
@@ -194,9 +196,10 @@ class Meter:
         """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
         self._open(run)
         most_s = least_s + (BUFFER_MOST_S if run.source.buffered else POLLED_MOST_S)
+        look_s = LOOK_S if run.source.buffered else run.source.poll_s
         before: Window | None = None
         while True:
-            if self._gpu.clock.wait(LOOK_S if run.source.buffered else run.source.poll_s, stop):
+            if self._gpu.clock.wait(look_s, stop):
                 return False
             run.readings.append(self._gpu.read())
             if self._polled is not None:
@@ -216,8 +219,10 @@ class Meter:
                     return True
                 before = window
                 self._open(run)
-            elif not limited and seconds >= least_s and (seconds >= most_s or self._certain(run, powers, seconds)):
-                return True
+            elif not limited and seconds >= least_s:
+                looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
+                if (seconds >= most_s and looked_enough) or self._certain(run, powers, seconds):
+                    return True
 
     def _open(self, run: Run) -> None:
         """The window begins now."""
@@ -263,9 +268,11 @@ class Meter:
 
     def _known_powers(self, run: Run) -> list[float]:
         """What is told of the window so far, W."""
+        now_ns = self._gpu.clock.now_ns()
         if not run.source.buffered:
-            return self._polled_powers(run, self._gpu.clock.now_ns())
-        return [s.power_w for s in self._gpu.power_samples(run.opened_ns + SAMPLE_NS - 1)]
+            return self._polled_powers(run, now_ns)
+        self._drained.drain()
+        return self._drained.powers(run.opened_ns + SAMPLE_NS, now_ns)
 
     def _polled_powers(self, run: Run, end_ns: int) -> list[float]:
         if self._polled is not None:
@@ -276,15 +283,12 @@ class Meter:
     def _buffered_powers(self, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
         """Samples of the second before the window, and those wholly in it once the buffer has told them all."""
         deadline_ns = end_ns + round(BUFFER_PATIENCE_S * 1e9)
-        first_ns = start_ns + SAMPLE_NS
-        history_ns = start_ns - round(HISTORY_S * 1e9)
-        while True:
-            samples = self._gpu.power_samples(history_ns)
-            complete = bool(samples) and samples[-1].time_ns >= end_ns
-            if complete or self._gpu.clock.now_ns() >= deadline_ns:
-                before = [s.power_w for s in samples if s.time_ns <= start_ns]
-                return before, [s.power_w for s in samples if first_ns <= s.time_ns <= end_ns]
+        self._drained.drain()
+        while self._drained.newest_ns < end_ns and self._gpu.clock.now_ns() < deadline_ns:
             self._gpu.clock.wait(LOOK_S)
+            self._drained.drain()
+        before = self._drained.powers(start_ns - round(HISTORY_S * 1e9) + 1, start_ns)
+        return before, self._drained.powers(start_ns + SAMPLE_NS, end_ns)
 
     def _aftereffect_w(self, run: Run, power_w: float, history: Sequence[float]) -> float:
         """What the second before still adds to the power; nothing where the buffer does not reach back that far."""
