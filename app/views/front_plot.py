@@ -240,14 +240,6 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         inside = self._points.index[self.cloud.within(box)]
         self.brushed.emit(np.union1d(self._marked_before, inside) if adds else inside)
 
-    def event(self, event: QEvent) -> bool:
-        """Escape takes away the mark here, and only then what it does in the window."""
-        escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
-        if event.type() == QEvent.Type.ShortcutOverride and escape and len(self._marked):
-            event.accept()
-            return True
-        return bool(super().event(event))
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Left and right walk along the front, Home and End to its ends."""
         key, points = event.key(), self._points

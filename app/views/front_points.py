@@ -41,7 +41,7 @@ class FrontPoints:
         self.plot_x: Floats = np.empty(0)  # where the point lies in the plot: x, or its logarithm to base ten
         self.plot_y: Floats = np.empty(0)
         self.front: Indices = np.empty(0, dtype=np.int64)  # points on the front, from the worst x to the best
-        self._seen = 0
+        self.seen = 0  # of the table's measurements
 
     def __len__(self) -> int:
         return len(self.index)
@@ -52,27 +52,27 @@ class FrontPoints:
         The front of the old front and the new points is the front of all, so the old points are not looked at again.
         """
         length = len(self.table)
-        if length == self._seen:
+        if length == self.seen:
             return 0
-        x = self.table.values(self.goals[0].name, self._seen)[: length - self._seen]
-        y = self.table.values(self.goals[1].name, self._seen)[: length - self._seen]
-        ok = self.table.states(self._seen)[: length - self._seen] == _OK
+        x = self.table.values(self.goals[0].name, self.seen)[: length - self.seen]
+        y = self.table.values(self.goals[1].name, self.seen)[: length - self.seen]
+        ok = self.table.states(self.seen)[: length - self.seen] == _OK
         known = ok & np.isfinite(x) & np.isfinite(y)
         for values, log in zip((x, y), self.log, strict=True):
             if log:
                 known &= values > 0
         known = np.flatnonzero(known)
         if self.shown:
-            rows = self.table.rows(self._seen)[: length - self._seen]
+            rows = self.table.rows(self.seen)[: length - self.seen]
             known = known[self.shown.passes(self.table.space, rows[known])]
         start = len(self.index)
-        self.index = np.concatenate([self.index, known + self._seen])
+        self.index = np.concatenate([self.index, known + self.seen])
         self.x, self.y = np.concatenate([self.x, x[known]]), np.concatenate([self.y, y[known]])
         self.plot_x, self.plot_y = (
             np.concatenate([before, np.log10(values[start:])]) if log else values
             for before, values, log in zip((self.plot_x, self.plot_y), (self.x, self.y), self.log, strict=True)
         )
-        self._seen = length
+        self.seen = length
         if len(known):
             candidates = np.concatenate([self.front, np.arange(start, len(self.index))])
             values = np.column_stack([self.x[candidates], self.y[candidates]])

@@ -105,7 +105,7 @@ def main() -> None:
         panel.plot.getViewBox().setRange(xRange=(2000, 2000 + 9000 * share), padding=0)
         zoomed.append(milliseconds(panel.plot.grab))
     rows.append(("scatter: frame while zooming", many(zoomed), "50 ms"))
-    colour = panel.colour_choice
+    colour = panel.figures.colour
     recoloured = milliseconds(lambda: (colour.setCurrentIndex(colour.findData("power_w")), panel.plot.grab()))
     rows.append(("scatter: colour by another figure", f"{recoloured:.1f} ms", "50 ms"))
 

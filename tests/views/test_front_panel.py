@@ -64,7 +64,7 @@ def test_a_real_cache_gives_its_front_of_thirteen_with_both_ends_named(
     assert labels == ["fastest: 80.44 TFLOPS", "most efficient: 0.9315 TFLOPS/J"]
     assert "430 failed" in panel.count.text()
     assert "replayed from a recording" in panel.count.text()
-    assert panel.colour_choice.currentText() == "Graphics clock (MHz)"
+    assert panel.figures.colour.currentText() == "Graphics clock (MHz)"
 
 
 def test_results_stream_in_and_the_front_follows(lab: Lab, panel: FrontPanel) -> None:
@@ -110,7 +110,7 @@ def test_a_zoom_by_hand_stays_until_show_all(lab: Lab, panel: FrontPanel) -> Non
     table.extend(measured(space, row) for row in range(40, space.size))
     lab.grow(table)
     assert view.viewRange()[0] == [1000, 1100]
-    panel._show_all.click()
+    panel.show_menu.everything.trigger()
     assert view.viewRange()[0][1] > 4000
 
 
@@ -147,14 +147,14 @@ def test_a_click_selects_the_measurement_and_the_selection_is_ringed(lab: Lab, p
 def test_any_two_figures_can_be_chosen_and_their_better_end(lab: Lab, panel: FrontPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    panel.x_choice.setCurrentIndex(panel.x_choice.findData("time_s"))
-    panel.y_choice.setCurrentIndex(panel.y_choice.findData("energy_j"))
+    panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("time_s"))
+    panel.figures.y_figure.setCurrentIndex(panel.figures.y_figure.findData("energy_j"))
     points = panel._points
     assert points is not None
     assert [goal.maximise for goal in points.goals] == [False, False]
     assert points.x[points.best_x] == points.x.min()
     assert panel.plot.getAxis("bottom").labelText == "Time (ms)"
-    panel.x_better.click()
+    panel.figures.x_better.click()
     assert panel._points is not None
     assert panel._points.x[panel._points.best_x] == panel._points.x.max()
 
@@ -162,9 +162,9 @@ def test_any_two_figures_can_be_chosen_and_their_better_end(lab: Lab, panel: Fro
 def test_colour_by_words_lists_the_words_and_by_a_figure_a_scale(lab: Lab, panel: FrontPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    panel.colour_choice.setCurrentIndex(panel.colour_choice.findData("layout"))
+    panel.figures.colour.setCurrentIndex(panel.figures.colour.findData("layout"))
     assert [panel.key._label(value) for value in panel.key._coding.values] == ["row", "column"]
-    panel.colour_choice.setCurrentIndex(panel.colour_choice.findData("power_w"))
+    panel.figures.colour.setCurrentIndex(panel.figures.colour.findData("power_w"))
     assert panel.key._coding is not None
     assert not panel.key._coding.discrete or len(panel.key._coding.values) <= 12
     assert panel.key._quantity.title == "Power (W)"
@@ -173,7 +173,7 @@ def test_colour_by_words_lists_the_words_and_by_a_figure_a_scale(lab: Lab, panel
 def test_without_a_front_in_the_objective_a_speed_and_an_efficiency_are_shown(lab: Lab, panel: FrontPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, Objective(Goal("time_s", False))))
-    assert (panel.x_choice.currentData(), panel.y_choice.currentData()) == (SPEED.name, "GFLOPS/W")
+    assert (panel.figures.x_figure.currentData(), panel.figures.y_figure.currentData()) == (SPEED.name, "GFLOPS/W")
 
 
 def test_another_session_replaces_the_first(lab: Lab, panel: FrontPanel) -> None:

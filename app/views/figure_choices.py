@@ -1,0 +1,213 @@
+"""`FigureChoices`: which figures lie on the axes, linear or logarithmic, and which are told by colour and by marker."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from app.engine.objectives import Goal, likely_goal
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.views.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
+
+AS_COLOUR = ""  # the marker tells what the colour tells
+
+
+class FigureChoices(QWidget):
+    """Two rows of choices, of every parameter and figure of the session. More may be put into `aside`, the second."""
+
+    axes_changed = Signal()
+    coding_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._plan: SessionPlan | None = None
+        self.offered: tuple[str, ...] = ()
+        self._quantities: dict[str, Quantity] = {}
+        self.x_figure, self.y_figure, self.colour, self.marker = (QComboBox() for _ in range(4))
+        self.x_better, self.y_better = _direction_button("x"), _direction_button("y")
+        self.x_log, self.y_log = _log_button("x"), _log_button("y")
+        for choice, name in (
+            (self.x_figure, "Figure on the x axis"),
+            (self.y_figure, "Figure on the y axis"),
+            (self.colour, "Figure shown as colour"),
+            (self.marker, "Figure shown as the marker's shape"),
+        ):
+            choice.setAccessibleName(name)
+            choice.setToolTip(name)
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setMinimumContentsLength(7)
+            choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.aside = _row("&Colour", self.colour, "&Marker", self.marker)
+        rows = QVBoxLayout(self)
+        rows.setContentsMargins(0, 0, 0, 0)
+        upright = ("&Y", self.y_figure, self.y_log, self.y_better)
+        rows.addLayout(_row(*upright, "&X", self.x_figure, self.x_log, self.x_better))
+        rows.addLayout(self.aside)
+        for choice in (self.x_figure, self.y_figure):
+            choice.currentIndexChanged.connect(self._axis_chosen)
+        for button in (self.x_better, self.y_better):
+            button.toggled.connect(self._direction_chosen)
+        for button in (self.x_log, self.y_log):
+            button.toggled.connect(self._log_chosen)
+        for choice in (self.colour, self.marker):
+            choice.currentIndexChanged.connect(self._coding_chosen)
+
+    # --- what is offered ---------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Offer nothing: there is no session, or another one begins."""
+        self._plan, self.offered = None, ()
+        for choice in (self.x_figure, self.y_figure, self.colour, self.marker):
+            with QSignalBlocker(choice):
+                choice.clear()
+
+    def offer(self, table: ResultTable, plan: SessionPlan) -> bool:
+        """Offer every figure there is, keeping what a person has chosen; True where the axes were chosen just now."""
+        if self.offered == table.value_names:
+            return False
+        first = not self.offered
+        self._plan, self.offered = plan, table.value_names
+        self._quantities = {
+            **{name: quantity(name, units=plan.units) for name in self.offered},
+            **quantities_of(plan),
+        }
+        goals = self._usual_goals()
+        usual = (goals[0].name, goals[1].name, self._usual_colour(), AS_COLOUR)
+        for choice, preferred in zip((self.x_figure, self.y_figure, self.colour, self.marker), usual, strict=True):
+            kept = preferred if first else choice.currentData()
+            with QSignalBlocker(choice):
+                choice.clear()
+                if choice is self.marker:
+                    choice.addItem("as colour", AS_COLOUR)
+                for name, described in self._quantities.items():
+                    choice.addItem(described.title, name)
+                choice.setCurrentIndex(max(0, choice.findData(kept)))
+        if first:
+            for button, goal in zip((self.x_better, self.y_better), goals, strict=True):
+                _set_direction(button, goal.maximise)
+        return first
+
+    def _usual_goals(self) -> tuple[Goal, Goal]:
+        """The front of the objective; else a speed and an efficiency; else the first two figures."""
+        assert self._plan is not None
+        if len(self._plan.objective.front) >= 2:
+            return self._plan.objective.front[0], self._plan.objective.front[1]
+        metrics_first = sorted(self.offered, key=lambda name: name.endswith(("_s", "_j")))
+        speed = next((n for n in metrics_first if is_speed(n)), self.offered[0])
+        others = [n for n in metrics_first if n != speed] or [speed]
+        efficiency = next((n for n in others if is_efficiency(n)), others[0])
+        return likely_goal(speed), likely_goal(efficiency)
+
+    def _usual_colour(self) -> str:
+        assert self._plan is not None
+        names = [p.name for p in self._plan.space.parameters if len(p.values) > 1]
+        wanted = ("graphics_clock", "gr_clock", "core_clock", "observed_clock", "clock", "power_w")
+        candidates = [*names, *self.offered]
+        return next((n for word in wanted for n in candidates if word in n), candidates[0])
+
+    # --- what is chosen ----------------------------------------------------------------------------------------------
+
+    @property
+    def goals(self) -> tuple[Goal, Goal]:
+        """Of the x and the y axis."""
+        return (
+            Goal(self.x_figure.currentData(), self.x_better.isChecked()),
+            Goal(self.y_figure.currentData(), self.y_better.isChecked()),
+        )
+
+    @property
+    def log(self) -> tuple[bool, bool]:
+        """Whether the x and the y axis are logarithmic."""
+        return self.x_log.isChecked(), self.y_log.isChecked()
+
+    @property
+    def titles(self) -> tuple[Quantity, Quantity]:
+        """How the figures on the x and the y axis are shown."""
+        return self._quantities[self.x_figure.currentData()], self._quantities[self.y_figure.currentData()]
+
+    @property
+    def colour_name(self) -> str:
+        return str(self.colour.currentData())
+
+    @property
+    def marker_name(self) -> str:
+        """Empty: what the colour tells."""
+        return str(self.marker.currentData() or AS_COLOUR)
+
+    def described(self, name: str) -> Quantity:
+        """How any of the figures is shown."""
+        return self._quantities[name]
+
+    def words_of(self, name: str) -> tuple[str, ...]:
+        """The words of a parameter of words, by their codes; empty for every other figure."""
+        for parameter in self._plan.space.parameters if self._plan is not None else ():
+            if parameter.name == name and any(isinstance(value, str) for value in parameter.values):
+                return tuple(str(value) for value in parameter.values)
+        return ()
+
+    @Slot()
+    def _axis_chosen(self) -> None:
+        if self._plan is None:
+            return
+        known = {goal.name: goal for goal in self._usual_goals()}
+        for choice, button in ((self.x_figure, self.x_better), (self.y_figure, self.y_better)):
+            name = choice.currentData()
+            _set_direction(button, (known.get(name) or likely_goal(name)).maximise)
+        self.axes_changed.emit()
+
+    @Slot()
+    def _direction_chosen(self) -> None:
+        for button in (self.x_better, self.y_better):
+            _set_direction(button, button.isChecked())
+        if self._plan is not None:
+            self.axes_changed.emit()
+
+    @Slot()
+    def _log_chosen(self) -> None:
+        if self._plan is not None:
+            self.axes_changed.emit()
+
+    @Slot()
+    def _coding_chosen(self) -> None:
+        if self._plan is not None:
+            self.coding_changed.emit()
+
+
+def _row(*parts: str | QWidget) -> QHBoxLayout:
+    """Labels, each the buddy of what follows it, and widgets, side by side."""
+    row = QHBoxLayout()
+    row.setSpacing(4)
+    for part, following in zip(parts, (*parts[1:], None), strict=True):
+        if isinstance(part, str):
+            label = QLabel(part)
+            if isinstance(following, QWidget):
+                label.setBuddy(following)
+            row.addWidget(label)
+        else:
+            row.addWidget(part)
+    return row
+
+
+def _direction_button(axis: str) -> QToolButton:
+    button = QToolButton()
+    button.setCheckable(True)
+    button.setAccessibleName(f"Larger is better on the {axis} axis")
+    _set_direction(button, True)
+    return button
+
+
+def _set_direction(button: QToolButton, maximise: bool) -> None:
+    with QSignalBlocker(button):
+        button.setChecked(maximise)
+    button.setText("max" if maximise else "min")
+    button.setToolTip("Larger is better; press for smaller" if maximise else "Smaller is better; press for larger")
+
+
+def _log_button(axis: str) -> QToolButton:
+    button = QToolButton()
+    button.setCheckable(True)
+    button.setText("log")
+    button.setAccessibleName(f"Logarithmic {axis} axis")
+    button.setToolTip(f"Logarithmic {axis} axis; what is not above zero has no place on it")
+    return button
