@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from app.engine.control.device_log import Change
+    from app.engine.models.caps import CapFit
     from app.engine.models.frequency import FrequencyFit
     from app.engine.results import ResultTable
     from app.engine.session import SessionPlan
@@ -56,10 +57,15 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`."""
+    """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`.
+
+    A sweep may be made at each memory clock, and the same load be measured under power limits too.
+    """
 
     sweep: bool
     points: int = 10
+    memory_clocks: bool = False
+    power_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,9 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """What is set stays."""
+    """The answer while settings wait for one: they stay, or what was there before them returns at once."""
+
+    keep: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +162,14 @@ class SessionChanged:
 class FitProgress:
     done: int
     total: int
+    what: str = "clocks"
 
 
 @dataclass(frozen=True, slots=True)
 class FitFinished:
     fit: FrequencyFit
     source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where it is so
+    caps: CapFit | None = None  # of the same load, where power limits were swept too
 
 
 @dataclass(frozen=True, slots=True)

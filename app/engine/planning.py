@@ -132,9 +132,10 @@ def plan_specification(
     guard = guard if guard is not None else DeviceGuard(gpu)
     wanted = {**spec.device_settings, **{name: tuple(given) for name, given in (device_settings or {}).items()}}
     wanted, said = _allowed(wanted, gpu, guard)
-    spec, notes = _with_settings(spec, wanted), (*said, *notes)
+    spec = _with_settings(spec, wanted)
     steered = _model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
-    space = _space(spec, limits, resolve_device_settings(wanted, gpu, steered), notes)
+    settings, snapped = resolve_device_settings(wanted, gpu, steered)
+    space = _space(spec, limits, settings, (*said, *notes, *snapped))
     return _checked(
         SessionPlan(
             title=spec.name,
@@ -179,7 +180,8 @@ def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
         listed = {name: tuple(wanted) for name, wanted in kept.items() if isinstance(wanted, tuple)}
         notes.insert(0, "no GPU was named: the limits are those of compute capability 8.0")
         return _space(spec, limits_on(None), listed, tuple(notes))
-    return _space(spec, _limits(gpu), resolve_device_settings(kept, gpu), tuple(notes))
+    settings, snapped = resolve_device_settings(kept, gpu)
+    return _space(spec, _limits(gpu), settings, (*notes, *snapped))
 
 
 def limits_on(gpu: Gpu | None) -> DeviceLimits:

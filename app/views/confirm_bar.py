@@ -26,7 +26,7 @@ class ConfirmBar(QFrame):
         self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.keep, self.back = QPushButton("&Keep"), QPushButton("Put &back now")
         self.keep.setToolTip("These settings stay, also when this window is closed, until they are put back")
-        self.back.setToolTip("Everything as it was before")
+        self.back.setToolTip("As it was before these settings")
         self.keep.clicked.connect(self._keep)
         self.back.clicked.connect(self._put_back)
         layout = QHBoxLayout(self)
@@ -66,7 +66,7 @@ class ConfirmBar(QFrame):
 
     @Slot()
     def _put_back(self) -> None:
-        self._answer(events.Apply(reset=True))
+        self._answer(events.Confirm(keep=False))
 
     def _answer(self, command: events.Command) -> None:
         self.keep.setEnabled(False)

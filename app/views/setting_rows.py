@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
 
-from app.engine.control.settings import WORDS, Setting, lower, step_mhz, upper
+from app.engine.control.settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
 from app.sensors.gpu import Gpu
 
 
@@ -25,21 +25,8 @@ class Choices:
 
 def choices_of(gpu: Gpu) -> Choices:
     """Ask the board; may take seconds."""
-    says = getattr(gpu, "why_not_set", None)
-    source = gpu.info.source
-    why_not: dict[str, str] = {}
-    for name in WORDS:
-        why = "a recording cannot be set" if source == "recorded" else says(name) if says is not None else None
-        if why:
-            why_not[name] = why
-    graphics, memory = tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz())
-    for name, clocks in (("graphics_clock_mhz", graphics), ("memory_clock_mhz", memory)):
-        if not clocks:
-            why_not.setdefault(name, "this board does not tell its clocks")
-    limit = gpu.info.power_limit
-    if limit.minimum_w is None or limit.maximum_w is None:
-        why_not.setdefault("power_limit_w", "this board does not tell its limits")
-    return Choices(graphics, memory, step_mhz(gpu), why_not)
+    why_not = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
+    return Choices(tuple(gpu.graphics_clocks_mhz()), tuple(gpu.memory_clocks_mhz()), step_mhz(gpu), why_not)
 
 
 class ClockBox(QSpinBox):

@@ -157,7 +157,7 @@ def test_what_a_session_may_set_is_known_before_it_starts(
     assert planned(specification, opened(0), allow_control=True)[0] == both
     settings, said = planned(specification, opened(0), allow_control=False)
     assert settings == set()
-    assert "stay as they are: control is not allowed" in said
+    assert "stay as they are: control is off" in said
     settings, said = planned(specification, opened(1), allow_control=True)
     assert settings == {"graphics_clock_mhz"}
     assert "power_limit_w stays as it is: this board does not let its power limit be set" in said

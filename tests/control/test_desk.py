@@ -128,7 +128,9 @@ def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, windo
     one = window()
     one.ask(Allow(), ControlChanged)
     one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
-    assert one.ask(Confirm(), SettingApplied).confirm_s is None
+    confirmed = one.ask(Confirm(), SettingApplied)
+    assert confirmed.confirm_s is None
+    assert confirmed.message == "graphics clock 1200 MHz stays until everything is put back"
     assert stand_in.settings()["lock"] == (1200, 1200)
     one.close()
     assert stand_in.settings()["lock"] == (1200, 1200)
@@ -136,6 +138,29 @@ def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, windo
     restored = again.ask(Apply(reset=True), SettingApplied)  # read-only as it is: putting back is always allowed
     assert restored.applied == {}
     assert stand_in.settings() == before
+
+
+def test_what_is_declined_goes_back_to_what_was_confirmed_before(
+    with_rights: Boards, window: Callable[[], Window]
+) -> None:
+    stand_in = with_rights("h200")
+    one = window()
+    one.ask(Allow(), ControlChanged)
+    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    one.ask(Confirm(), SettingApplied)
+    one.ask(Apply(graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
+    declined = one.ask(Confirm(keep=False), SettingApplied)
+    assert (declined.applied, declined.confirm_s) == ({}, None)
+    assert stand_in.settings()["lock"] == (1200, 1200)
+
+
+def test_nobody_is_asked_for_a_password_to_put_back_nothing(
+    boards: Boards, sudo: Callable[..., Path], window: Callable[[], Window]
+) -> None:
+    asked = sudo(boards("h200"), free=False, granted=True)
+    restored = window().ask(Apply(reset=True), SettingApplied)
+    assert "as they were before" in restored.message
+    assert asked.read_text() == ""
 
 
 def test_closing_puts_back(with_rights: Boards, window: Callable[[], Window]) -> None:
@@ -163,12 +188,18 @@ def test_read_only_wins_over_the_switch(
     with_rights: Boards, window: Callable[[], Window], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in = with_rights("h200")
+    first = window()
+    first.ask(Allow(), ControlChanged)
+    first.ask(Apply(graphics_clock_mhz=1200), SettingApplied)
+    first.ask(Confirm(), SettingApplied)
+    first.close()
+    calls = stand_in.calls()
     monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
     one = window()
     assert not one.ask(Allow(), ControlChanged).allowed
     assert "WATTRIDGE_READ_ONLY" in one.wait(EngineFault).what
     assert "WATTRIDGE_READ_ONLY" in one.ask(Apply(reset=True), EngineFault).what
-    assert stand_in.calls() == []
+    assert stand_in.calls() == calls
 
 
 def test_the_log_keeps_its_newer_half() -> None:

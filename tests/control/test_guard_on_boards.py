@@ -168,6 +168,31 @@ def test_what_is_locked_shows_in_the_readings(with_rights: Boards, guarded: Call
     assert gpu.read().values[at] == 1920
 
 
+def test_what_was_confirmed_shows_in_the_readings_of_whoever_looks(
+    with_either_right: Boards, guarded: Callable[..., DeviceGuard]
+) -> None:
+    with_either_right("h200")
+    first = guarded()
+
+    def told(guard: DeviceGuard) -> float:
+        gpu = guard._gpu
+        at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
+        return gpu.read().values[at]
+
+    first.apply(graphics_clock_mhz=1200)
+    first.confirm()
+    assert told(first) == 1200
+    first.apply(graphics_clock_mhz=900)
+    assert told(first) == 900
+    first.restore()
+    assert told(first) == 1200  # it went back to what was confirmed
+    first.close()
+    next_one = guarded()
+    assert told(next_one) == 1200  # no driver tells it, our own record does
+    next_one.restore_prior()
+    assert told(next_one) == 1920
+
+
 def test_a_range_of_clocks_is_a_range_for_the_board(with_rights: Boards, guarded: Callable[..., DeviceGuard]) -> None:
     stand_in = with_rights("h200")
     guard = guarded()

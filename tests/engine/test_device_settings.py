@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.engine.measurement import Value
 from app.engine.space.device_settings import resolve_device_settings
+from app.engine.specification import SettingValues
 from app.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -21,41 +23,60 @@ def gpu() -> Iterator[SimulatedGpu]:
     board.close()
 
 
+def resolved(
+    wanted: dict[str, SettingValues], gpu: SimulatedGpu, model_range_mhz: tuple[float, float] | None = None
+) -> dict[str, tuple[Value, ...]]:
+    """The values alone, where there is nothing to say of them."""
+    values, said = resolve_device_settings(wanted, gpu, model_range_mhz)
+    assert said == ()
+    return values
+
+
 def test_points_are_spread_over_the_supported_clocks_with_both_ends(gpu: SimulatedGpu) -> None:
     supported = list(gpu.graphics_clocks_mhz())
-    (clocks,) = resolve_device_settings({"graphics_clock_mhz": 7}, gpu).values()
+    clocks = resolved({"graphics_clock_mhz": 7}, gpu)["graphics_clock_mhz"]
     assert len(clocks) == 7
     assert (clocks[0], clocks[-1]) == (supported[0], supported[-1])
     assert set(clocks) <= set(supported)
     steps = [float(b) - float(a) for a, b in itertools.pairwise(clocks)]
     assert max(steps) - min(steps) <= 2 * (supported[1] - supported[0])
-    assert resolve_device_settings({"graphics_clock_mhz": 1000}, gpu)["graphics_clock_mhz"] == tuple(supported)
+    assert resolved({"graphics_clock_mhz": 1000}, gpu)["graphics_clock_mhz"] == tuple(supported)
 
 
 def test_supported_and_listed_clocks(gpu: SimulatedGpu) -> None:
     supported = tuple(gpu.graphics_clocks_mhz())
-    assert resolve_device_settings({"graphics_clock_mhz": "supported"}, gpu) == {"graphics_clock_mhz": supported}
+    assert resolved({"graphics_clock_mhz": "supported"}, gpu) == {"graphics_clock_mhz": supported}
     listed = (supported[5], supported[2])
-    assert resolve_device_settings({"graphics_clock_mhz": listed}, gpu) == {"graphics_clock_mhz": listed}
-    with pytest.raises(InputError, match="the nearest it has is"):
-        resolve_device_settings({"graphics_clock_mhz": (supported[5] + 1,)}, gpu)
+    assert resolved({"graphics_clock_mhz": listed}, gpu) == {"graphics_clock_mhz": listed}
+    with pytest.raises(InputError, match=r"device_settings.graphics_clock_mhz: .* outside what"):
+        resolved({"graphics_clock_mhz": (supported[-1] + 100,)}, gpu)
+
+
+def test_a_clock_between_two_supported_ones_becomes_the_nearest_and_is_said(gpu: SimulatedGpu) -> None:
+    low, high = gpu.graphics_clocks_mhz()[4:6]
+    values, said = resolve_device_settings({"graphics_clock_mhz": (high - 1, high, low + 1)}, gpu)
+    assert values == {"graphics_clock_mhz": (high, low)}  # each once
+    assert said == (
+        f"{high - 1} MHz lies between two supported clocks: {high} MHz was taken",
+        f"{low + 1} MHz lies between two supported clocks: {low} MHz was taken",
+    )
 
 
 def test_ridge_takes_the_supported_clocks_near_it(gpu: SimulatedGpu) -> None:
-    clocks = resolve_device_settings({"graphics_clock_mhz": "ridge"}, gpu, (900.0, 1100.0))["graphics_clock_mhz"]
+    clocks = resolved({"graphics_clock_mhz": "ridge"}, gpu, (900.0, 1100.0))["graphics_clock_mhz"]
     assert clocks == tuple(clock for clock in gpu.graphics_clocks_mhz() if 900 <= clock <= 1100)
     with pytest.raises(InputError, match="fit the model first"):
-        resolve_device_settings({"graphics_clock_mhz": "ridge"}, gpu)
+        resolved({"graphics_clock_mhz": "ridge"}, gpu)
     with pytest.raises(InputError, match="no supported clock"):
-        resolve_device_settings({"graphics_clock_mhz": "ridge"}, gpu, (1.0, 2.0))
+        resolved({"graphics_clock_mhz": "ridge"}, gpu, (1.0, 2.0))
 
 
 def test_power_limits_stay_within_what_the_board_takes(gpu: SimulatedGpu) -> None:
     limit = gpu.info.power_limit
     assert limit.minimum_w is not None
     assert limit.maximum_w is not None
-    limits = resolve_device_settings({"power_limit_w": 3}, gpu)["power_limit_w"]
+    limits = resolved({"power_limit_w": 3}, gpu)["power_limit_w"]
     assert (limits[0], limits[-1]) == (limit.minimum_w, limit.maximum_w)
-    assert len(resolve_device_settings({"power_limit_w": "supported"}, gpu)["power_limit_w"]) == 10
+    assert len(resolved({"power_limit_w": "supported"}, gpu)["power_limit_w"]) == 10
     with pytest.raises(InputError, match="outside"):
-        resolve_device_settings({"power_limit_w": (limit.maximum_w + 1,)}, gpu)
+        resolved({"power_limit_w": (limit.maximum_w + 1,)}, gpu)

@@ -251,7 +251,7 @@ def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
     lab.engine.tell(events.SettingApplied({}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
     assert bar.text.text().startswith("Not obeyed: the clock runs at 900 MHz")
     bar.back.click()
-    assert lab.engine.commands[-1] == events.Apply(reset=True)
+    assert lab.engine.commands[-1] == events.Confirm(keep=False)
 
 
 def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:

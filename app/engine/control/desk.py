@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.left_over import left_over
 from app.engine.control.rights import Asking
+from app.engine.control.settings import in_words
 from app.engine.events import Allow, Apply, Confirm, ControlChanged, Event, Forbid, SettingApplied
 from app.errors import WattridgeError
 from app.sensors.gpu import Gpu
@@ -40,9 +42,13 @@ class Desk:
                 finally:
                     self.tell_control()
                 self._tell(abort)
-            case Confirm():
+            case Confirm(keep=True):
                 self._until = None
+                words = in_words(self._guard.in_force)
                 self._guard.confirm()
+                self._tell(abort, f"{words} stays until everything is put back" if words else "")
+            case Confirm():
+                self.make_way()
                 self._tell(abort)
             case Apply(reset=True):
                 self._until = None
@@ -57,7 +63,7 @@ class Desk:
         if self._until is not None:
             self._until = None
             self._guard.restore()
-            self._tell(abort, "not confirmed in time: ")
+            self._tell(abort, "not confirmed in time: the settings are as they were before")
 
     def make_way(self) -> None:
         """Something else begins that sets the board: what is not confirmed goes back first."""
@@ -97,9 +103,14 @@ class Desk:
             self._until = time.monotonic() + command.confirm_s
 
     def _restore(self) -> None:
-        """Everything as before, what was confirmed or left over included; read-only windows may do that too."""
+        """Everything as before, what was confirmed or left over included; read-only windows may do that too.
+
+        Nobody is asked for rights where nothing is recorded that could be put back.
+        """
         if self._guard.allowed:
             self._guard.restore_prior()
+            return
+        if left_over(self._gpu.info.uuid) is None:
             return
         own = DeviceGuard(self._gpu, allow_control=True, asking=Asking.WINDOW, on_change=self._guard.on_change)
         try:
@@ -107,8 +118,9 @@ class Desk:
         finally:
             own.close()
 
-    def _tell(self, abort: threading.Event, before: str = "") -> None:
+    def _tell(self, abort: threading.Event, said: str = "") -> None:
+        """What the board does now; `said` of it, unless it does not obey."""
         seen = self._guard.watch(abort)
         applied, prior = dict(self._guard.applied), dict(self._guard.prior)
-        message = f"{before}{seen.message}"
+        message = said if said and seen.obeyed else seen.message
         self._on_event(SettingApplied(applied, seen.observed, seen.obeyed, message, prior, self.left_s))

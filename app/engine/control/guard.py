@@ -11,9 +11,10 @@ from typing import Final
 from app.engine.characterisation.store import stored_characterisation
 from app.engine.control.controls import Control, DirectControl, HelperControl
 from app.engine.control.device_log import Change
+from app.engine.control.left_over import confirmed
 from app.engine.control.obeying import Watched, differences, watch_board
 from app.engine.control.rights import READ_ONLY, Asking, read_only
-from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper
+from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
 from app.errors import PermissionRefused, WattridgeError
 from app.sensors.errors import NotSupported
 from app.sensors.gpu import Gpu
@@ -36,16 +37,21 @@ class DeviceGuard:
         asking: Asking = Asking.NEVER,
         by: str = "by hand",
         on_change: Callable[[Change], None] | None = None,
+        outer: DeviceGuard | None = None,
     ) -> None:
-        """`asking` says how a person may be asked for the rights; `by` and `on_change` are for the log of changes."""
+        """`asking` says how a person may be asked for the rights; `by` and `on_change` are for the log of changes.
+
+        Within an `outer` guard, whose rights it shares, it restores what that one had set.
+        """
         self._gpu = gpu
         self._by = by
         self.on_change = on_change  # is told of every change, and of every one that was refused
-        self._shared = _Shared(allow_control, asking)
-        self._outer: dict[str, Setting] = {}  # in force when this guard began, by the guard around it
-        self._applied: dict[str, Setting] = {}  # in force
+        self._shared: _Shared = _Shared(allow_control, asking) if outer is None else outer._shared
+        self._outer: dict[str, Setting] = {} if outer is None else dict(outer._applied)  # in force when this one began
+        self._applied: dict[str, Setting] = dict(self._outer)  # in force
         self._touched: set[str] = set()  # to be put back: in force, or refused half way
         self._snapped: dict[str, str] = {}
+        self._show_locks()
 
     # --- what is allowed --------------------------------------------------------------------------------------------
 
@@ -61,7 +67,8 @@ class DeviceGuard:
         if self.allowed:
             return ""
         if self._gpu.info.source == "nvml":
-            return f"{READ_ONLY}=1 forbids it" if read_only() else "control is not allowed (see --allow-control)"
+            off = "control is off (--allow-control, or the switch in the window)"
+            return f"{READ_ONLY}=1 forbids it" if read_only() else off
         return "a recording cannot be set"
 
     @property
@@ -103,13 +110,18 @@ class DeviceGuard:
 
     def why_not(self, name: str) -> str | None:
         """Why a setting is not supported by this board; None where it is, as far as is known."""
-        return self._shared.refused.get(name) or self._gpu_says(name)
+        return self._shared.refused.get(name) or why_not_set(self._gpu, name)
 
     # --- settings ---------------------------------------------------------------------------------------------------
 
     @property
+    def in_force(self) -> dict[str, Setting]:
+        """Settings made here and still in force, by name."""
+        return dict(self._applied)
+
+    @property
     def applied(self) -> dict[str, float | None]:
-        """Settings made here and still in force, by name; of a clock range the upper end."""
+        """As `in_force`, of a clock range the upper end."""
         return {name: upper(value) for name, value in self._applied.items()}
 
     @property
@@ -142,12 +154,8 @@ class DeviceGuard:
 
     def nested(self, by: str | None = None) -> DeviceGuard:
         """A guard for a passing use of the same board: when it is left, the settings are as they are now."""
-        inner = DeviceGuard(self._gpu, by=by or self._by, on_change=self.on_change)
-        inner._shared = self._shared
         self._shared.settle_s = None  # the board may have been characterised meanwhile
-        inner._outer = dict(self._applied)
-        inner._applied = dict(self._applied)
-        return inner
+        return DeviceGuard(self._gpu, by=by or self._by, on_change=self.on_change, outer=self)
 
     def apply(
         self,
@@ -277,15 +285,12 @@ class DeviceGuard:
     def _read_back(self) -> dict[str, float | None]:
         return self._shared.control.read_back() if self._shared.control is not None else {}
 
-    def _gpu_says(self, name: str) -> str | None:
-        says = getattr(self._gpu, "why_not_set", None)
-        return says(name) if says is not None else None
-
     def _show_locks(self) -> None:
-        """Have the board's own readings tell what is locked here, since no driver does."""
+        """Have the board's own readings tell what is locked here, and what was confirmed: no driver does."""
         note = getattr(self._gpu, "note_locks", None)
         if note is not None:
-            note({name: upper(value) for name, value in self._applied.items() if name.endswith("_mhz")})
+            clocks = {**confirmed(self._gpu.info.uuid), **self.applied}
+            note({name: mhz for name, mhz in clocks.items() if name.endswith("_mhz") and mhz is not None})
 
     @contextmanager
     def _noted(self, what: str) -> Iterator[None]:

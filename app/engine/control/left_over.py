@@ -20,7 +20,7 @@ class LeftOver:
     uuid: str
     name: str
     prior: dict[str, float | None]
-    kept: dict[str, float | None]  # what a person confirmed
+    kept: dict[str, float | None]  # what a person confirmed, and no restart of the machine has undone
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
     unfinished: bool  # something is set that nobody confirmed and nobody has in hand
@@ -43,8 +43,9 @@ class LeftOver:
             if name == "power_limit_w" and value is not None and limit_w is not None and abs(limit_w - value) > 1.0:
                 found.append(f"{WORDS[name]} {limit_w:g} {unit(name)}, {value:g} before")
             elif name != "power_limit_w":
+                now = "set too" if (kept := self.kept.get(name)) is None else f"{kept:g} {unit(name)}"
                 before = "not locked, as far as is known" if value is None else f"{value:g} {unit(name)}"
-                found.append(f"{WORDS[name]} set too, before: {before}")
+                found.append(f"{WORDS[name]} {now}, {before} before")
         return found
 
 
@@ -58,6 +59,12 @@ def left_over(uuid: str) -> LeftOver | None:
     except records.RecordError:
         return None
     return None if found is None else _as_told(found)
+
+
+def confirmed(uuid: str) -> dict[str, float | None]:
+    """The settings of a board that a person confirmed, and that hold until they are put back."""
+    found = left_over(uuid)
+    return {} if found is None else found.kept
 
 
 def all_left_over() -> list[LeftOver]:
@@ -80,7 +87,7 @@ def _as_told(record: records.Record) -> LeftOver:
         uuid=record.uuid,
         name=record.name,
         prior=_by_setting(record.prior),
-        kept=_by_setting(record.kept),
+        kept=_by_setting(record.kept if record.boot == records.boot() else {}),
         written_s=record.written_s,
         held_by=pid if alive else None,
         unfinished=unfinished,

@@ -47,6 +47,24 @@ def in_words(settings: Mapping[str, Setting]) -> str:
     return ", ".join(f"{WORDS[name]} {shown(value)} {unit(name)}" for name, value in settings.items())
 
 
+def why_not_set(gpu: Gpu, name: str) -> str | None:
+    """Why a board does not let a setting be made; None where it does, as far as it tells without being tried."""
+    if gpu.info.source == "recorded":
+        return "a recording cannot be set"
+    says = getattr(gpu, "why_not_set", None)
+    if says is not None and (why := says(name)):
+        return str(why)
+    if name == "power_limit_w":
+        limit = gpu.info.power_limit
+        return "this board tells no power limits" if None in (limit.minimum_w, limit.maximum_w) else None
+    return None if supported_clocks(gpu, name) else "this board does not tell its clocks"
+
+
+def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
+    """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where not told."""
+    return gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
+
+
 def step_mhz(gpu: Gpu) -> float:
     """Between two supported graphics clocks; 1 where not told."""
     return float(min((b - a for a, b in pairwise(gpu.graphics_clocks_mhz())), default=1))
@@ -59,7 +77,7 @@ def taken(gpu: Gpu, name: str, value: Setting) -> tuple[Setting, str]:
     """
     if name == "power_limit_w":
         return _limit(gpu, upper(value)), ""
-    clocks = gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
+    clocks = supported_clocks(gpu, name)
     if not clocks:
         raise NotSupported(f"{gpu.info.label} does not tell its clocks", WORDS[name], "leave this setting out")
     low, high = (_nearest(gpu, name, end, clocks) for end in (lower(value), upper(value)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from app.engine.control.settings import taken, upper
 from app.engine.measurement import Value
 from app.engine.specification import SettingValues
 from app.errors import InputError
@@ -16,18 +17,21 @@ POWER_LIMIT_STEPS = 10  # how many limits 'supported' stands for, as boards take
 
 def resolve_device_settings(
     wanted: Mapping[str, SettingValues], gpu: Gpu, model_range_mhz: tuple[float, float] | None = None
-) -> dict[str, tuple[Value, ...]]:
-    """The values of each device setting on this board, ascending; those a person listed stay as listed.
+) -> tuple[dict[str, tuple[Value, ...]], tuple[str, ...]]:
+    """The values of each device setting on this board, ascending, and what to say of them.
 
+    Those a person listed stay in their order; a clock between two supported ones becomes the nearest, which is said.
     `{ points = n }` spreads n values evenly over what the board supports, both ends included; 'ridge' takes the
-    supported clocks within `model_range_mhz`. Raises InputError for a value the board does not support, for a setting
-    it does not tell of, and where no clock lies in the range.
+    supported clocks within `model_range_mhz`. Raises InputError for a value outside what the board supports, for a
+    setting it does not tell of, and where no clock lies in the range.
     """
-    return {name: _resolved(name, values, gpu, model_range_mhz) for name, values in wanted.items()}
+    said: list[str] = []
+    resolved = {name: _resolved(name, values, gpu, model_range_mhz, said) for name, values in wanted.items()}
+    return resolved, tuple(said)
 
 
 def _resolved(
-    name: str, values: SettingValues, gpu: Gpu, model_range_mhz: tuple[float, float] | None
+    name: str, values: SettingValues, gpu: Gpu, model_range_mhz: tuple[float, float] | None, said: list[str]
 ) -> tuple[Value, ...]:
     where = f"device_settings.{name}"
     if name == "power_limit_w":
@@ -41,13 +45,15 @@ def _resolved(
         return _near_ridge(supported, model_range_mhz, where)
     if isinstance(values, int):
         return _spread(supported, values)
+    clocks: list[Value] = []
     for value in values:
-        if value not in supported:
-            nearest = min(supported, key=lambda clock: abs(clock - float(value)))
-            raise InputError(
-                f"{gpu.info.label} has no clock of {value} MHz", where, f"the nearest it has is {nearest} MHz"
-            )
-    return tuple(values)
+        try:
+            clock, note = taken(gpu, name, float(value))
+        except InputError as outside:
+            raise InputError(outside.what, where, outside.remedy) from None
+        clocks.append(round(upper(clock)))
+        said += [note] if note else []
+    return tuple(dict.fromkeys(clocks))
 
 
 def _spread(supported: Sequence[int], points: int) -> tuple[Value, ...]:
