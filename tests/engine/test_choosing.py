@@ -281,3 +281,18 @@ def test_figures_that_do_not_tell_a_product_have_no_line() -> None:
     [line] = iso_lines(Product.ENERGY, Role.TIME, Role.ENERGY, **spans, factors=(1.0,))
     assert set(line.y.tolist()) == {1.0}
     assert iso_lines(Product.ENERGY, Role.TIME, Role.ENERGY, **spans, factors=(3.0,)) == []
+
+
+def test_the_hull_of_many_points_is_that_of_all_pairs() -> None:
+    from scipy.spatial import ConvexHull
+
+    rng = np.random.default_rng(5)
+    angle = rng.uniform(0, 2 * np.pi, 3000)
+    clouds = (
+        rng.normal(size=(5000, 2)),
+        rng.random((5000, 2)) ** 3,
+        np.column_stack([np.cos(angle), np.sin(angle)]),  # every point is a corner
+        np.column_stack([np.repeat([1.0, 2.0], 2000), rng.random(4000)]),
+    )
+    for cloud in clouds:
+        assert set(convex_hull(cloud[:, 0], cloud[:, 1]).tolist()) == set(ConvexHull(cloud).vertices.tolist())

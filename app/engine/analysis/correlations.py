@@ -169,13 +169,13 @@ def _pair(first: _Target, second: _Target) -> Coefficient:
 
 
 def _mean_product(a: Floats, b: Floats) -> float:
-    return float(np.clip(a @ b / len(a), -1.0, 1.0)) if len(a) and len(b) else math.nan
+    return float(np.clip((a * b).mean(), -1.0, 1.0)) if len(a) and len(b) else math.nan
 
 
 def _standardised(values: Floats) -> Floats:
     """Mean 0 and deviation 1; empty where the values do not vary."""
     centred = values - values.mean()
-    deviation = math.sqrt(float(centred @ centred) / len(values))
+    deviation = math.sqrt(float((centred**2).mean()))
     vanishing = 1e-12 * float(np.abs(values).max())
     return np.asarray(centred / deviation if deviation > vanishing else centred[:0], dtype=np.float64)
 
@@ -195,7 +195,7 @@ def _ratio(codes: Floats, target: Floats) -> Coefficient:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
     _, group = np.unique(codes[rows], return_inverse=True)
     centred = target[rows] - target[rows].mean()
-    whole = float(centred @ centred)
+    whole = float((centred**2).sum())
     if group.max() == 0 or whole == 0:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
     sums, counts = np.bincount(group, weights=centred), np.bincount(group)

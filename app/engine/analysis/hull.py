@@ -10,27 +10,25 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-_DIRECTIONS = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]  # counterclockwise
+_BLOCK = 64  # points along x of which only the lowest and the highest are looked at first
+_ROUNDING = 1e-13
 
 
 def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
     """Indices of the corners of the convex hull, counterclockwise, from the largest y (of equals the largest x).
 
     `x` and `y` have shape (n,); a point with a NaN takes no part, points within an edge are no corners, of equal points
-    the first stays. Monotone chain, O(n log n), over what lies outside the octagon of the extreme points.
+    the first stays. Monotone chain, O(n log n): first over a few points, then over what lies outside their hull.
     """
     along, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     known = np.flatnonzero(np.isfinite(along) & np.isfinite(up))
     if not len(known):
         return np.empty(0, dtype=np.int64)
     points = np.column_stack([_unit(along[known]), _unit(up[known])])
-    outside = _outside_octagon(points)
-    known, points = known[outside], points[outside]
     order = np.lexsort((known, points[:, 1], points[:, 0]))
     order = order[np.concatenate([[True], (np.diff(points[order], axis=0) != 0).any(axis=1)])]
-    chain = points[order].tolist()
-    lower, upper = _chain(chain), _chain(chain[::-1])
-    corners = [*lower[:-1], *(len(chain) - 1 - at for at in upper[:-1])] if len(chain) > 1 else [0]
+    order = order[_candidates(points[order])]
+    corners = _around(points[order])
     hull = known[order[corners]]
     first = int(np.lexsort((-along[hull], -up[hull]))[0])
     return np.asarray(np.roll(hull, -first), dtype=np.int64)
@@ -72,17 +70,30 @@ def _unit(values: Floats) -> Floats:
     return np.asarray((values - low) / span if span > 0 else np.zeros(len(values)), dtype=np.float64)
 
 
-def _outside_octagon(points: Floats) -> Indices:
-    """Positions of the points that are not inside the polygon of the extremes in eight directions."""
-    extreme = [int(np.argmax(points @ np.array(direction, dtype=np.float64))) for direction in _DIRECTIONS]
-    corners = points[list(dict.fromkeys(extreme))]
-    if len(corners) < 3:
+def _candidates(points: Floats) -> Indices:
+    """Positions of points, sorted along x, among which every corner is: those not below and above the hull of a few."""
+    if len(points) <= 4 * _BLOCK:
         return np.arange(len(points), dtype=np.int64)
-    inside = np.ones(len(points), dtype=np.bool_)
-    for corner, after in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        edge, away = after - corner, points - corner
-        inside &= edge[0] * away[:, 1] - edge[1] * away[:, 0] > 1e-12
-    return np.flatnonzero(~inside).astype(np.int64)
+    x, y = points[:, 0], points[:, 1]
+    whole = len(points) // _BLOCK * _BLOCK
+    blocks, first = y[:whole].reshape(-1, _BLOCK), np.arange(0, whole, _BLOCK)
+    few = np.concatenate(
+        [first + blocks.argmin(axis=1), first + blocks.argmax(axis=1), [0], np.arange(whole - 1, len(y))]
+    )
+    few = np.unique(few)
+    lower, upper = _chain(points[few].tolist()), _chain(points[few][::-1].tolist())[::-1]
+    low = few[lower]
+    high = few[len(few) - 1 - np.array(upper)]
+    outside = (y <= np.interp(x, x[low], y[low]) + 1e-9) | (y >= np.interp(x, x[high], y[high]) - 1e-9)
+    return np.flatnonzero(outside).astype(np.int64)
+
+
+def _around(points: Floats) -> list[int]:
+    """Positions of the corners of points sorted along x, then y, counterclockwise."""
+    if len(points) == 1:
+        return [0]
+    lower, upper = _chain(points.tolist()), _chain(points[::-1].tolist())
+    return [*lower[:-1], *(len(points) - 1 - at for at in upper[:-1])]
 
 
 def _chain(points: list[list[float]]) -> list[int]:
@@ -91,7 +102,8 @@ def _chain(points: list[list[float]]) -> list[int]:
     for at, (x, y) in enumerate(points):
         while len(kept) > 1:
             (x0, y0), (x1, y1) = points[kept[-2]], points[kept[-1]]
-            if (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) > 1e-12:  # else within the edge, but for rounding
+            left, right = (x1 - x0) * (y - y0), (y1 - y0) * (x - x0)
+            if left - right > _ROUNDING * (abs(left) + abs(right)):  # else within the edge, but for rounding
                 break
             kept.pop()
         kept.append(at)

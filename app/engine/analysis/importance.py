@@ -112,7 +112,7 @@ def _share(group: Indices, figure: Floats) -> float:
     if n < 3:
         return math.nan
     centred = figure - figure.mean()
-    whole = float(centred @ centred)
+    whole = float((centred**2).sum())
     sums, counts = np.bincount(group, weights=centred), np.bincount(group)
     used = counts > 0
     groups = int(used.sum())
