@@ -1,4 +1,4 @@
-"""`auto` against the strategies of Kernel Tuner on recorded spaces, scored by the same code with the same budget. By hand:
+"""`auto` against the strategies of Kernel Tuner on recorded spaces, scored by the same code, same budget. By hand:
 
     python tests/benchmarks/scores.py FILE CACHE... --theirs TRACES [TRACES ...] [--repeats N] [--within3 TRACES]
 

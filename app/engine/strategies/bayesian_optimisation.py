@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Search, strategy
+from app.engine.strategies.base import Evaluations, Search, strategy
 from app.engine.strategies.moves import check_least
 
 if TYPE_CHECKING:
@@ -53,17 +54,33 @@ class BayesianOptimisation:
                 raise ValueError(f"acquisition must be one of {', '.join(_ACQUISITIONS)}, not '{self.acquisition}'")
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space)
+        yield from known.ask(space.sample_latin_hypercube(rng, options.first_samples).tolist())
+        yield from self.go_on(space, known, rng, batch, options)
+
+    def go_on(
+        self,
+        space: SearchSpace,
+        known: Evaluations,
+        rng: np.random.Generator,
+        batch: int,
+        options: Options,
+        until: float = math.inf,
+    ) -> Search:
+        """With what is known, until so many rows are, or all."""
         from app.engine.strategies.acquisition import Portfolio  # imported late: SciPy, and the window opens without it
         from app.engine.strategies.surrogate import Surrogate
 
         surrogate, portfolio = Surrogate(space, 1, rng), Portfolio(rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
-        rows = space.sample_latin_hypercube(rng, options.first_samples).tolist()
+        most = max(1, min(batch, options.together))
+        rows = list(known)
         while rows:
-            outcomes = yield rows
-            surrogate.learn([o.row for o in outcomes], [(o.cost,) for o in outcomes])
-            portfolio.learn([o.cost for o in outcomes])
-            most = max(1, min(batch, options.together))
+            costs = yield from known.ask(rows)
+            surrogate.learn(rows, [(cost,) for cost in costs])
+            portfolio.learn(costs)
+            if len(known) >= until:
+                return
             rows = surrogate.propose(most, lambda: partial(_promise, surrogate, choose()))
 
 

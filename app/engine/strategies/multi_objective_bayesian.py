@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Remarked, Search, strategy
+from app.engine.strategies.base import Evaluations, Search, strategy
 from app.engine.strategies.moves import check_least
 from app.engine.strategies.nsga2 import NO_FRONT, costs_of
 
@@ -39,17 +40,33 @@ class MultiObjectiveBayesian:
             check_least("together", self.together, 1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space)
+        yield from known.ask(space.sample_latin_hypercube(rng, options.first_samples).tolist())
+        yield from self.go_on(space, known, rng, batch, options)
+
+    def go_on(
+        self,
+        space: SearchSpace,
+        known: Evaluations,
+        rng: np.random.Generator,
+        batch: int,
+        options: Options,
+        until: float = math.inf,
+    ) -> Search:
+        """With what is known, one row at least, until so many rows are, or all."""
         from app.engine.strategies.surrogate import Surrogate  # imported late: SciPy, and the window opens without it
 
-        outcomes = yield space.sample_latin_hypercube(rng, options.first_samples).tolist()
-        surrogate = Surrogate(space, len(costs_of(outcomes[0])), rng)
-        remark = "" if outcomes[0].front else NO_FRONT
-        while True:
-            surrogate.learn([o.row for o in outcomes], [costs_of(o) for o in outcomes])
-            rows = surrogate.propose(max(1, min(batch, options.together)), lambda: partial(_promise, rng))
-            if not rows:
+        rows = list(known)
+        first = known.outcome(rows[0])
+        surrogate = Surrogate(space, len(costs_of(first)), rng)
+        remark = "" if first.front else NO_FRONT
+        most = max(1, min(batch, options.together))
+        while rows:
+            surrogate.learn(rows, [costs_of(known.outcome(row)) for row in rows])
+            if len(known) >= until:
                 return
-            outcomes = yield Remarked(rows, remark) if remark else rows
+            rows = surrogate.propose(most, lambda: partial(_promise, rng))
+            yield from known.ask(rows, remark)
             remark = ""
 
 

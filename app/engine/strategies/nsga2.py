@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Outcome, Remarked, Search, strategy
+from app.engine.strategies.base import Evaluations, Outcome, Search, strategy
 from app.engine.strategies.genetic_algorithm import GeneticAlgorithm, next_generation
 
 Floats = npt.NDArray[np.float64]
@@ -33,21 +33,22 @@ class Nsga2:
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
         known = Evaluations(space)
-        costs: dict[int, tuple[float, ...]] = {}
-        population = known.draw(rng, options.population_size)
-        outcomes = yield population
-        remark = "" if outcomes[0].front else NO_FRONT
+        yield from known.ask(known.draw(rng, options.population_size))
+        yield from self.go_on(space, known, rng, options)
+
+    def go_on(self, space: SearchSpace, known: Evaluations, rng: np.random.Generator, options: Options) -> Search:
+        """With what is known, one row at least, as the first generation."""
+        everyone = list(known)
+        remark = "" if known.outcome(everyone[0]).front else NO_FRONT
         while True:
-            known.learn(outcomes)
-            costs.update((outcome.row, costs_of(outcome)) for outcome in outcomes)
-            everyone = list(dict.fromkeys([*population, *(outcome.row for outcome in outcomes)]))
-            best = crowded_order(np.array([costs[row] for row in everyone]))
+            best = crowded_order(np.array([costs_of(known.outcome(row)) for row in everyone]))
             population = [everyone[at] for at in best[: options.population_size].tolist()]
             children = next_generation(space, known, rng, options, population, range(len(population)))
             if not children:
                 return
-            outcomes = yield Remarked(children, remark) if remark else children
+            yield from known.ask(children, remark)
             remark = ""
+            everyone = list(dict.fromkeys([*population, *children]))
 
 
 def costs_of(outcome: Outcome) -> tuple[float, ...]:
