@@ -6,7 +6,9 @@ It keeps NVML's own shapes: structures with a return code per field, mW and mJ, 
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +39,7 @@ class Board:
     failing: dict[Any, int] = field(default_factory=dict)
     samples: list[tuple[int, int]] = field(default_factory=list)  # (wall clock in us, mW)
     calls: dict[str, int] = field(default_factory=dict)
+    asked_by: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # function -> threads
     delays_s: dict[str, float] = field(default_factory=dict)
     cores: int = 16896
     capability: tuple[int, int] = (9, 0)
@@ -84,6 +87,7 @@ class FakePynvml:
         if not self.initialised:
             raise NVMLError(UNINITIALISED)
         board.calls[function] = board.calls.get(function, 0) + 1
+        board.asked_by[function].add(threading.current_thread().name)
         if function in board.delays_s:
             time.sleep(board.delays_s[function])
         code = board.failing.get("everything", board.failing.get(function, 0))

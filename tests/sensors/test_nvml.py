@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_pynvml import FUNCTION_NOT_FOUND, LOST, NO_PERMISSION, NOT_SUPPORTED, Board, FakePynvml, sampled_board
 from gpu_conformance import GpuConformance, value
@@ -134,11 +136,12 @@ def test_slow_channels_are_not_asked_at_every_read(board: Board, gpu: NvmlGpu) -
 def test_a_quick_channel_that_takes_long_on_this_board_is_read_by_the_slow_thread() -> None:
     board = Board(delays_s={"nvmlDeviceGetUtilizationRates": 0.004})
     gpu = open_board(board)
-    begin = time.perf_counter()
+    board.asked_by.clear()
     for _ in range(20):
         assert value(gpu, gpu.read(), "utilisation_percent") == 97
-    assert time.perf_counter() - begin < 0.06
     gpu.close()
+    assert threading.current_thread().name in board.asked_by["nvmlDeviceGetFieldValues"]
+    assert board.asked_by["nvmlDeviceGetUtilizationRates"] <= {"slow channels"}
 
 
 def test_slow_channels_are_read_anew_as_time_passes(board: Board, gpu: NvmlGpu) -> None:
@@ -261,8 +264,10 @@ def test_voltage_is_asked_at_most_once_a_second() -> None:
     reader = VoltageReader("GPU-1", ask)
     assert reader.unavailable() is None
     reader.start()
-    time.sleep(1.3)
+    deadline = time.monotonic() + 20.0
+    while len(asked) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
     reader.stop()
     reader.join()
-    assert len(asked) == 2
-    assert asked[1] - asked[0] >= 1.0
+    assert len(asked) >= 2
+    assert np.diff(asked).min() >= 1.0

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from app.sensors.event_reasons import EventReason
 from app.sensors.gpu import Gpu, SettableGpu
 from app.sensors.load import Load
 from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.history import History
 from app.sensors.simulated.profiles import full_load
 from app.sensors.simulated.truth import fp64_gemm, truth
 from app.sensors.simulated.twin import load_twin, twin_names
@@ -463,7 +465,7 @@ def test_it_runs_on_the_hosts_clock_and_faster() -> None:
         begun = time.monotonic()
         clock.wait(wall_s * clock.speed)
         execution = gpu.end()
-        assert time.monotonic() - begun == pytest.approx(wall_s, abs=0.2)
+        assert wall_s <= time.monotonic() - begun < 20.0 * wall_s  # of the host, whatever the board's clock says
         assert execution.launches * execution.time_s >= wall_s * clock.speed
         assert tell(gpu, "power_instant_w") > 100
 
@@ -494,14 +496,26 @@ def test_a_sampler_may_read_while_a_runner_begins_ends_and_sets() -> None:
     assert not failures
 
 
-def test_a_reading_costs_next_to_nothing_and_weeks_stay_within_bounds() -> None:
+def test_a_reading_costs_next_to_nothing_and_weeks_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"append": 0, "means": 0}
+    for name in counts:
+        plain = getattr(History, name)
+
+        def counted(*given: Any, name: str = name, plain: Any = plain) -> Any:
+            counts[name] += 1
+            return plain(*given)
+
+        monkeypatch.setattr(History, name, counted)
     gpu = board("h200")
     gpu.begin(fp64_gemm())
-    begun = time.process_time()
     for _ in range(2000):
         gpu.clock.wait(0.02)
         gpu.read()
-    assert (time.process_time() - begun) / 2000 < 0.3e-3
+    assert counts["append"] <= 2000 + 5  # one piece per 20 ms at most, however often somebody looks
+    assert counts["means"] <= 4 * 2000  # a window or two per channel of power, each found by bisection
+    for _ in range(1000):
+        gpu.read()
+    assert counts["append"] <= 2000 + 5
     gpu.end()
     gpu.clock.wait(24 * 3600)
     gpu.read()
