@@ -194,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a recorded sweep, a CSV, or the number of a session (default: all on file)",
     )
     _add_board(roofline, speed=float("inf"))
-    roofline.add_argument("--precision", metavar="P,...", help="fp32, fp64 or both (default)")
+    roofline.add_argument("--precision", metavar="P,...", help="fp32,fp64 (default), fp16_tensor, bf16_tensor")
     roofline.add_argument("--predict", metavar="FLOP,BYTE|SESSION", help="time, power and energy of a kernel")
 
     export = add("export", "write a session, or a file of one, in other formats", _call("take_away", "export"))

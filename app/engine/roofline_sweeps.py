@@ -15,7 +15,7 @@ from app.engine.measurement import Measurement, State
 from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import RooflineFit, RooflinePoints
 from app.engine.results import ResultTable
-from app.engine.rooflines import KERNEL, fit_points, points_of_table, precision_of, read_points
+from app.engine.rooflines import KERNEL, fit_points, points_of_table, precision_of, precision_words, read_points
 from app.errors import InputError
 from app.paths import resources
 
@@ -50,7 +50,7 @@ class Sweep:
     def label(self) -> str:
         """Board, precision and where the figures come from: a simulated one says so wherever it is shown."""
         said = "" if self.source == "nvml" else f" ({self.source})"
-        return f"{self.points.gpu} · {self.points.precision.upper()}{said}"
+        return f"{self.points.gpu} · {precision_words(self.points.precision)}{said}"
 
     @property
     def model(self) -> EnergyRoofline | None:
@@ -142,7 +142,7 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
     found = []
     for record in _sessions(store)[:_SESSIONS]:
         said = "" if record.source == "nvml" else f" ({record.source})"
-        found.append((record.id, f"{record.id}  {precision_of(record.title).upper()} · {record.gpu}{said}"))
+        found.append((record.id, f"{record.id}  {precision_words(precision_of(record.title))} · {record.gpu}{said}"))
     return found
 
 

@@ -28,7 +28,9 @@ from app.sensors.event_reasons import LIMITING
 from app.sensors.gpu import Gpu
 
 Floats = npt.NDArray[np.float64]
-PRECISIONS: Final = ("fp32", "fp64")
+PRECISIONS: Final = ("fp32", "fp64")  # that are swept unless others are asked for
+TENSOR: Final = ("fp16_tensor", "bf16_tensor")
+_TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
 _RATE, _TRAFFIC = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
@@ -42,9 +44,15 @@ _DEVICE: Final = ("gpu", "device", "device_name", "dev")
 
 
 def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> SessionPlan:
-    """The session that sweeps intensity and occupancy. Raises InputError for an unknown precision."""
-    if precision not in PRECISIONS:
-        raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(PRECISIONS)}")
+    """The session that sweeps intensity and occupancy. Raises InputError for a precision that is not there."""
+    known = PRECISIONS + TENSOR
+    if precision not in known:
+        raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(known)}")
+    capability = gpu.info.compute_capability
+    if precision in TENSOR and capability is not None and capability < _TENSOR_FROM:
+        told = ".".join(map(str, capability))
+        remedy = f"choose {' or '.join(PRECISIONS)}; tensor cores are swept from compute capability 8.0 on"
+        raise InputError(f"compute capability {told} is too low for {precision}", gpu.info.name, remedy)
     specification = load_specification(resources() / "rooflines" / f"{precision}.toml")
     return plan_specification(dataclasses.replace(specification, device_settings={}), gpu, guard=guard)
 
@@ -52,6 +60,12 @@ def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) ->
 def precision_of(kernel: str) -> str:
     """Of a sweep's kernel by its name; 'fp32' where the name tells none."""
     return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
+
+
+def precision_words(precision: str) -> str:
+    """As people write it: 'FP16 tensor'."""
+    kind, _, unit = precision.partition("_")
+    return f"{kind.upper()} {unit}".rstrip()
 
 
 def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoints:

@@ -31,7 +31,7 @@ from app.engine.roofline_sweeps import (
     sweeps_of_store,
     sweeps_on_file,
 )
-from app.engine.rooflines import PRECISIONS
+from app.engine.rooflines import PRECISIONS, TENSOR, precision_words
 from app.errors import WattridgeError
 from app.views import theme
 from app.views.background import Background
@@ -100,10 +100,9 @@ class RooflinePanel(QWidget):
         self.open_on_file()
 
     def _fill_controls(self) -> None:
-        names = [precision.upper() for precision in PRECISIONS]
-        self.precisions.addItem(" + ".join(names), PRECISIONS)
-        for name, precision in zip(names, PRECISIONS, strict=True):
-            self.precisions.addItem(name, (precision,))
+        self.precisions.addItem(" + ".join(map(precision_words, PRECISIONS)), PRECISIONS)
+        for precision in PRECISIONS + TENSOR:
+            self.precisions.addItem(precision_words(precision), (precision,))
         self.precisions.setToolTip("Each precision is a sweep of its own")
         self.precisions.setAccessibleName("Precisions to measure")
         said = source_words(self._context.gpu.info.source)
@@ -292,7 +291,7 @@ class RooflinePanel(QWidget):
         self.progress.setVisible(measuring.busy)
         if measuring.busy:
             told = measuring.progress
-            self.progress.setFormat(f"{measuring.precision.upper()}: %v of %m points")
+            self.progress.setFormat(f"{precision_words(measuring.precision)}: %v of %m points")
             self.progress.setRange(0, told.budget if told is not None else 0)
             self.progress.setValue(told.evaluated if told is not None else 0)
 

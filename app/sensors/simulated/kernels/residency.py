@@ -103,8 +103,11 @@ def issue_slots_per_fma(compute_capability: float, precision: Precision = "fp32"
     """Issue slots that pass while a multiprocessor's units take in one warp: its four schedulers' 128 lanes over units.
 
     FP32: Volta, Turing and GA100 have 64 units per multiprocessor; the others 128 (Kepler 192, of which 128 count).
-    FP64: the boards for computing have 64 (GK110, Hopper) or 32, the others 2. Others count as FP32.
+    FP64: the boards for computing have 64 (GK110, Hopper) or 32, the others 2. Tensor cores: a product of 16 x 8 x 16
+    takes eight (GA100: 2048 flop per clock and multiprocessor). Others count as FP32.
     """
+    if precision == "fp16_tensor":
+        return 8.0
     if precision == "fp64":
         return _LANES / _FP64_UNITS.get(compute_capability, 2)
     return 2.0 if compute_capability in (6.0, 7.0, 7.5, 8.0) else 1.0

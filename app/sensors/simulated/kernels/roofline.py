@@ -1,4 +1,4 @@
-"""The microbenchmarks of the energy roofline: load, `operations` fused multiply-adds, store, as in `roofline.cu`."""
+"""The microbenchmarks of the energy roofline: load, work on it, store, as in `roofline.cu` and `roofline_tensor.cu`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from app.sensors.load import Load
 from app.sensors.simulated.kernels.arguments import Arguments
 from app.sensors.simulated.kernels.residency import issue_slots_per_fma, latency_hiding, residency
 
-_LANE_BYTES: Final = 16  # of a load; each of its words is an independent chain
+_LANE_BYTES: Final = 16  # of a load; each of its words is an independent chain, on tensor cores there are two
 _STEP: Final = 128.0  # operations between two branches of the loop
 
 
 def load(given: Arguments, limits: DeviceLimits) -> Load:
-    """`operations` per word of `n`, which is loaded and stored where `load_store` says so.
+    """`operations` times `flop_per_word` (a fused multiply-add: 2) on each word of `n`.
 
-    `block_size_x` and `blocks_per_multiprocessor` make the occupancy: the grid stays on the board.
+    It is loaded and stored where `load_store` says so. `block_size_x` and `blocks_per_multiprocessor` make the
+    occupancy: the grid stays on the board.
     """
     precision, word = given.precision()
-    if given.switch(False, "double_precision"):
-        precision, word = "fp64", 8
+    flop_per_word = given.whole(2, "flop_per_word")
     n = given.whole(2**26, "n")
     operations = given.whole(0, "operations", least=0, most=2**20)
     threads = given.whole(256, "block_size_x", most=4096)
@@ -28,12 +28,13 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     seat = residency(limits, threads=threads, registers=24, shared_byte=0, blocks=each * limits.multiprocessors)
     moved = 2.0 * n * word if given.switch(True, "load_store") else 0.0
     slots = issue_slots_per_fma(limits.compute_capability, precision)
-    hidden = latency_hiding(seat.warps, _LANE_BYTES // word, slots)
-    other = 1.0 / _STEP + (2.0 / max(1, operations) if moved else 0.0)  # instructions per fused multiply-add
+    chains = 2 if precision == "fp16_tensor" else _LANE_BYTES // word
+    hidden = latency_hiding(seat.warps, chains, slots)
+    other = 1.0 / _STEP + (2.0 / max(1, operations) if moved else 0.0)  # instructions per operation
     return Load(
         name="roofline",
         precision=precision,
-        work_flop=2.0 * n * operations,
+        work_flop=float(flop_per_word) * n * operations,
         traffic_byte=moved,
         occupancy=seat.occupancy,
         issue_efficiency=hidden / (1.0 + other / slots),
