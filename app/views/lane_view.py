@@ -7,6 +7,7 @@ values in the headers, the cursor and the span lie over it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from app.sensors.trace import Trace
 
 Span = tuple[int, int]
+Overlay = Callable[[QPainter, Layout, Span, theme.Colours], None]  # draws what lies within bounds over the lanes
 _CLICK_PX = 4
 
 
@@ -67,6 +69,7 @@ class LaneView(QWidget):
         self._painted = False
         self._cursor_ns: int | None = None
         self.span: Span | None = None
+        self._overlays: list[Overlay] = []
         self._drag: tuple[str, QPoint, int] | None = None  # what ("span", "pan"), from where, the instant there
         self.setMouseTracking(True)
         self.setMinimumSize(260, 220)
@@ -103,6 +106,11 @@ class LaneView(QWidget):
         usable = fit is not None and fit.identifiable
         self._lanes = shown_lanes(self._gpu.channels, model=usable)
         self.redraw()
+
+    def add_overlay(self, overlay: Overlay) -> None:
+        """Let somebody else draw over the lanes at every frame."""
+        self._overlays.append(overlay)
+        self.update()
 
     def refresh(self, values: dict[str, float]) -> bool:
         """Take over the newest values and, where the window has moved, the traces; True if the traces were redrawn."""
@@ -231,6 +239,8 @@ class LaneView(QWidget):
         return axis_range(shown.lane, low, high, self._ranges.get(shown.lane.title))
 
     def _paint_span(self, painter: QPainter, layout: Layout) -> None:
+        for overlay in self._overlays:
+            overlay(painter, layout, self._bounds(), theme.colours())
         if self.span is not None:
             x0, x1 = (self._x_of(instant, layout) for instant in self.span)
             paint_span(painter, layout, x0, x1, theme.colours())

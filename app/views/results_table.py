@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Slot
-from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionRange, QModelIndex, QPersistentModelIndex, Qt, Slot
+from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app.engine.measurement import Measurement, State, Value
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
+from app.views import theme
 from app.views.quantities import Quantity, format_number, quantities_of, quantity
 from app.views.selection import Selection
 
@@ -33,6 +35,9 @@ class ResultsModel(QAbstractTableModel):
         self._columns: list[tuple[Quantity, bool]] = []  # after the first two; True: a parameter
         self._offered: tuple[str, ...] = ()
         self._order: Indices = np.empty(0, dtype=np.int64)  # view row -> index into the table
+        self._taken = 0  # how many of the table's measurements have been taken in
+        self._marked: Indices = np.empty(0, dtype=np.int64)
+        self._only_marked = False
         self._sorted_by: tuple[int, bool] | None = None  # column, descending
         self._best: int | None = None
 
@@ -42,7 +47,8 @@ class ResultsModel(QAbstractTableModel):
         self._table, self._best, self._sorted_by = table, None, None
         self._plan, self._offered = plan, ()
         self._columns = self._arranged()
-        self._order = np.empty(0, dtype=np.int64)
+        self._order, self._taken = np.empty(0, dtype=np.int64), 0
+        self._marked, self._only_marked = np.empty(0, dtype=np.int64), False
         self.endResetModel()
         self.refresh()
 
@@ -58,14 +64,28 @@ class ResultsModel(QAbstractTableModel):
             self._order = np.sort(self._order)
             self._columns = self._arranged()
             self.endResetModel()
-        shown = len(self._order)
-        if length == shown:
+        new = np.arange(self._taken, length) if not self._only_marked else np.empty(0, dtype=np.int64)
+        self._taken = length
+        if not len(new):
             return
-        self.beginInsertRows(_NO_PARENT, shown, length - 1)
-        self._order = np.concatenate([self._order, np.arange(shown, length)])
+        self.beginInsertRows(_NO_PARENT, len(self._order), len(self._order) + len(new) - 1)
+        self._order = np.concatenate([self._order, new])
         self.endInsertRows()
         if self._sorted_by is not None:
             self._reorder()
+
+    def set_marked(self, rows: Indices, *, only: bool) -> None:
+        """Tint these measurements (ascending); `only`: show no others."""
+        self._marked = rows
+        only = only and bool(len(rows))
+        if only or self._only_marked:
+            self.beginResetModel()
+            self._only_marked = only
+            self._order = rows.copy() if only else np.arange(self._taken)
+            self.endResetModel()
+            self._reorder()
+        elif len(self._order):
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._order) - 1, self.columnCount() - 1))
 
     def set_best(self, index: int | None) -> None:
         """Mark the best measurement so far with a star."""
@@ -79,6 +99,10 @@ class ResultsModel(QAbstractTableModel):
     def index_at(self, row: int) -> int:
         """The measurement (index into the table) shown in a row of the view."""
         return int(self._order[row])
+
+    def indices_at(self, rows: Indices) -> Indices:
+        """The same of many rows."""
+        return self._order[rows]
 
     def row_of(self, index: int) -> int | None:
         """The row of the view that shows a measurement."""
@@ -133,6 +157,8 @@ class ResultsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if column == _STATE else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.BackgroundRole:
+            return self._tint() if self._is_marked(at) and not self._only_marked else None
         measurement = self._table.measurement(at)
         if role == Qt.ItemDataRole.ForegroundRole and measurement.state is not State.OK:
             return QGuiApplication.palette().brush(QPalette.ColorRole.PlaceholderText)
@@ -163,9 +189,18 @@ class ResultsModel(QAbstractTableModel):
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
 
+    def _is_marked(self, at: int) -> bool:
+        place = int(np.searchsorted(self._marked, at))
+        return place < len(self._marked) and int(self._marked[place]) == at
+
+    def _tint(self) -> QBrush:
+        colour = QColor(theme.colours().orange)
+        colour.setAlpha(60)
+        return QBrush(colour)
+
     def _key(self, column: int) -> npt.NDArray[np.float64]:
         assert self._table is not None
-        length = len(self._order)
+        length = self._taken
         if column == _NUMBER:
             return np.arange(length, dtype=np.float64)
         if column == _STATE:
@@ -212,7 +247,7 @@ class ResultsView(QTableView):
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.horizontalHeader().setSortIndicatorClearable(True)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setAlternatingRowColors(True)
         self.setWordWrap(False)
         self.verticalHeader().hide()
@@ -221,10 +256,14 @@ class ResultsView(QTableView):
         self.setAccessibleName("Results of the session")
         self.results.modelReset.connect(self._columns_changed)
         self.selectionModel().currentRowChanged.connect(self._row_chosen)
+        self.selectionModel().selectionChanged.connect(self._rows_chosen)
         selection.changed.connect(self._follow)
+        selection.brushed.connect(self._mark)
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self, context=Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self.copy_selected)
         self._widths_set = False
+        self._only_marked = False
+        self._choosing_rows = False
 
     def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -240,6 +279,28 @@ class ResultsView(QTableView):
         self._fit_columns()
         if at_end and self.results._sorted_by is None:
             self.scrollToBottom()
+
+    @Slot(bool)
+    def show_only_marked(self, only: bool) -> None:
+        """Show no rows but those that are marked, while some are."""
+        self._only_marked = only
+        self._mark()
+
+    @Slot()
+    def _mark(self) -> None:
+        self._choosing_rows = True  # what the table itself does to its selection is not a person's choice
+        self.results.set_marked(self._selection.rows, only=self._only_marked)
+        self._choosing_rows = False
+        self.viewport().update()
+
+    @Slot()
+    def _rows_chosen(self) -> None:
+        """Several rows chosen by Shift or Ctrl are marked; a single one is only selected."""
+        ranges = list(cast(Iterable[QItemSelectionRange], self.selectionModel().selection()))
+        count = sum(each.height() for each in ranges)
+        if count > 1 and not self._choosing_rows:
+            rows = np.concatenate([np.arange(each.top(), each.bottom() + 1) for each in ranges])
+            self._selection.brush(self.results.indices_at(rows))
 
     @Slot()
     def copy_selected(self) -> None:

@@ -27,6 +27,7 @@ from app.views.context import Context
 from app.views.draft import Draft, draft_of_file, draft_of_session, examples
 from app.views.draft_summary import DraftSummary
 from app.views.export_panel import ExportPanel
+from app.views.marked_bar import MarkedBar
 from app.views.results_table import ResultsView
 from app.views.session_form import SessionForm
 from app.views.session_progress import SessionProgress
@@ -60,6 +61,8 @@ class TunePanel(QWidget):
         self._background.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.results = ResultsView(context.selection)
+        self.marked = MarkedBar(context.selection)
+        self.marked.only.toggled.connect(self.results.show_only_marked)
         self.export = ExportPanel(context)
         self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
         self._lay_out()
@@ -112,6 +115,7 @@ class TunePanel(QWidget):
         column.addLayout(running)
         column.addWidget(self.progress)
         self.progress.hide()  # until there is a session
+        column.addWidget(self.marked)
         column.addWidget(self.results, 1)
         column.addWidget(self.export)
         self.results.setMinimumHeight(90)

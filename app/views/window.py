@@ -35,6 +35,7 @@ from app.views.side_windows import SideWindows
 from app.views.station import Station
 from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
 from app.views.window_handlers import handlers_of
+from app.views.window_marks import WindowMarks
 
 if TYPE_CHECKING:
     from app.engine.control.guard import DeviceGuard
@@ -69,6 +70,7 @@ class MainWindow(QMainWindow):
         )
         self.readout = Readout(station.gpu.channels)
         self.monitor = MonitorPanel(station.gpu, station.trace, self.readout)
+        self.window_marks = WindowMarks(self.selection, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
