@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 from PySide6.QtCore import QTimer, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -22,6 +23,7 @@ from PySide6.QtWidgets import (
 from app.engine import events
 from app.engine.control.device_log import Change, log_file
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
+from app.engine.control.rights import READ_ONLY, read_only
 from app.engine.control.settings import WORDS, Setting, in_words, unit
 from app.errors import WattridgeError
 from app.views import theme
@@ -37,7 +39,8 @@ _CHANNELS = {
     "memory_clock_mhz": "memory_clock_mhz",
     "power_limit_w": "power_limit_w",
 }
-_READ_ONLY = "This window is read-only: switch control on in the toolbar to apply anything."
+_OFF = "This window is read-only: switch control on in the toolbar to apply anything."
+_FORBIDDEN = f"{READ_ONLY}=1 forbids every setting."
 _SESSION = "A session is running: it sets the board itself."
 
 
@@ -75,6 +78,10 @@ class ControlPanel(QWidget):
         """End what runs in the background."""
         self._timer.stop()
         self._asker.shutdown()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._show_newest)  # once the log has its size
 
     # --- building -----------------------------------------------------------------------------------------------------
 
@@ -160,7 +167,11 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _device_changed(self, event: events.DeviceChanged) -> None:
+        bar = self.log.verticalScrollBar()
+        at_the_newest = bar.value() == bar.maximum()
         self.log.appendPlainText(event.change.line)
+        if at_the_newest:
+            self._show_newest()
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
@@ -263,6 +274,11 @@ class ControlPanel(QWidget):
             if change.gpu == self._gpu.info.label:
                 self.log.appendPlainText(change.line)
 
+    @Slot()
+    def _show_newest(self) -> None:
+        bar = self.log.verticalScrollBar()
+        bar.setValue(bar.maximum())
+
     def _ask_file(self, name: str, kinds: str, chosen: object) -> None:
         dialog = QFileDialog(self, "Take the settings away", str(Path.home() / name), kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -297,7 +313,8 @@ class ControlPanel(QWidget):
         chosen = self._chosen()
         recorded = self._gpu.info.source == "recorded"
         self.apply.setEnabled(bool(chosen) and self._allowed and not self._session)
-        self.restore.setEnabled(not self._session and not recorded)
+        forbidden = self._gpu.info.source == "nvml" and read_only()
+        self.restore.setEnabled(not self._session and not recorded and not forbidden)
         self.save.setEnabled(bool(chosen) and bool(self.profiles.currentText().strip()))
         self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
         for button in (self.script, self.unit):
@@ -305,7 +322,8 @@ class ControlPanel(QWidget):
         if recorded:
             self.state.setText("A recording cannot be set.")
         else:
-            self.state.setText(_SESSION if self._session else "" if self._allowed else _READ_ONLY)
+            off = _FORBIDDEN if forbidden else _OFF
+            self.state.setText(_SESSION if self._session else "" if self._allowed else off)
         self.state.setVisible(bool(self.state.text()))
 
     @Slot()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget, QWidgetAction
 
 from app.engine import events
+from app.engine.control.rights import READ_ONLY, read_only
 from app.sensors.gpu import GpuInfo
 from app.views import theme
 from app.views.bridge import EngineBridge
@@ -19,6 +20,10 @@ _OFF = (
     "and after a power cut at the next start. A clock lock that somebody else has set is the one thing that no driver "
     "tells: putting back unlocks it.\n\n"
     "It is off again at every start."
+)
+_FORBIDDEN = (
+    "This window only looks at {board}: no clock and no power limit can be changed from here.\n\n"
+    f"{READ_ONLY}=1 forbids every setting, whoever asks. Start the program without it to allow control."
 )
 _ON = (
     "Settings of {board} may be changed from this window.\n\n"
@@ -87,11 +92,11 @@ class ControlSwitch(QToolButton):
             self.setText("Control: putting back …" if self.allowed else "Control: asking for the rights …")
         else:
             self.setText("Control on" if self.allowed else "Read-only")
-        text = _ON.format(board=self._board, holder=self._holder) if self.allowed else _OFF.format(board=self._board)
-        self.explanation.setText(text)
+        text = _ON if self.allowed else _FORBIDDEN if read_only() else _OFF
+        self.explanation.setText(text.format(board=self._board, holder=self._holder))
         self.setToolTip("Whether this window may set clocks and the power limit")
         self.button.setText("Switch control off" if self.allowed else "Switch control on")
-        self.button.setEnabled(not self._waiting)
+        self.button.setEnabled(not self._waiting and (self.allowed or not read_only()))
         c = theme.colours()
         ground = f"background: {c.badge}; color: {c.badge_text}; font-weight: 600;" if self.allowed else ""
         self.setStyleSheet(

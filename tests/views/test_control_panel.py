@@ -215,6 +215,33 @@ def test_every_change_is_a_line_in_the_log_of_other_days_too(panel_of: Any) -> N
     assert "power limit 200 W (session, bob): refused" in second
 
 
+def test_the_newest_change_is_in_sight(panel_of: Any, qtbot: QtBot) -> None:
+    for day in range(60):
+        keep(Change(float(day), "Test GPU", f"power limit {150 + day} W, as long as it takes to wrap", "ann", "done"))
+    lab, panel = panel_of(Board())
+    panel.resize(380, 500)
+    bar = panel.log.verticalScrollBar()
+    qtbot.waitUntil(lambda: 0 < bar.maximum() == bar.value(), timeout=5000)
+    lab.engine.tell(events.DeviceChanged(Change(99.0, "Test GPU", "power limit 250 W", "session, bob", "done")))
+    qtbot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=5000)
+    bar.setValue(3)  # somebody reads what was before
+    lab.engine.tell(events.DeviceChanged(Change(99.0, "Test GPU", "power limit 240 W", "session, bob", "done")))
+    assert bar.value() == 3
+
+
+def test_where_everything_is_forbidden_nothing_is_offered(
+    panel_of: Any, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WATTRIDGE_READ_ONLY", "1")
+    lab, panel = panel_of(Board())
+    assert panel.state.text() == "WATTRIDGE_READ_ONLY=1 forbids every setting."
+    assert not panel.restore.isEnabled()
+    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    qtbot.addWidget(switch)
+    assert "WATTRIDGE_READ_ONLY=1 forbids" in switch.explanation.text()
+    assert not switch.button.isEnabled()
+
+
 def test_the_switch_shows_what_the_engine_says_never_what_was_wished(qtbot: QtBot) -> None:
     lab = Lab(Board())
     switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
