@@ -56,8 +56,20 @@ class ResultTable:
         return at
 
     def extend(self, measurements: Iterable[Measurement]) -> None:
-        for measurement in measurements:
-            self.append(measurement)
+        """Add many (engine thread only), column by column."""
+        added = list(measurements)
+        start, stop = self._length, self._length + len(added)
+        while stop > self._capacity:
+            self._grow()
+        self._row[start:stop] = [m.row for m in added]
+        self._state[start:stop] = [_STATE_CODE[m.state] for m in added]
+        new = dict.fromkeys(name for m in added for name in m.values if name not in self._columns)
+        if new:
+            self._columns = {**self._columns, **{name: np.full(self._capacity, np.nan) for name in new}}
+        for name, column in self._columns.items():
+            column[start:stop] = [m.values.get(name, math.nan) for m in added]
+        self._details.extend(added)
+        self._length = stop
 
     def measurement(self, index: int) -> Measurement:
         """Everything known of one measurement."""

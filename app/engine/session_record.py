@@ -6,14 +6,14 @@ import dataclasses
 import json
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from app.engine.events import SessionState
-from app.engine.measurement import Measurement, State
+from app.engine.measurement import Configuration, Measurement, State
 from app.engine.models.choices import Choice
 from app.engine.models.frequency import FrequencyFit
 from app.engine.models.memory_clocks import MemoryClock
@@ -30,6 +30,10 @@ class Label:
     tags: tuple[str, ...] = ()
     notes: str = ""
     favourite: bool = False
+
+
+_AT_ONCE = 512  # stored measurements read together
+_STATES = {state.value: state for state in State}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +144,29 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
     )
 
 
-def measurement_from_row(space: SearchSpace, stored: Sequence[Any]) -> Measurement:
-    row, state, values, intervals, error, message, start_ns, end_ns, clock, reasons, *rest = stored
-    power_source, source, when, cost = rest
+def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) -> Iterator[Measurement]:
+    """The measurements of many stored rows, their texts of JSON read so many at once."""
+    for start in range(0, len(stored), _AT_ONCE):
+        part = stored[start : start + _AT_ONCE]
+        configurations = space.configurations([row[0] for row in part])
+        values = json.loads(f"[{','.join(row[2] for row in part)}]")
+        intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
+        yield from map(_measurement, part, configurations, values, intervals)
+
+
+def _measurement(
+    stored: Sequence[Any],
+    configuration: Configuration,
+    values: dict[str, float],
+    intervals: dict[str, list[float]] | None,
+) -> Measurement:
+    row, state, _, _, error, message, start_ns, end_ns, clock, reasons, power_source, source, when, cost = stored
     return Measurement(
         row=row,
-        configuration=space.configuration(row),
-        state=State(state),
-        values=json.loads(values),
-        intervals={name: (low, high) for name, (low, high) in json.loads(intervals).items()} if intervals else {},
+        configuration=configuration,
+        state=_STATES[state],
+        values=values,
+        intervals={name: (low, high) for name, (low, high) in intervals.items()} if intervals else {},
         error=error,
         message=message,
         window_ns=None if start_ns is None else (start_ns, end_ns),

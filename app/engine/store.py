@@ -25,8 +25,8 @@ from app.engine.session_record import (
     SessionRecord,
     fit_from_document,
     fit_to_document,
-    measurement_from_row,
     measurement_to_row,
+    measurements_from_rows,
     objective_from_text,
     objective_to_text,
     space_from_row,
@@ -253,7 +253,7 @@ class Store:
         record, space = self.session(session), self.space(session)
         table = ResultTable(space)
         statement = f"SELECT {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ? ORDER BY ordinal"
-        table.extend(measurement_from_row(space, row) for row in self._query(statement, (session,)))
+        table.extend(measurements_from_rows(space, self._query(statement, (session,))))
         return LoadedSession(record, space, table)
 
     def latest_fit(self, gpu: str) -> tuple[FrequencyFit, str] | None:

@@ -59,6 +59,14 @@ class SearchSpace:
         """The configuration of a row, parameters in the user's order."""
         return {p.name: p.values[code] for p, code in zip(self.parameters, self.codes[row].tolist(), strict=True)}
 
+    def configurations(self, rows: Sequence[int] | Rows) -> list[dict[str, Value]]:
+        """The configurations of many rows."""
+        codes = self.codes[np.asarray(rows, dtype=np.int64)]
+        columns = [
+            [p.values[code] for code in column.tolist()] for p, column in zip(self.parameters, codes.T, strict=True)
+        ]
+        return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
     def column(self, name: str) -> npt.NDArray[np.generic]:
         """The values of one parameter over all rows, shape (size,)."""
         return self.column_of_rows(name, slice(None))
