@@ -70,6 +70,11 @@ def hard() -> dict[str, Definition]:
             {},
         ),
         "10^7 rows, no restriction": (digits(7, 10), [], {}),
+        "10^7 rows of 11, one of 300 values": (
+            {"a": list(range(300)), **digits(5, 4), **{f"q{i}": [0, 1] for i in range(5)}},
+            [],
+            {},
+        ),
         "10^7 rows of 6 * 10^7": (digits(10, 6), [f"({joined('+', 10)}) % 6 == 0"], {}),
     }
 

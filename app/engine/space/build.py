@@ -28,7 +28,7 @@ from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 
 MAX_ROWS = 2 * 10**7
-MAX_BYTES = 16 * 10**7  # of a table
+MAX_BYTES = 24 * 10**7  # of a table: 10^7 rows of 24 parameters, or of 12 where one has more than 256 values
 MAX_PARAMETERS = 64
 LARGE = 2**20  # rows of a product from which it pays to look which join is the best
 MAX_PARTS = 1000  # restrictions, split at their `and`s
