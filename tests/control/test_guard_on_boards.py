@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from boards import LOST, NOT_SUPPORTED, StandIn
+from boards import LOST, NOT_SUPPORTED, TIMEOUT, StandIn
 
 from app.engine.control.controls import UNLOCKING
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.left_over import left_over
+from app.engine.control.rights import Asking
 from app.errors import InputError, PermissionRefused, WattridgeError
 from app.sensors.errors import GpuLost, NotSupported, SensorError
 from app.sensors.nvml import NvmlGpu
@@ -243,6 +244,24 @@ def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
     assert left_over(stand_in.uuids[0]) is None
 
 
+def test_where_control_cannot_be_switched_on_nobody_keeps_the_rights(
+    by_sudo: Boards, guarded: Callable[..., DeviceGuard], opened: Opened
+) -> None:
+    stand_in = by_sudo("h200")
+    first = guarded()
+    first.apply(power_limit_w=300.0)
+    stand_in.fault("nvmlDeviceSetPowerManagementLimit", TIMEOUT)
+    first.close()  # it cannot be put back: the record stays
+    second = DeviceGuard(opened())
+    with pytest.raises(SensorError, match="not put back"):
+        second.allow(Asking.NEVER)
+    assert (second.allowed, second.holder) == (False, None)
+    stand_in.no_faults()
+    third = guarded()
+    assert "put back first" in third.open()[0]
+    assert stand_in.settings()["limit"] == 650_000
+
+
 def test_one_writer_per_board(
     by_sudo: Boards, guarded: Callable[..., DeviceGuard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,7 +269,7 @@ def test_one_writer_per_board(
     first, second, other = guarded(), guarded(), guarded(1)
     first.apply(graphics_clock_mhz=1200)
     other.apply(graphics_clock_mhz=1200)
-    with pytest.raises(PermissionRefused, match="another session"):
+    with pytest.raises(PermissionRefused, match=f"another session is setting this board, process {first.holder}"):
         second.apply(graphics_clock_mhz=900)
 
 

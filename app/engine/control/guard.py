@@ -88,6 +88,7 @@ class DeviceGuard:
             return self.open(cancel)
         except WattridgeError:
             shared.allowed = before
+            self.close()  # a helper that cannot put back what it found keeps no rights
             raise
 
     def forbid(self) -> None:

@@ -96,12 +96,4 @@ def _as_told(record: records.Record) -> LeftOver:
 
 def _by_setting(knobs: Mapping[str, Any]) -> dict[str, float | None]:
     """Settings that the knobs are about."""
-    about = {
-        "power_limit_w": ("power_limit_mw",),
-        "memory_clock_mhz": ("locked_memory_mhz",),
-        "graphics_clock_mhz": ("locked_graphics_mhz",),
-    }
-    told = {name for name in SETTINGS if any(knob in knobs for knob in about[name])}
-    if "application_clocks_mhz" in knobs:
-        told |= {"memory_clock_mhz", "graphics_clock_mhz"}
-    return {name: setting_of(name, knobs) for name in SETTINGS if name in told}
+    return {name: setting_of(name, knobs) for name in SETTINGS if not knobs.keys().isdisjoint(records.KNOBS_OF[name])}

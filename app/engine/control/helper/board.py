@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from app.engine.control.helper.record import KNOBS_OF
+
 GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
 _CLOCKS_S = 5.0  # the lists of supported clocks hang on some boards
 _TOLERANCE_MW = 1000
@@ -87,14 +89,12 @@ class Board:
 
     def knobs(self, name: str) -> tuple[str, ...]:
         """The knobs that may make a setting, the first to be tried first. Raises Failed with the reason for none."""
-        if name == "power_limit_w":
-            return ("power_limit_mw",)
-        lock = "locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz"
-        found = (lock, "application_clocks_mhz") if self.told("application_clocks_mhz") else (lock,)
-        left = tuple(knob for knob in found if knob not in self._without)
+        left = [knob for knob in KNOBS_OF[name] if knob not in self._without]
+        if "application_clocks_mhz" in left and not self.told("application_clocks_mhz"):
+            left.remove("application_clocks_mhz")
         if not left:
-            raise Failed("not_supported", self._without[found[0]])
-        return left
+            raise Failed("not_supported", self._without[KNOBS_OF[name][0]])
+        return tuple(left)
 
     def lacks(self, knob: str, why: Failed) -> None:
         """The driver said, when it was tried, that this board does not have it."""

@@ -69,6 +69,9 @@ def _hold(uuid: str, uid: int) -> int:
         signal.signal(getattr(signal, name), lambda *_: _tell(serving))
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
+    os.waitid(os.P_PID, serving, os.WEXITED | os.WNOWAIT)  # its number is nobody else's while a signal may go there
+    for name in _ENDING:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
     _, status = os.waitpid(serving, 0)
     if status == 0:
         return 0
@@ -155,12 +158,17 @@ def _lock(uuid: str, patience_s: float) -> int:
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return file
+            break
         except OSError:
             if time.monotonic() >= until:
+                holder = os.pread(file, 20, 0).decode("ascii", "replace")
                 os.close(file)
-                raise Failed("busy", "another session is setting this board") from None
+                raise Failed("busy", f"another session is setting this board, process {holder}") from None
             time.sleep(0.02)
+    with contextlib.suppress(OSError):
+        os.ftruncate(file, 0)
+        os.pwrite(file, str(os.getpid()).encode(), 0)  # for whoever is refused
+    return file
 
 
 def _nvml() -> Any:

@@ -7,14 +7,9 @@ from typing import Any
 
 from app.engine.control.helper.board import Board, Failed
 from app.engine.control.helper.grammar import SETTINGS
-from app.engine.control.helper.record import KNOBS, Record, RecordError, Records, boot
+from app.engine.control.helper.record import KNOBS, KNOBS_OF, Record, RecordError, Records, boot
 
 _TRIES, _BETWEEN_S = 3, 0.2  # of putting back
-_KNOBS_OF = {
-    "power_limit_w": ("power_limit_mw",),
-    "memory_clock_mhz": ("locked_memory_mhz", "application_clocks_mhz"),
-    "graphics_clock_mhz": ("locked_graphics_mhz", "application_clocks_mhz"),
-}
 
 
 class Keeper:
@@ -61,7 +56,7 @@ class Keeper:
 
     def reset(self, to: str, names: tuple[str, ...] = ()) -> None:
         """Put back, and see that it is back: all of it, or some settings only. The record goes when nothing is left."""
-        wanted = {knob for name in names or SETTINGS for knob in _KNOBS_OF[name]} | (set() if names else set(KNOBS))
+        wanted = {knob for name in names for knob in KNOBS_OF[name]} if names else set(KNOBS)
         for name in names or SETTINGS:
             self._applied.pop(name, None)
         failures: list[Failed] = []
@@ -139,7 +134,7 @@ class Keeper:
         return [memory, mine["graphics_clock_mhz"][1] if "graphics_clock_mhz" in mine else otherwise[1]]
 
     def _way(self, name: str) -> str:
-        return next((knob for knob in _KNOBS_OF[name] if knob in self._in_force), "")
+        return next((knob for knob in KNOBS_OF[name] if knob in self._in_force), "")
 
     def _put(self, knob: str, value: Any) -> None:
         self._in_force[knob] = value  # before the call: one that fails half way is put back too

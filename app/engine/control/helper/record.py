@@ -30,6 +30,13 @@ KNOBS = (
     "power_limit_mw",
     "persistence_mode",
 )
+
+# The knobs that may make a setting, in the order in which they are tried.
+KNOBS_OF = {
+    "power_limit_w": ("power_limit_mw",),
+    "memory_clock_mhz": ("locked_memory_mhz", "application_clocks_mhz"),
+    "graphics_clock_mhz": ("locked_graphics_mhz", "application_clocks_mhz"),
+}
 _BOUND = {"power_limit_mw": 10_000_000, "persistence_mode": 1}
 
 
