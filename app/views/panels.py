@@ -35,6 +35,7 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
     PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", below=True),
+    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements tell", below=True),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", below=True),
     PanelSpec(
         "roofline",
