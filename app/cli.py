@@ -94,9 +94,12 @@ def _parser() -> argparse.ArgumentParser:
 
     monitor = add("monitor", "watch a board for a while without a window", _call("watch", "monitor"))
     _add_board(monitor)
-    monitor.add_argument("--duration", type=float, default=10.0, metavar="S", help="seconds to watch (default 10)")
+    monitor.add_argument("--duration", type=float, metavar="S", help="seconds to watch (default 10)")
     monitor.add_argument("--interval", type=float, default=0.02, metavar="S", help="seconds between readings (0.02)")
-    monitor.add_argument("--out", metavar="CSV", help="write every reading to this CSV file")
+    monitor.add_argument("--out", metavar="FILE", help="write every reading to this file: .json, else CSV")
+    monitor.add_argument(
+        "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
+    )
     monitor.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
 
     measure = add("measure", "time, energy and power of any program, as perf stat counts", _call("measure", "measure"))

@@ -97,7 +97,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
 
 
 def monitor(arguments: Namespace) -> int:
-    """Watch one board for a while: mean, least and largest of every channel, and the energy."""
+    """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
     from app.sensors.recording import RecordingWriter
     from app.sensors.sampler import Sampler
     from app.sensors.select import open_gpu
@@ -105,6 +105,10 @@ def monitor(arguments: Namespace) -> int:
 
     if arguments.interval <= 0:
         raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
+    if arguments.openmetrics is not None:
+        return _serve(arguments)
+    if arguments.duration is None:
+        arguments.duration = 10.0
     if not 0 < arguments.duration < 365 * 86400:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
@@ -135,7 +139,7 @@ def monitor(arguments: Namespace) -> int:
     document = _monitor_document(gpu, trace, begun_ns)
     document["faults"] = faults
     if arguments.out:
-        trace.write_csv(Path(arguments.out), trace.first_ns, trace.last_ns, gpu=gpu.info.label)
+        _write_trace(trace, Path(arguments.out), gpu)
         document["files"] = [str(Path(arguments.out).resolve())]
     gpu.close()
     if arguments.json:
@@ -143,6 +147,31 @@ def monitor(arguments: Namespace) -> int:
     else:
         _print_monitor(document, gpu)
     return 0
+
+
+def _serve(arguments: Namespace) -> int:
+    """The same figures for Prometheus, until Ctrl+C."""
+    from app.commands.metrics import serve
+
+    unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
+    if unfit is not None:
+        raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
+    if arguments.duration is not None and not 0 < arguments.duration < math.inf:
+        raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    return serve(arguments)
+
+
+def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
+    """As JSON where the file is called so, else as CSV."""
+    from app.sensors.trace_json import write_json
+
+    try:
+        if path.suffix.lower() == ".json":
+            write_json(trace, path, trace.first_ns, trace.last_ns, gpu=gpu.info.label, source=gpu.info.source)
+        else:
+            trace.write_csv(path, trace.first_ns, trace.last_ns, gpu=gpu.info.label)
+    except OSError as error:
+        raise WattridgeError(f"cannot be written: {error.strerror}", str(path), "choose another folder") from None
 
 
 def _now_line(trace: Trace) -> str:
