@@ -17,6 +17,7 @@ from app.sensors.gpu import Gpu
 from app.views import theme
 from app.views.background import Background
 from app.views.collector import Collector
+from app.views.log import Log
 from app.views.settings import Settings
 from app.views.station import Station, watched_gpu
 from app.views.window import MainWindow
@@ -43,6 +44,16 @@ class Program(QObject):
         self.window.close()
         shiboken6.delete(self.window)
         self._collector.stop()
+
+    def offer_tour(self) -> None:
+        """Show the first steps once the panels are there, if nobody has seen them."""
+        if not self.window.settings.said("tour"):
+            self.window.settings.note_said("tour")
+            self.window.panels_loaded.connect(self.window.side_windows.begin_tour)
+
+    def tell_fault(self, what: str) -> None:
+        """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
+        self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
 
     def _show(self, gpu: Gpu) -> MainWindow:
         window = MainWindow(Station(gpu))
@@ -99,6 +110,8 @@ def run(
     gpu = watched_gpu(selector, seed=seed, speed=speed)
     qt = application()
     program = Program(gpu, seed=seed, speed=speed)
+    log = Log(program.tell_fault)
+    program.offer_tour()
     if demo and specification is None:
         specification = resources() / "examples" / DEMO
     if specification is not None:
@@ -114,6 +127,7 @@ def run(
         signal.signal(number, end)  # the monitor's timer lets Python look at signals
     status = 0 if ended else qt.exec()
     program.close()
+    log.close()
     del program
     shiboken6.delete(qt)
     return status

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 
 from app.engine.events import EngineFault
 from app.views import theme
+from app.views.log import LOG
 
 _KEPT = 20
 
@@ -52,7 +53,8 @@ class Banner(QFrame):
         self.tell(fault.what, fault.remedy)
 
     def tell(self, what: str, remedy: str = "") -> None:
-        """Show one line: what happened, and what to do."""
+        """Show one line: what happened, and what to do. It is in the log too."""
+        LOG.warning("%s%s", what, f" · {remedy}" if remedy else "")
         if (what, remedy) in self._messages:
             self._messages.remove((what, remedy))
         self._messages = [*self._messages, (what, remedy)][-_KEPT:]

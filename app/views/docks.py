@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QByteArray, QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QSizePolicy, QWidget
+from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QSizePolicy, QTabBar, QWidget
 
 from app.views.panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
 _LAYOUT_VERSION = 5  # raised when docks are renamed or taken away: an older saved layout is then left alone
-_SHARE = 0.36  # of the window's width, for the docks
+_SHARE, _SHARE_NARROW = 0.36, 0.42  # of the window's width, for the docks; where it is narrow
+_NARROW_PX = 1500
 
 
 class Docks(QObject):
@@ -49,7 +50,7 @@ class Docks(QObject):
     def reset(self) -> None:
         """Every dock where it was at the very first start."""
         self._window.restoreState(self._first, _LAYOUT_VERSION)
-        self.share(_SHARE)
+        self.share(self._usual_share())
 
     def put(self, name: str, widget: QWidget) -> None:
         """Give a dock its widget; the old one goes."""
@@ -75,11 +76,20 @@ class Docks(QObject):
             self.by_name[name].show()
             self.by_name[name].raise_()
 
+    def _tidy_tabs(self) -> None:
+        """Whole words on the tabs, and arrows where they do not all fit."""
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
+
     def share(self, part: float) -> None:
         """Give the docks that part of the window's width."""
         dock = next((d for d in self.by_name.values() if not d.isHidden() and not d.isFloating()), None)
         if dock is not None:
             self._window.resizeDocks([dock], [int(self._window.width() * part)], Qt.Orientation.Horizontal)
+
+    def _usual_share(self) -> float:
+        return _SHARE_NARROW if self._window.width() < _NARROW_PX else _SHARE
 
     def state(self) -> QByteArray:
         """The layout, for `restore`."""
@@ -89,10 +99,11 @@ class Docks(QObject):
         """A layout that was kept; the first one where there is none or it does not fit. Once, at the start."""
         self._first = self.state()
         if not (isinstance(state, QByteArray) and self._window.restoreState(state, _LAYOUT_VERSION)):
-            self.share(_SHARE)
+            self.share(self._usual_share())
 
     @Slot(bool)
     def _visibility_changed(self, _: bool) -> None:
+        self._tidy_tabs()
         self.changed.emit()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -21,6 +22,7 @@ from app.engine.objectives import Goal, Objective, likely_goal
 from app.engine.session import SessionPlan
 from app.engine.strategies import base as strategies
 from app.views.draft import Draft
+from app.views.form_history import FormHistory
 from app.views.quantities import quantity
 from app.views.strategy_options import StrategyOptions
 
@@ -29,6 +31,9 @@ _LARGEST = 2_000_000_000
 
 class SessionForm(QWidget):
     """Shows a draft's plan and gives it back as it was changed."""
+
+    edited = Signal()  # something was changed, by a person or by what they changed
+    draft_shown = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,6 +60,13 @@ class SessionForm(QWidget):
         self.strategy.currentIndexChanged.connect(self._strategy_chosen)
         self.objective.currentIndexChanged.connect(self._objective_chosen)
         self.more.toggled.connect(self._show_options)
+        for choice in (self.strategy, self.objective, self.direction):
+            choice.currentIndexChanged.connect(self._tell_edit)
+        for count in (self.evaluations, self.seconds, self.patience, self.seed):
+            count.valueChanged.connect(self._tell_edit)
+        self.options.edited.connect(self._tell_edit)
+        self._filling = False  # by the program: no edit
+        self.history = FormHistory(self)
         self.setEnabled(False)
 
     def _lay_out(self) -> None:
@@ -97,6 +109,7 @@ class SessionForm(QWidget):
         """Fill in a draft's plan. Of a session that is gone on with only the budget can change."""
         import app.engine.strategies  # noqa: F401  (registers every strategy)
 
+        self._filling = True
         self._draft, plan = draft, draft.plan
         with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
             self.strategy.clear()
@@ -121,6 +134,42 @@ class SessionForm(QWidget):
             widget.setEnabled(plan.resume is None)
         for always in (self.more, self.details, self.evaluations, self.seconds):
             always.setEnabled(True)
+        self._filling = False
+        self.draft_shown.emit()
+
+    def state(self) -> dict[str, Any]:
+        """What is chosen, by field."""
+        return {
+            "strategy": self.strategy.currentData(),
+            "options": self.options.values(),
+            "objective": self.objective.currentData(),
+            "maximise": self.direction.currentData(),
+            "evaluations": self.evaluations.value(),
+            "seconds": self.seconds.value(),
+            "patience": self.patience.value(),
+            "seed": self.seed.value(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Choose what `state` told once."""
+        self._filling = True
+        self.strategy.setCurrentIndex(max(0, self.strategy.findData(state["strategy"])))
+        self.options.show_strategy(strategies.get(state["strategy"]), state["options"])
+        self.objective.setCurrentIndex(max(0, self.objective.findData(state["objective"])))
+        self.direction.setCurrentIndex(0 if state["maximise"] else 1)
+        for count, name in (
+            (self.evaluations, "evaluations"),
+            (self.seconds, "seconds"),
+            (self.patience, "patience"),
+            (self.seed, "seed"),
+        ):
+            count.setValue(state[name])
+        self._filling = False
+
+    @Slot()
+    def _tell_edit(self) -> None:
+        if not self._filling and self._draft is not None:
+            self.edited.emit()
 
     @Slot(bool)
     def set_following(self, following: bool) -> None:

@@ -47,6 +47,32 @@ class SideWindows:
         self._show("scores", lambda: made)
         return made
 
+    def show_settings(self) -> None:
+        """What the window remembers."""
+        from app.views.settings_window import SettingsWindow
+
+        window = self._window
+        known = "settings" in self._made
+        made = self._make("settings", lambda: SettingsWindow(window.settings, window))
+        if not known:
+            made.theme_chosen.connect(window.set_theme)
+            made.reset_asked.connect(window.reset_everything)
+        made.show_settings()
+        self._show("settings", lambda: made)
+
+    def show_about(self) -> None:
+        """Versions and the board's facts."""
+        from app.views.about import AboutWindow
+
+        self._show("about", lambda: AboutWindow(self._window.station.gpu, self._window))
+
+    def begin_tour(self) -> None:
+        """The three steps, from the first one."""
+        from app.views.first_steps import first_steps
+        from app.views.tour import Tour
+
+        self._make("tour", lambda: Tour(self._window, first_steps(self._window))).begin()
+
     def shutdown(self) -> None:
         """End what they have running."""
         for made in self._made.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
 
 from app.engine.strategies.base import Strategy, choices_of, description
@@ -14,6 +15,8 @@ _LARGEST = 1_000_000
 
 class StrategyOptions(QWidget):
     """One line per option, its help as the tool tip, its default filled in."""
+
+    edited = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,12 +41,29 @@ class StrategyOptions(QWidget):
             label.setBuddy(editor)
             self._form.addRow(label, editor)
             self._editors[field.name] = editor
+            _changes(editor).connect(self._edited)
         if not self._editors:
             self._form.addRow(QLabel(f"{strategy.label} has no options."))
+
+    @Slot()
+    def _edited(self) -> None:
+        self.edited.emit()
 
     def values(self) -> dict[str, Any]:
         """The options as they stand in the form."""
         return {name: _value(editor) for name, editor in self._editors.items()}
+
+
+def _changes(editor: QWidget) -> SignalInstance:
+    """The signal of a change in an editor."""
+    if isinstance(editor, QCheckBox):
+        return editor.toggled
+    if isinstance(editor, QComboBox):
+        return editor.currentIndexChanged
+    if isinstance(editor, QSpinBox | QDoubleSpinBox):
+        return editor.valueChanged
+    assert isinstance(editor, QLineEdit)
+    return editor.textChanged
 
 
 def _editor(value: Any, choices: tuple[str, ...]) -> QWidget:

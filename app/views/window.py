@@ -220,6 +220,8 @@ class MainWindow(QMainWindow):
         self.session_flow = SessionFlow(self)
         self.session_flow.offer_recovery(self._records)
         self.setAcceptDrops(True)
+        self.panels["tune"].form.history.changed.connect(self._history_changed)
+        self._history_changed()
         self.panels_loaded.emit()
 
     def _fill_gpu_menu(self) -> None:
@@ -315,6 +317,28 @@ class MainWindow(QMainWindow):
         self.dock_area.reset()
         self.statusBar().showMessage("The layout is as at the first start", 8000)
 
+    def reset_everything(self) -> None:
+        """Layout and colours as at the first start; what is remembered is gone already."""
+        self.actions_by_name["theme_system"].trigger()
+        self.reset_layout()
+
+    def undo(self) -> None:
+        """Take back the newest change to what is set up."""
+        if "tune" in self.panels:
+            self.panels["tune"].form.history.undo()
+
+    def redo(self) -> None:
+        """Make it again."""
+        if "tune" in self.panels:
+            self.panels["tune"].form.history.redo()
+
+    def copy_diagnostics(self) -> None:
+        """Versions, board and sensors onto the clipboard."""
+        from app.views.about import copy_diagnostics  # imported late: few need it
+
+        copy_diagnostics(self.station.gpu)
+        self.statusBar().showMessage("Diagnostics copied: no UUID and no serial number is in them", 8000)
+
     def find_action(self) -> None:
         """Open the palette, or close it."""
         if self.palette_of_actions.isVisible():
@@ -331,6 +355,12 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _file_opened(self, path: Path) -> None:
         self.settings.add_recent(path)
+
+    @Slot()
+    def _history_changed(self) -> None:
+        history = self.panels["tune"].form.history
+        self.actions_by_name["undo"].setEnabled(history.can_undo)
+        self.actions_by_name["redo"].setEnabled(history.can_redo)
 
     @Slot()
     def _fill_recent(self) -> None:

@@ -21,7 +21,12 @@ _FILE = (
         separator=True,
     ),
     ActionSpec("write_picture", "Export &picture…", "&File", "Ctrl+P", "PNG or SVG of the traces as they are shown"),
+    ActionSpec("settings", "Se&ttings…", "&File", "Ctrl+,", "Colours, prices, folders", separator=True),
     ActionSpec("quit", "&Quit", "&File", "Ctrl+Q", separator=True),
+)
+_EDIT = (
+    ActionSpec("undo", "&Undo", "&Edit", "Ctrl+Z", "Take back the newest change to what is set up under Tune"),
+    ActionSpec("redo", "&Redo", "&Edit", "Ctrl+Shift+Z", "Make the change again"),
 )
 _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
@@ -93,8 +98,14 @@ _GPU = (ActionSpec("gpus", "&Open", "&GPU", submenu=True),)
 _HELP = (
     ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want", "Find…"),
     ActionSpec("shortcuts", "&Keys and mouse", "&Help", "F1", "Every shortcut"),
+    ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
+    ActionSpec("log_folder", "&Log folder", "&Help", tip="Open the folder in which the log lies", separator=True),
+    ActionSpec(
+        "diagnostics", "&Copy diagnostics", "&Help", tip="Versions, board and sensors; no UUID, no serial number"
+    ),
+    ActionSpec("about", "&About Wattridge", "&Help", tip="Versions and the board's facts"),
 )
-ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_SESSION, *_TRACES, *_VIEW, *_GPU, *_HELP)
+ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_EDIT, *_SESSION, *_TRACES, *_VIEW, *_GPU, *_HELP)
 
 MOUSE_HELP = (
     ("Drag", "Mark a span: its mean power and energy are shown under the traces"),

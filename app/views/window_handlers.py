@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from app.views.log import open_log_folder
 from app.views.window_actions import LENGTH_ACTIONS
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ def handlers_of(window: MainWindow) -> dict[str, Handler]:
         "write_picture": lambda _: window.ask_file(
             "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", monitor.write_picture
         ),
+        "settings": lambda _: beside.show_settings(),
+        "undo": lambda _: window.undo(),
+        "redo": lambda _: window.redo(),
         "quit": lambda _: window.leave(),
         "hold": view.hold,
         "zoom_in": lambda _: view.zoom(0.5),
@@ -36,6 +40,10 @@ def handlers_of(window: MainWindow) -> dict[str, Handler]:
         "scores": lambda _: beside.show_scores(),
         "palette": lambda _: window.find_action(),
         "shortcuts": lambda _: beside.show_help(),
+        "tour": lambda _: beside.begin_tour(),
+        "log_folder": lambda _: open_log_folder(),
+        "diagnostics": lambda _: window.copy_diagnostics(),
+        "about": lambda _: beside.show_about(),
     }
     for name, length_s in LENGTH_ACTIONS.items():
         handlers[name] = lambda _, length_s=length_s: view.set_length(length_s)  # type: ignore[misc]

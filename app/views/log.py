@@ -1,0 +1,81 @@
+"""The window's log: what was told in the banner, and faults of the program with their traceback, in the data folder."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+from app import __version__
+from app.paths import data_folder
+
+LOG = logging.getLogger("wattridge.window")
+LOG.addHandler(logging.NullHandler())
+LOG.propagate = False
+_SIZE, _OLDER = 500_000, 3  # bytes of a file, files kept besides
+
+
+def log_folder() -> Path:
+    """Where the log lies; made when missing."""
+    folder = data_folder() / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def open_log_folder() -> None:
+    """Show that folder, in the system's own way."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(log_folder())))
+
+
+def last_lines(count: int) -> list[str]:
+    """The newest lines of the log."""
+    path = log_folder() / "wattridge.log"
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+    except OSError:
+        return []
+
+
+class Log:
+    """Writes from now on, until `close`. `on_fault` is given one line for each fault of the program, on any thread."""
+
+    def __init__(self, on_fault: Callable[[str], None]) -> None:
+        self._on_fault = on_fault
+        self._before = sys.excepthook, threading.excepthook
+        self._handler: logging.Handler = logging.NullHandler()
+        with suppress(OSError):  # a folder that cannot be written is told by the store, with the remedy
+            self._handler = RotatingFileHandler(
+                log_folder() / "wattridge.log", maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True
+            )
+        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        LOG.addHandler(self._handler)
+        LOG.setLevel(logging.INFO)
+        LOG.info("wattridge %s starts", __version__)
+        sys.excepthook = self._fault
+        threading.excepthook = self._thread_fault
+
+    def close(self) -> None:
+        """Leave everything as it was."""
+        LOG.info("wattridge ends")
+        LOG.removeHandler(self._handler)
+        self._handler.close()
+        sys.excepthook, threading.excepthook = self._before
+
+    def _fault(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            self._before[0](kind, error, trace)
+            return
+        LOG.error("a fault of the program", exc_info=(kind, error, trace))
+        self._on_fault(f"A fault of the program: {kind.__name__}: {error}")
+
+    def _thread_fault(self, told: threading.ExceptHookArgs) -> None:
+        if told.exc_value is not None:
+            self._fault(told.exc_type, told.exc_value, told.exc_traceback)

@@ -1,0 +1,120 @@
+"""`SettingsWindow`: what the window remembers, where things lie, and everything back as it was."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.paths import data_folder
+from app.views.log import log_folder
+from app.views.settings import THEMES, Settings
+
+_THEME_WORDS = {"system": "of the system", "light": "light", "dark": "dark"}
+
+
+class SettingsWindow(QDialog):
+    """Everything takes effect at once. Stays beside the main window."""
+
+    theme_chosen = Signal(str)
+    reset_asked = Signal()  # everything back: the layout too
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self.setWindowTitle("Settings")
+        self.setModal(False)
+        self.colours = QComboBox()
+        for mode in THEMES:
+            self.colours.addItem(_THEME_WORDS[mode], mode)
+        self.price = _number(100.0, 3, 0.01, " per kWh", "In your own currency")
+        self.carbon = _number(5000.0, 0, 10.0, " g CO₂ per kWh", "Of the electricity, in CO₂ equivalent")
+        self.hours = _number(8784.0, 0, 100.0, " h a year", "How long the tuned work runs in a year")
+        self.reset = QPushButton("&Reset all settings")
+        self.reset.setToolTip("Layout, colours, prices and recent files as at the first start; sessions stay")
+        form = QFormLayout()
+        form.addRow("&Colours", self.colours)
+        form.addRow("&Electricity", self.price)
+        form.addRow("Carbon &intensity", self.carbon)
+        form.addRow("&Load", self.hours)
+        form.addRow("Data folder", _folder(str(data_folder())))
+        form.addRow("Log folder", _folder(str(log_folder())))
+        note = QLabel("Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it.")
+        note.setWordWrap(True)
+        close = QPushButton("Close")
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.reset)
+        buttons.addStretch(1)
+        buttons.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.addLayout(form)
+        layout.addWidget(note)
+        layout.addLayout(buttons)
+        self.show_settings()
+        self.colours.activated.connect(self._colours_chosen)
+        for box in (self.price, self.carbon, self.hours):
+            box.valueChanged.connect(self._write)
+        self.reset.clicked.connect(self._reset)
+        close.clicked.connect(self.close)
+
+    def show_settings(self) -> None:
+        """Take over what is kept."""
+        self.colours.setCurrentIndex(self.colours.findData(self._settings.theme))
+        kept = self._settings.price_per_kwh, self._settings.carbon_g_per_kwh, self._settings.load_hours_per_year
+        for box, value in zip((self.price, self.carbon, self.hours), kept, strict=True):
+            box.blockSignals(True)
+            box.setValue(value)
+            box.blockSignals(False)
+
+    @Slot()
+    def _colours_chosen(self) -> None:
+        self.theme_chosen.emit(self.colours.currentData())
+
+    @Slot()
+    def _write(self) -> None:
+        self._settings.price_per_kwh = self.price.value()
+        self._settings.carbon_g_per_kwh = self.carbon.value()
+        self._settings.load_hours_per_year = self.hours.value()
+
+    @Slot()
+    def _reset(self) -> None:
+        self._settings.reset()
+        self.reset_asked.emit()
+        self.show_settings()
+
+
+def _number(largest: float, decimals: int, step: float, suffix: str, tip: str) -> QDoubleSpinBox:
+    box = QDoubleSpinBox()
+    box.setDecimals(decimals)
+    box.setRange(0.0, largest)
+    box.setSingleStep(step)
+    box.setSuffix(suffix)
+    box.setToolTip(tip)
+    box.setGroupSeparatorShown(True)
+    return box
+
+
+class _Link(QLabel):
+    """A folder that opens by click or by Return."""
+
+    def __init__(self, path: str) -> None:
+        url = QUrl.fromLocalFile(path).toString()
+        super().__init__(f'<a href="{url}">{path}</a>')
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.setWordWrap(True)
+        self.setAccessibleName(path)
+        self.linkActivated.connect(lambda link: QDesktopServices.openUrl(QUrl(link)))
+
+
+def _folder(path: str) -> QLabel:
+    return _Link(path)

@@ -1,0 +1,217 @@
+"""What is around the views: first steps, settings, about and diagnostics, the log, undo of what is set up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeGpu, working
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog
+from pytestqt.qtbot import QtBot
+
+from app import __version__
+from app.paths import resources
+from app.sensors.select import open_gpu
+from app.views import theme
+from app.views.diagnostics import diagnostics, nameless
+from app.views.draft import draft_of_file
+from app.views.log import Log, last_lines
+from app.views.session_form import SessionForm
+from app.views.window import MainWindow
+
+Open = Callable[..., Any]
+UUID = "GPU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+
+
+def ready(qtbot: QtBot, program: Any) -> MainWindow:
+    window: MainWindow = program.window
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
+        pass
+    return window
+
+
+def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open) -> None:
+    program = open_program()
+    program.offer_tour()
+    window = ready(qtbot, program)
+    tour = window.side_windows._made["tour"]
+    assert tour.step == 0
+    assert tour.next.hasFocus() or not window.isActiveWindow()
+    window.actions_by_name["hold"].trigger()
+    assert not window.monitor.view.window_of_time.live, "nothing waits for the tour"
+
+    qtbot.keyClick(tour, Qt.Key.Key_Right)
+    assert (tour.step, tour.place.text()) == (1, "2 of 3")
+    qtbot.keyClick(tour, Qt.Key.Key_Left)
+    assert tour.step == 0
+    tour.next.click()
+    with qtbot.waitSignal(window.panels["tune"].file_opened, timeout=20_000) as opened:
+        tour.offer.click()
+    assert opened.args[0].name == "gemm.toml"
+    assert tour.step == 2
+    for place in (window.rect().width(), 700):
+        window.resize(place, 500)
+        assert window.rect().contains(tour.geometry())
+    tour.next.click()
+    assert tour.step is None
+
+    window.actions_by_name["tour"].trigger()
+    assert tour.step == 0, "and again from the menu"
+    qtbot.keyClick(tour, Qt.Key.Key_Escape)
+    assert tour.step is None
+    window.close()
+    again = open_program(FakeGpu(working))
+    again.offer_tour()
+    ready(qtbot, again)
+    assert "tour" not in again.window.side_windows._made
+
+
+def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: Open, own_data_folder: Path) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    window.actions_by_name["settings"].trigger()
+    shown = window.side_windows._made["settings"]
+    assert isinstance(shown, QDialog)
+    assert not shown.isModal()
+    shown.colours.setCurrentIndex(shown.colours.findData("dark"))
+    shown.colours.activated.emit(0)
+    assert theme.colours() is theme.DARK
+    shown.price.setValue(0.4)
+    shown.carbon.setValue(45)
+    window.docks["front"].close()
+    window.close()
+
+    again = ready(qtbot, open_program(FakeGpu(working)))
+    assert again.settings.theme == "dark"
+    assert (again.settings.price_per_kwh, again.settings.carbon_g_per_kwh) == (0.4, 45.0)
+    again.settings.add_recent(resources() / "examples" / "gemm.toml")
+    again.actions_by_name["settings"].trigger()
+    shown = again.side_windows._made["settings"]
+    assert shown.price.value() == 0.4
+    shown.reset.click()
+    assert again.settings.theme == "system"
+    assert shown.price.value() == again.settings.price_per_kwh == 0.25
+    assert again.settings.recent == []
+    assert not again.docks["front"].isHidden()
+    theme.set_mode("system")
+
+
+def test_a_settings_file_that_was_edited_by_hand_does_no_harm(own_data_folder: Path, open_program: Open) -> None:
+    own_data_folder.mkdir(parents=True, exist_ok=True)
+    (own_data_folder / "window.ini").write_text(
+        "[General]\ntheme=green\nrecent=@Invalid()\n[energy]\nprice_per_kwh=cheap\n[window]\nlayout=@ByteArray(zz)\n"
+    )
+    window = open_program(FakeGpu(working)).window
+    assert window.settings.theme == "system"
+    assert window.settings.price_per_kwh == 0.25
+    assert window.settings.recent == []
+    assert not window.docks["channels"].isHidden()
+
+
+def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open) -> None:
+    gpu = FakeGpu(working, source="nvml", name="Board X")
+    object.__setattr__(gpu.info, "uuid", UUID)
+    window = open_program(gpu).window
+    window.banner.tell(f"{UUID} was lost", f"look into {Path.home()}/x")
+    window.actions_by_name["diagnostics"].trigger()
+    text = QGuiApplication.clipboard().text()
+    assert "Board X" in text
+    assert __version__ in text
+    assert "core_voltage_mv: nvidia-smi" in text, "what is not told, and why"
+    assert "0f1e2d3c" not in text
+    window.actions_by_name["about"].trigger()
+    about = window.side_windows._made["about"]
+    about.copy.click()
+    assert about.copy.text() == "Copied"
+    assert "Board X" in about.text.toPlainText()
+    assert "0f1e2d3c" not in about.text.toPlainText() + QGuiApplication.clipboard().text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"lost {UUID}", f"({UUID.upper()})", "MIG-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0/3/0", f"{Path.home()}/data"],
+    ids=["plain", "capitals", "mig", "home"],
+)
+def test_names_are_taken_out_of_lines(line: str) -> None:
+    text = nameless(line)
+    assert "0f1e2d3c" not in text.lower()
+    assert str(Path.home()) not in text
+
+
+def test_the_simulated_board_says_so_in_diagnostics(qtbot: QtBot) -> None:
+    gpu = open_gpu("simulated:a100")
+    assert "(simulated)" in diagnostics(gpu)
+
+
+def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
+    program = open_program(FakeGpu(working))
+    log = Log(program.tell_fault)
+    try:
+        program.window.banner.tell("the fan fell off", "put it back")
+        assert any("the fan fell off · put it back" in line for line in last_lines(5))
+
+        def break_down() -> None:
+            raise RuntimeError("out of steam")
+
+        thread = threading.Thread(target=break_down)
+        thread.start()
+        thread.join()
+        qtbot.waitUntil(lambda: "out of steam" in program.window.banner.text, timeout=3000)
+        assert any("break_down" in line for line in last_lines(20)), "with its traceback"
+    finally:
+        log.close()
+
+
+def test_undo_and_redo_of_what_is_set_up(qtbot: QtBot) -> None:
+    form = SessionForm()
+    qtbot.addWidget(form)
+    draft = draft_of_file(resources() / "examples" / "gemm.toml", open_gpu("simulated:a100"), None, threading.Event())
+    form.show_draft(draft)
+    history, first = form.history, form.state()
+    assert not history.can_undo
+
+    form.evaluations.setValue(12)
+    form.evaluations.setValue(123)  # as it is typed: one step
+    form.strategy.setCurrentIndex(form.strategy.findData("brute_force"))
+    brute = form.state()
+    form.objective.setCurrentIndex(form.objective.findData("time_s"))
+    assert form.direction.currentData() is False, "a time is to be small"
+    last = form.state()
+    history.undo()
+    assert form.state() == brute
+    history.undo()
+    assert form.state() == {**first, "evaluations": 123}
+    history.undo()
+    assert form.state() == first
+    assert not history.can_undo
+    for _ in range(3):
+        history.redo()
+    assert form.state() == last
+    history.undo()
+    form.seed.setValue(9)
+    assert not history.can_redo, "another way was taken"
+    assert form.plan().seed == 9
+
+    form.show_draft(draft)
+    assert not history.can_undo, "a new draft begins anew"
+    assert form.state() == first
+
+
+def test_the_edit_menu_undoes_what_is_set_up(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program())
+    undo, redo = window.actions_by_name["undo"], window.actions_by_name["redo"]
+    assert not undo.isEnabled()
+    window.open_specification(resources() / "examples" / "gemm.toml", start=False)
+    form = window.panels["tune"].form
+    with qtbot.waitSignal(form.draft_shown, timeout=20_000):
+        pass
+    before = form.seed.value()
+    form.seed.setValue(41)
+    undo.trigger()
+    assert form.seed.value() == before
+    redo.trigger()
+    assert form.seed.value() == 41
