@@ -58,6 +58,8 @@ class KernelSpec:
     block_size_names: tuple[str, str, str] = ("block_size_x", "block_size_y", "block_size_z")
     template: str = ""  # arguments of a kernel that is a template, as C++ has them
     timeout_s: float = 10.0  # of one launch
+    # machine instructions that an image must hold, by opcode, and how many at least: that the compiler removed no work
+    instructions: Mapping[str, str] = field(default_factory=dict)  # "FFMA" -> expression
     language: str = "CUDA"  # others can be described and searched in recordings, not run
 
 

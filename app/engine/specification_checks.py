@@ -22,6 +22,7 @@ from app.engine.specification import (
     VerifySpec,
 )
 from app.engine.toml_section import Section
+from app.engine.workloads.machine_code import OPCODES
 from app.errors import InputError
 from app.sensors.device_limits import limits_of
 
@@ -42,6 +43,7 @@ _COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
 _KERNEL_KEYS = (
     *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
     *("include", "shared_memory", "block_size_names", "template", "timeout_s", "language"),
+    "instructions",
 )
 _ARGUMENT_KEYS = ("name", "type", "shape", "fill", "value", "output", "memory", "seed")
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
@@ -180,6 +182,7 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
     if not sources and not profile:
         raise section.wrong("source", "a source file (or a profile, to run on simulated GPUs only)")
     divisors = section.table("grid_divisors", ("x", "y", "z"))
+    asked = section.table("instructions", tuple(OPCODES))
     names = section.texts("block_size_names") or BLOCK_SIZE_NAMES
     if len(names) != 3:
         raise section.wrong("block_size_names", "a list of three names")
@@ -199,6 +202,7 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
         block_size_names=(names[0], names[1], names[2]),
         template=section.text("template", ""),
         timeout_s=section.number("timeout_s", 10.0, least=0.001) or 10.0,
+        instructions={opcode: _expressions(asked, opcode, scope)[0] for opcode in asked},
         language=section.text("language", "CUDA"),
     )
 

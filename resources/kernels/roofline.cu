@@ -86,6 +86,6 @@ KERNEL(real *out, const real *__restrict__ in, int secret) {
     for (size_t at = first; at < count; at += stride) advance(x, t);
     if (secret) out[first] = SUM(x);
 #else
-    if (secret) out[first % count] = secret;
+    if (secret) out[(first + stride) % count] = secret;
 #endif
 }

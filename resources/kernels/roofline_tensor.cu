@@ -98,6 +98,6 @@ KERNEL(unsigned short *out, const unsigned short *__restrict__ in, int secret) {
     for (size_t at = first; at < count; at += stride) advance(x, y, t);
     if (secret) reinterpret_cast<uint4 *>(out)[first] = stored(x, y);
 #else
-    if (secret) out[first % count] = (unsigned short)secret;
+    if (secret) out[(first + stride) % count] = (unsigned short)secret;
 #endif
 }

@@ -26,8 +26,10 @@ def bench(tmp_path: Path) -> Iterator[type[Bench]]:
     made: list[Bench] = []
 
     class Here(Bench):
-        def __init__(self, parameters: str, reference: str = "factor * x", sensors: Gpu | None = None) -> None:
-            super().__init__(tmp_path, parameters, reference, sensors or SteadySensors())
+        def __init__(
+            self, parameters: str, reference: str = "factor * x", sensors: Gpu | None = None, kernel: str = ""
+        ) -> None:
+            super().__init__(tmp_path, parameters, reference, sensors or SteadySensors(), kernel)
             made.append(self)
 
     yield Here

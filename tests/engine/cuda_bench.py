@@ -66,6 +66,7 @@ arguments = [
 ]
 verify = {{ reference = "{reference}", rtol = 1e-6 }}
 timeout_s = 0.3
+{kernel}
 [constants]
 n = 1000
 factor = 2
@@ -82,10 +83,10 @@ minimise = "energy_j"
 class Bench:
     """A runner over a specification, and everything it opened."""
 
-    def __init__(self, folder: Path, parameters: str, reference: str, sensors: Gpu) -> None:
+    def __init__(self, folder: Path, parameters: str, reference: str, sensors: Gpu, kernel: str = "") -> None:
         (folder / "scale.cu").write_text("// what the fake compiler reads are the defines\n")
         path = folder / "scale.toml"
-        path.write_text(SPECIFICATION.format(parameters=parameters, reference=reference))
+        path.write_text(SPECIFICATION.format(parameters=parameters, reference=reference, kernel=kernel))
         spec = load_specification(path)
         limits = limits_of((9, 0), 132)
         self.space = build_space(spec.parameters, spec.restrictions, spec.constants, limits)

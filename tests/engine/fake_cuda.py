@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from elf_images import code, elf_image
 
 from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, Launch, difference
 from app.sensors.clock import Clock, HostClock
@@ -65,7 +66,7 @@ class FakeBackend:
     def load(
         self, image: bytes, launch: Launch, arguments: Sequence[Any], constants: Mapping[str, Array]
     ) -> FakeKernel:
-        return FakeKernel(self, json.loads(image.split(b"\n")[1]), launch, arguments, constants)
+        return FakeKernel(self, _defines(image), launch, arguments, constants)
 
     def product(self) -> FakeKernel | None:
         return None
@@ -159,8 +160,16 @@ def compile_source(words: Sequence[str]) -> int:
     if defines.get("fault") in ("warns", "wrong"):
         print(f"{source}(7): warning #177-D: variable was declared but never referenced", file=sys.stderr)
     time.sleep(float(defines.get("compile_s", "0")))
-    image.write_bytes(b".text.scale\0\n" + json.dumps(defines).encode() + b"\n.text.scale_reference\0")
+    body = code(*["LDG"] + ["FFMA"] * int(defines.get("multiplies", "1")) + ["BRA"])
+    kept = b"\n" + json.dumps(defines).encode() + b"\n"
+    image.write_bytes(elf_image({".text.scale": body, ".defines": kept, ".text.scale_reference": b""}))
     return 0
+
+
+def _defines(image: bytes) -> dict[str, str]:
+    found = re.search(rb"\n(\{.*\})\n", image)
+    assert found is not None, "an image of this compiler"
+    return dict(json.loads(found[1]))
 
 
 if __name__ == "__main__":

@@ -91,6 +91,18 @@ def test_a_kernel_that_overwrites_its_inputs_does_not_make_the_others_wrong(
     assert measured["warns"].state is State.OK
 
 
+def test_a_kernel_whose_work_the_compiler_removed_is_not_measured(
+    bench: type[Bench], virtual_board: VirtualBoard
+) -> None:
+    asked = 'instructions = { FFMA = "2 * multiplies" }'
+    measured = bench("multiplies = [0, 1, 8]", sensors=virtual_board, kernel=asked).measure()
+    states = {count: m.state for count, m in measured.items()}
+    assert states == {0: State.OK, 1: State.CORRECTNESS, 8: State.CORRECTNESS}
+    assert "8 FFMA, at least 16 are asked for" in measured[8].error
+    kept = bench("multiplies = [0, 1, 8]", sensors=virtual_board, kernel='instructions = { FFMA = "multiplies" }')
+    assert {m.state for m in kept.measure().values()} == {State.OK}
+
+
 def test_a_reference_kernel_of_the_same_source_checks_the_outputs(
     bench: type[Bench], virtual_board: VirtualBoard
 ) -> None:
@@ -193,7 +205,7 @@ def test_a_reference_that_names_nothing_is_one_clear_line(bench: type[Bench]) ->
 def test_a_real_board_without_pycuda_is_told_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scale.cu").write_text("")
     path = tmp_path / "scale.toml"
-    path.write_text(SPECIFICATION.format(parameters="", reference="factor * x"))
+    path.write_text(SPECIFICATION.format(parameters="", reference="factor * x", kernel=""))
     monkeypatch.setitem(sys.modules, "pycuda", None)
     with pytest.raises(WattridgeError) as refused:
         plan_specification(load_specification(path), SteadySensors())

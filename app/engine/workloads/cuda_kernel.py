@@ -17,6 +17,7 @@ from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference
 from app.engine.runner.cuda.backend import Launch
 from app.engine.specification import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
 from app.engine.workloads.defines import define_lines
+from app.engine.workloads.machine_code import FROM_CAPABILITY
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 
@@ -50,6 +51,7 @@ class Prepared:
     launch: Launch  # its name is the source's; the image may have a mangled one
     reference: Launch | None  # a reference kernel of the same image
     calls: CallPlan
+    instructions: dict[str, int]  # that the image must hold at least
 
 
 class CudaKernel:
@@ -99,9 +101,15 @@ class CudaKernel:
             launch=Launch(kernel.name, grid, block, shared),
             reference=self._reference_launch(math.prod(sizes)),
             calls=self._calls(scope),
+            instructions=self._instructions(scope),
         )
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _instructions(self, scope: Mapping[str, Value]) -> dict[str, int]:
+        if self._limits.compute_capability < FROM_CAPABILITY:
+            return {}  # another machine code, which we do not read
+        return {opcode: self._whole(text, scope, "instructions") for opcode, text in self._kernel.instructions.items()}
 
     def _block_size(self, text: str, scope: Mapping[str, Value]) -> int:
         return self._whole(text, scope, "block_size_names") if text in scope or not text.isidentifier() else 1

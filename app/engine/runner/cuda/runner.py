@@ -37,6 +37,7 @@ from app.engine.runner.window import Run, Window
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification import Specification
 from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused, Prepared
+from app.engine.workloads.machine_code import shortfall
 from app.errors import InputError, WattridgeError
 from app.sensors.load import Load
 
@@ -215,7 +216,8 @@ class CudaRunner:
             compiled = future.result()
             candidate.said = compiled.said
             self._load(candidate, compiled.image)
-            wrong = self._check(candidate)
+            assert candidate.prepared is not None, "what was compiled was prepared"
+            wrong = shortfall(compiled.image, candidate.prepared.instructions) or self._check(candidate)
             if wrong:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             candidate.unmet = self._unmet
