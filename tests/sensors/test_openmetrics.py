@@ -1,0 +1,266 @@
+"""What Prometheus reads: the text by a strict reader, the server, and the command."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strict_openmetrics import parse
+
+from app.cli import main
+from app.commands.metrics import Watched
+from app.errors import InputError, WattridgeError
+from app.sensors.channel import CHANNELS
+from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.metrics_server import MetricsServer, parse_address
+from app.sensors.openmetrics import CONTENT_TYPE, BoardReading, exposition
+from app.sensors.select import open_gpu
+
+LIMIT = PowerLimit(100.0, 400.0, 250.0, 300.0)
+
+
+def board(index: int = 0, name: str = "A board", limit: PowerLimit = LIMIT, **values: float) -> BoardReading:
+    info = GpuInfo(index, f"GPU-{index}", name, "simulated", "1.0", limit)
+    return BoardReading(info, values, {c: CHANNELS[c].label for c in CHANNELS}, 12.5, 7, True, (210.0, 1410.0))
+
+
+def test_figures_in_base_units() -> None:
+    told = parse(
+        exposition(
+            [
+                board(
+                    power_instant_w=123.25,
+                    graphics_clock_mhz=1410.0,
+                    core_voltage_mv=850.0,
+                    temperature_c=41.0,
+                    utilisation_percent=87.0,
+                    memory_used_mib=2.0,
+                    pcie_rx_mb_per_s=1.5,
+                    energy_j=1234567.891,
+                    event_reasons=5.0,
+                    fan_percent=math.nan,
+                )
+            ]
+        )
+    )
+
+    def value(name: str) -> float:
+        return told[f"wattridge_{name}"].value(gpu="0", name="A board", source="simulated")
+
+    assert value("power_instant_watts") == 123.25
+    assert value("graphics_clock_hertz") == 1.41e9
+    assert value("core_voltage_volts") == 0.85
+    assert value("temperature_celsius") == 41
+    assert value("utilisation_ratio") == 0.87
+    assert value("memory_used_bytes") == 2**21
+    assert value("pcie_rx_bytes_per_second") == 1.5e6
+    assert value("energy_joules") == 1234567.891
+    assert value("integrated_energy_joules") == 12.5
+    assert value("up") == 1
+    assert value("power_limit_default_watts") == 250
+    assert value("graphics_clock_maximum_hertz") == 1.41e9
+    assert told["wattridge_energy_joules"].kind == "counter"
+    assert told["wattridge_power_instant_watts"].unit == "watts"
+    assert "wattridge_fan_ratio" not in told, "what is unknown is left out"
+    reasons = told["wattridge_clock_event_reason"]
+    set_now = {dict(labels)["wattridge_clock_event_reason"] for (_, labels), on in reasons.samples.items() if on}
+    assert set_now == {"idle", "power cap"}
+    assert dict(next(iter(told["wattridge_gpu"].samples))[1])["uuid"] == "GPU-0"
+
+
+def test_every_channel_has_a_name_of_its_own() -> None:
+    told = parse(exposition([board(**dict.fromkeys(CHANNELS, 1.0))]))
+    assert len([name for name, one in told.items() if one.kind == "gauge"]) == len(CHANNELS) - 2 + 1 + 3 + 2
+
+
+@given(st.text(max_size=30), st.lists(st.floats(), min_size=2, max_size=2))
+def test_whatever_a_board_is_called_and_tells_the_text_is_valid(name: str, figures: list[float]) -> None:
+    boards = [board(at, name, PowerLimit(None, None, None, None), power_instant_w=w) for at, w in enumerate(figures)]
+    name = name.replace("\r", "")  # the strict reader knows one end of line
+    told = parse(exposition([*boards, board(2, name.replace("\r", ""))]).replace("\r", ""))
+    assert told["wattridge_up"].value(gpu="2", name=name) == 1
+    known = [w for w in figures if math.isfinite(w)]
+    power = told.get("wattridge_power_instant_watts")
+    assert sorted(power.samples.values() if power else []) == sorted(known)
+
+
+def test_no_board_is_a_document_too() -> None:
+    assert parse(exposition([])) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":9400", ("127.0.0.1", 9400)),
+        ("9400", ("127.0.0.1", 9400)),
+        ("0.0.0.0:1", ("0.0.0.0", 1)),
+        ("[::1]:9400", ("::1", 9400)),
+        ("host.example:80", ("host.example", 80)),
+    ],
+)
+def test_addresses(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["", ":", "host", ":70000", ":-1", ":9x", ":²"])
+def test_bad_addresses(text: str) -> None:
+    with pytest.raises(InputError, match="--openmetrics"):
+        parse_address(text)
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+def ask(url: str, path: str = "/metrics", method: str = "GET", **headers: str) -> tuple[int, str, str]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.getheader("Content-Type") or "", answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_the_server_hands_out_the_document_and_nothing_else() -> None:
+    server = MetricsServer("127.0.0.1", 0, lambda: "# EOF\n")
+    try:
+        assert ask(server.url) == (200, CONTENT_TYPE, "# EOF\n")
+        assert ask(server.url, "/metrics?x=1")[0] == 200
+        assert ask(server.url, method="HEAD") == (200, CONTENT_TYPE, "")
+        assert ask(server.url, "/")[0] == 200
+        assert ask(server.url, "/../etc/passwd")[0] == 404
+        assert ask(server.url, method="POST")[0] == 501
+        assert ask(server.url, Host="evil.example")[0] == 403, "a web page cannot read it by a name of its own"
+        assert ask(server.url, Host="localhost:9400")[0] == 200
+        assert server.served == 4
+        with pytest.raises(WattridgeError, match="another port"):
+            MetricsServer("127.0.0.1", urlsplit(server.url).port or 0, lambda: "")
+    finally:
+        server.close()
+    server.close()
+
+
+def test_clients_that_stay_are_turned_away_and_cut_off() -> None:
+    server = MetricsServer("127.0.0.1", 0, lambda: "# EOF\n")
+    parts = urlsplit(server.url)
+    idle = []
+    try:
+        for _ in range(8):
+            idle.append(socket.create_connection((parts.hostname or "", parts.port or 0), timeout=5))
+        deadline = time.monotonic() + 5
+        while len(server._server._open) < 8:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionError)):
+            ask(server.url)
+        idle.pop().close()
+        while True:
+            try:
+                assert ask(server.url)[0] == 200
+                break
+            except (http.client.RemoteDisconnected, ConnectionError):
+                assert time.monotonic() < deadline
+    finally:
+        begun = time.monotonic()
+        server.close()
+        assert time.monotonic() - begun < 4, "nobody waits for clients that say nothing"
+        for each in idle:
+            each.close()
+
+
+# --- a board ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_integrated_energy_is_the_boards_own() -> None:
+    gpu = open_gpu("simulated:h200", speed=20.0)
+    watched = Watched(gpu, 0.02)
+    try:
+        deadline = time.monotonic() + 20
+        while (told := watched.reading()).values.get("energy_j", 0.0) < 800:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)  # often: what comes late must count too
+        families = parse(exposition([told]))
+    finally:
+        watched.close()
+    assert families["wattridge_integrated_energy_joules"].value(gpu="0") == pytest.approx(
+        told.values["energy_j"], rel=0.1
+    )
+    assert families["wattridge_up"].value(gpu="0") == 1
+
+
+def test_a_board_that_says_nothing_is_not_up() -> None:
+    gpu = open_gpu("simulated:a100")
+    watched = Watched(gpu, 0.02)
+    watched.close()
+    reading = watched.reading()
+    late = BoardReading(reading.info, {}, {}, reading.integrated_j, reading.readings, answers=False)
+    assert parse(exposition([late]))["wattridge_up"].value(gpu="0") == 0
+
+
+def test_the_command_serves_until_it_is_interrupted() -> None:
+    words = [sys.executable, "-m", "app", "monitor", "--gpu", "simulated:a4000", "--openmetrics", ":0", "--json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        url = line.partition("OpenMetrics at ")[2].split()[0]
+        assert url.startswith("http://127.0.0.1:")
+        deadline = time.monotonic() + 20
+        while "power_instant" not in (text := ask(url)[2]):
+            assert time.monotonic() < deadline
+        told = parse(text)
+        assert told["wattridge_power_instant_watts"].value(gpu="0", name="NVIDIA RTX A4000", source="simulated") > 0
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+    document = json.loads(out)
+    assert document["url"] == url
+    assert document["served"] >= 1
+
+
+def test_what_does_not_go_together_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = str(tmp_path / "x.csv")
+    for words in (["--openmetrics", "nowhere"], ["--openmetrics", ":0", "--out", out]):
+        assert main(["monitor", "--gpu", "simulated:a100", "--json", *words]) == 2
+        assert json.loads(capsys.readouterr().out)["error"]["remedy"]
+
+
+# --- traces as JSON ---------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    words = ["--gpu", "simulated:h200", "--duration", "2", "--speed", "8", "--out", str(file), "--json"]
+    assert main(["monitor", *words]) == 0
+    document = json.loads(capsys.readouterr().out)
+    told = json.loads(file.read_text())
+    assert (told["gpu"], told["source"]) == ("NVIDIA H200 (simulated)", "simulated")
+    assert told["units"]["power_instant_w"] == "W"
+    columns = told["readings"]
+    assert len({len(column) for column in columns.values()}) == 1
+    assert columns["time_s"] == sorted(columns["time_s"])
+    assert len(told["power_samples"]["time_s"]) == len(told["power_samples"]["power_samples_w"])
+    told_w = [w for w in columns["power_instant_w"] if w is not None]
+    assert max(told_w) == pytest.approx(document["channels"]["power_instant_w"]["max"], rel=1e-6)
+
+
+def test_a_trace_that_cannot_be_written_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = str(tmp_path / "nowhere" / "trace.json")
+    words = ["--gpu", "simulated:h200", "--duration", "0.2", "--speed", "8", "--out", out, "--json"]
+    assert main(["monitor", *words]) == 1
+    assert "folder" in json.loads(capsys.readouterr().out)["error"]["remedy"]
