@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from boards import LOST, NOT_SUPPORTED, TIMEOUT, StandIn
+from boards import AS_ROOT, LOST, NOT_SUPPORTED, TIMEOUT, StandIn
 
+from app.engine.control.client import HelperGone
 from app.engine.control.controls import UNLOCKING
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.left_over import left_over
@@ -242,6 +246,34 @@ def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
     third.close()
     assert stand_in.settings() == before
     assert left_over(stand_in.uuids[0]) is None
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="root's helper is killed")
+def test_after_a_helper_was_killed_the_next_setting_starts_another(
+    boards: Boards, guarded: Callable[..., DeviceGuard]
+) -> None:
+    stand_in = boards("h200")
+    before = stand_in.settings()
+    guard = guarded()
+
+    def kill_the_helper() -> None:
+        assert guard.holder is not None
+        [serving] = Path(f"/proc/{guard.holder}/task/{guard.holder}/children").read_text().split()
+        for process in (guard.holder, int(serving)):
+            os.kill(process, signal.SIGKILL)
+
+    guard.apply(graphics_clock_mhz=1200, power_limit_w=300.0)
+    kill_the_helper()
+    with pytest.raises(HelperGone):
+        guard.apply(graphics_clock_mhz=900)
+    assert stand_in.settings() == before
+    assert guard.applied == {}
+    guard.apply(power_limit_w=300.0)  # which is no longer in force
+    assert stand_in.settings() == {**before, "limit": 300_000}
+    guard.confirm()
+    kill_the_helper()
+    guard.restore_prior()
+    assert stand_in.settings() == before
 
 
 def test_where_control_cannot_be_switched_on_nobody_keeps_the_rights(

@@ -131,22 +131,23 @@ class HelperControl:
         return tuple(notes)
 
     def set(self, settings: Mapping[str, Setting]) -> None:
-        self._ready().ask("set", settings={name: _on_the_wire(name, value) for name, value in settings.items()})
+        self._ask("set", settings={name: _on_the_wire(name, value) for name, value in settings.items()})
 
     def reset(self, names: Sequence[str]) -> None:
         if self._helper is None:
             return
-        try:
-            self._helper.ask("reset", settings=list(names))
-        except HelperGone:
-            self._after_its_end()
+        with suppress(HelperGone):  # then they are back already
+            self._ask("reset", settings=list(names))
 
     def restore_prior(self) -> None:
         """Everything as it was before anything was ever confirmed; the record goes."""
-        self._ready().ask("reset", to="prior")
+        try:
+            self._ask("reset", to="prior")
+        except HelperGone:
+            self._ask("reset", to="prior")  # of another one
 
     def confirm(self) -> None:
-        self._ready().ask("confirm")
+        self._ask("confirm")
 
     def prior(self) -> dict[str, float | None]:
         state = self._helper.state if self._helper is not None else {}
@@ -154,7 +155,7 @@ class HelperControl:
         return {name: setting_of(name, before) for name in SETTINGS if name in state.get("applied", {})}
 
     def read_back(self) -> dict[str, float | None]:
-        state = self._ready().ask("state")
+        state = self._ask("state")
         applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
         told: dict[str, float | None] = {"power_limit_w": _watts(now.get("power_limit_mw"))}
         for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
@@ -170,14 +171,19 @@ class HelperControl:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _ready(self) -> Helper:
+    def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
+        """Raises HelperGone where it has ended; the next question starts another one."""
         if self._helper is None:
             self.open()
         assert self._helper is not None
-        return self._helper
+        try:
+            return self._helper.ask(verb, **fields)
+        except HelperGone:
+            self._after_its_end()
+            raise
 
     def _after_its_end(self) -> None:
-        """It was killed, and the process that stood behind it with it: another one, if nobody need be asked."""
+        """Where the process behind it was killed too, another one puts back what is left, if nobody need be asked."""
         self.close()
         info = self._gpu.info
         with suppress(WattridgeError):  # the record stays, and the next start sees it

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from app.engine.characterisation.store import stored_characterisation
+from app.engine.control.client import HelperGone
 from app.engine.control.controls import Control, DirectControl, HelperControl
 from app.engine.control.device_log import Change
 from app.engine.control.left_over import confirmed
@@ -269,6 +270,9 @@ class DeviceGuard:
         try:
             with self._noted(in_words(changes)):
                 control.set(changes)
+        except HelperGone:
+            self._settled({})  # all is as it was before
+            raise
         except NotSupported as refused:
             for name in changes if len(changes) == 1 else ():
                 self._shared.refused[name] = refused.what
