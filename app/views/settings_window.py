@@ -52,6 +52,8 @@ class SettingsWindow(QDialog):
         note = QLabel("Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it.")
         note.setWordWrap(True)
         close = QPushButton("Close")
+        for button in (self.reset, close):
+            button.setAutoDefault(False)  # Return in a field must not press one
         buttons = QHBoxLayout()
         buttons.addWidget(self.reset)
         buttons.addStretch(1)

@@ -53,6 +53,8 @@ class Tour(QFrame):
         buttons.addStretch(1)
         for button in (self.skip, self.back, self.next):
             buttons.addWidget(button)
+        for button in (self.offer, self.skip, self.back, self.next):
+            button.installEventFilter(self)  # arrows would move the focus among them
         layout = QVBoxLayout(self)
         layout.addWidget(self.title)
         layout.addWidget(self.text)
@@ -144,18 +146,23 @@ class Tour(QFrame):
         self.raise_()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        moves = {Qt.Key.Key_Escape: self.end, Qt.Key.Key_Right: self.go_on, Qt.Key.Key_Left: self.go_back}
-        move = moves.get(Qt.Key(event.key()))
-        if move is not None:
-            move()
-        else:
+        if not self._move(event.key()):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the window's size."""
-        if watched is self._window and event.type() == QEvent.Type.Resize and self.isVisible():
-            self._put()
-        return super().eventFilter(watched, event)
+        """Follow the window's size; the arrows turn the pages."""
+        if watched is self._window:
+            if event.type() == QEvent.Type.Resize and self.isVisible():
+                self._put()
+            return False
+        return isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and self._move(event.key())
+
+    def _move(self, key: int) -> bool:
+        moves = {Qt.Key.Key_Escape: self.end, Qt.Key.Key_Right: self.go_on, Qt.Key.Key_Left: self.go_back}
+        move = moves.get(Qt.Key(key))
+        if move is not None:
+            move()
+        return move is not None
 
     @Slot()
     def _recolour(self) -> None:
