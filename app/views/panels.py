@@ -36,6 +36,7 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", below=True),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements tell", below=True),
+    PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", below=True),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", below=True),
     PanelSpec(
         "roofline",
