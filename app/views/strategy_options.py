@@ -8,9 +8,7 @@ from typing import Any
 from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
 
-from app.engine.strategies.base import Strategy, choices_of, description
-
-_LARGEST = 1_000_000
+from app.engine.strategies.base import LARGEST, Strategy, choices_of, description
 
 
 class StrategyOptions(QWidget):
@@ -78,13 +76,13 @@ def _editor(value: Any, choices: tuple[str, ...]) -> QWidget:
         return box
     if isinstance(value, int):
         whole = QSpinBox()
-        whole.setRange(-_LARGEST, _LARGEST)
+        whole.setRange(-LARGEST, LARGEST)
         whole.setValue(value)
         return whole
     if isinstance(value, float):
         number = _Number()
         number.setDecimals(6)
-        number.setRange(-_LARGEST, _LARGEST)
+        number.setRange(-LARGEST, LARGEST)
         number.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
         number.setValue(value)
         return number

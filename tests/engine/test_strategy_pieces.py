@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import math
@@ -84,6 +85,8 @@ def test_options_are_read_from_text() -> None:
     class Options:
         flag: bool = dataclasses.field(default=True, metadata={"help": "a switch"})
         kind: str = dataclasses.field(default="x", metadata={"help": "a kind", "choices": lambda: ("x", "y")})
+        count: int = dataclasses.field(default=3, metadata={"help": "how many"})
+        share: float = dataclasses.field(default=0.5, metadata={"help": "how much"})
 
     class Sample:
         name, label = "sample", "Sample"
@@ -94,8 +97,41 @@ def test_options_are_read_from_text() -> None:
     assert make(kind="y").kind == "y"
     with pytest.raises(InputError, match="one of x, y"):
         make(kind="z")
-    with pytest.raises(InputError, match="bool is needed"):
+    assert (make(count="4").count, make(count=4.0).count) == (4, 4)
+    assert (make(share="1e-3").share, make(share=1).share) == (1e-3, 1.0)
+    with pytest.raises(InputError, match="true or false is needed"):
         make(flag="perhaps")
+    for wrong in ("3.5", 3.5, True, "", "many", "1e3", 10**7, -(10**7), "9" * 5000):
+        with pytest.raises(InputError, match="a whole number from -1,000,000 to 1,000,000 is needed"):
+            make(count=wrong)
+    for wrong in ("nan", math.inf, "-inf", "1e308", True, "", "much"):
+        with pytest.raises(InputError, match="a number from -1,000,000 to 1,000,000 is needed"):
+            make(share=wrong)
+
+
+@pytest.mark.parametrize("name", base.names())
+def test_an_option_as_large_as_it_may_be_still_searches_and_one_out_of_range_is_refused(name: str) -> None:
+    space = build_space({"a": list(range(5)), "b": list(range(5)), "c": ["x", "y"]}, ["a != b"], {}, limits_of((8, 0)))
+    chosen, refused = base.get(name), []
+    for option in dataclasses.fields(chosen.Options):
+        if not isinstance(option.default, int | float) or isinstance(option.default, bool):
+            continue
+        for value in (base.LARGEST, -base.LARGEST):
+            try:
+                options = base.make_options(chosen, {option.name: value})
+            except InputError as error:
+                refused.append(error.remedy)
+                continue
+            search = chosen.search(space, np.random.default_rng(1), 4, options)
+            rows, seen = next(search), 0
+            with contextlib.suppress(StopIteration):
+                while seen < 12:
+                    seen += len(rows)
+                    costs = [float(row % 7) for row in rows]
+                    rows = search.send([base.Outcome(row, cost) for row, cost in zip(rows, costs, strict=True)])
+            assert seen >= 12, option.name
+            search.close()
+    assert set(refused) <= {f"see: wattridge strategies {name}"}
 
 
 # --- the box ----------------------------------------------------------------------------------------------------------

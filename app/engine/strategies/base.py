@@ -19,6 +19,8 @@ from app.engine.measurement import State
 from app.engine.space.search_space import SearchSpace
 from app.errors import InputError
 
+LARGEST = 1_000_000  # of any option that is a number
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -107,19 +109,16 @@ def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
             raise InputError(
                 f"option {key} of {chosen.name} is {value!r}", "strategy option", f"one of {', '.join(choices)}"
             )
-        convert: Callable[[Any], Any] = _truth if isinstance(default, bool) else type(default)
+        convert, wanted = _READ[type(default)]
         try:
             values[key] = convert(value)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"option {key} of {chosen.name} is {value!r}",
-                "strategy option",
-                f"a {type(default).__name__} is needed",
-            ) from None
+        except (TypeError, ValueError, OverflowError):
+            what = f"option {key} of {chosen.name} is {_short(value)}"
+            raise InputError(what, "strategy option", f"{wanted} is needed") from None
     try:
         return chosen.Options(**values)
     except ValueError as error:
-        raise InputError(str(error), f"options of {chosen.name}", "see the option's range") from None
+        raise InputError(str(error), f"options of {chosen.name}", f"see: wattridge strategies {chosen.name}") from None
 
 
 def _truth(value: Any) -> bool:
@@ -128,6 +127,36 @@ def _truth(value: Any) -> bool:
     if str(value).lower() not in words:
         raise ValueError(f"{value!r} is neither true nor false")
     return words[str(value).lower()]
+
+
+def _number(value: Any) -> float:
+    """A number no larger than any option needs. Raises ValueError, TypeError, OverflowError."""
+    number = float(value)
+    if isinstance(value, bool) or not abs(number) <= LARGEST:
+        raise ValueError(f"{number} is too large")
+    return number
+
+
+def _whole(value: Any) -> int:
+    """The same of a whole number, which a text has without a point. Raises ValueError, TypeError, OverflowError."""
+    number = _number(int(value) if isinstance(value, str) else value)
+    if not number.is_integer():
+        raise ValueError(f"{number} is not whole")
+    return int(number)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:50]}…{text[-6:]}"
+
+
+_RANGE = f"from {-LARGEST:,} to {LARGEST:,}"
+_READ: dict[type, tuple[Callable[[Any], Any], str]] = {  # an option's type -> how it is read, and what is wanted
+    bool: (_truth, "true or false"),
+    int: (_whole, f"a whole number {_RANGE}"),
+    float: (_number, f"a number {_RANGE}"),
+    str: (str, "text"),
+}
 
 
 class Evaluations:

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.moves import check_least, check_share, unseen_neighbours
+from app.engine.strategies.moves import check_least, check_share, check_within, unseen_neighbours
 
 
 @strategy
@@ -23,13 +23,13 @@ class GeneticAlgorithm:
     @dataclass(frozen=True)
     class Options:
         population_size: int = field(default=20, metadata={"help": "configurations per generation, at least 2"})
-        tournament_size: int = field(default=3, metadata={"help": "candidates from which a parent is chosen"})
+        tournament_size: int = field(default=3, metadata={"help": "candidates from which a parent is chosen, 1..1000"})
         mutation_chance: float = field(default=0.3, metadata={"help": "chance that a child moves to a neighbour, 0..1"})
         newcomers: float = field(default=0.1, metadata={"help": "share of each generation drawn at random, 0..1"})
 
         def __post_init__(self) -> None:
             check_least("population_size", self.population_size, 2)
-            check_least("tournament_size", self.tournament_size, 1)
+            check_within("tournament_size", self.tournament_size, 1, 1000)
             check_share("mutation_chance", self.mutation_chance)
             check_share("newcomers", self.newcomers)
 

@@ -10,7 +10,7 @@ import numpy as np
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Evaluations, Search, strategy
 from app.engine.strategies.descent import descend
-from app.engine.strategies.moves import check_least, check_share, fresh_near, random_walk
+from app.engine.strategies.moves import check_least, check_share, check_within, fresh_near, random_walk
 
 
 @strategy
@@ -25,12 +25,12 @@ class GreedyIls:
         first_samples: int = field(
             default=20, metadata={"help": "random configurations at first; the best is the start"}
         )
-        leap: int = field(default=2, metadata={"help": "random steps of a leap away from a local minimum, at least 1"})
+        leap: int = field(default=2, metadata={"help": "random steps of a leap away from a local minimum, 1..1000"})
         restart_chance: float = field(default=0.1, metadata={"help": "chance to leap to a random configuration, 0..1"})
 
         def __post_init__(self) -> None:
             check_least("first_samples", self.first_samples, 1)
-            check_least("leap", self.leap, 1)
+            check_within("leap", self.leap, 1, 1000)
             check_share("restart_chance", self.restart_chance)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:

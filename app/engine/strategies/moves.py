@@ -43,3 +43,9 @@ def check_least(name: str, value: float, least: float) -> None:
     """Raise ValueError where an option is too small."""
     if not value >= least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def check_within(name: str, value: float, least: float, most: float) -> None:
+    """Raise ValueError where an option is too small, or so large that its work never ends."""
+    if not least <= value <= most:
+        raise ValueError(f"{name} must lie between {least} and {most}, not {value}")

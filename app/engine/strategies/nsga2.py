@@ -28,7 +28,7 @@ class Nsga2:
     @dataclass(frozen=True)
     class Options(GeneticAlgorithm.Options):
         population_size: int = field(default=40, metadata={"help": "configurations per generation, at least 2"})
-        tournament_size: int = field(default=2, metadata={"help": "candidates from which a parent is chosen"})
+        tournament_size: int = field(default=2, metadata={"help": "candidates from which a parent is chosen, 1..1000"})
         newcomers: float = field(default=0.0, metadata={"help": "share of each generation drawn at random, 0..1"})
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
