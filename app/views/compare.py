@@ -276,7 +276,8 @@ def fronts_figure(result: Result) -> Figure:
             for place, side in enumerate(found.sides)
         ),
         caption=f"Pareto fronts. The largest area is dominated by {widest.name}, {widest.gpu}; "
-        + "; ".join(f"{side.name}: {side.share_of_joint} on the front of all" for side in found.sides)
+        + "on the front of all together: "
+        + ", ".join(f"{side.share_of_joint} of {side.name}" for side in found.sides if side.share_of_joint)
         + ".",
     )
 

@@ -18,9 +18,9 @@ class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     def show_quantity(self, described: Quantity, *, log: bool) -> None:
         """Carry this quantity's label, unit and marks."""
         self._marks = LogAxis(self.orientation, factor=1 / described.factor) if log else None
-        self.enableAutoSIPrefix(False)
         self.setScale(1.0 if log else described.factor)
-        self.setLabel(described.title)
+        self.setLabel(described.title, siPrefixEnableRanges=())
+        self.enableAutoSIPrefix(False)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         """pyqtgraph's hook."""

@@ -207,7 +207,8 @@ def _set_direction(button: QToolButton, maximise: bool) -> None:
 def _log_button(axis: str) -> QToolButton:
     button = QToolButton()
     button.setCheckable(True)
-    button.setText("log")
+    button.setText("lin")
+    button.toggled.connect(lambda log: button.setText("log" if log else "lin"))
     button.setAccessibleName(f"Logarithmic {axis} axis")
-    button.setToolTip(f"Logarithmic {axis} axis; what is not above zero has no place on it")
+    button.setToolTip(f"Linear or logarithmic {axis} axis; what is not above zero has no place on a logarithmic one")
     return button

@@ -5,12 +5,12 @@ Each is switched on by name; only what is on is computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, QRectF, Qt, Slot
 from PySide6.QtGui import QColor
 
 from app.engine.analysis.hull import convex_hull, spread_at
@@ -50,8 +50,10 @@ OVERLAYS: tuple[Overlay, ...] = (
 class FrontOverlays(QObject):
     """Draws into a plot; `show_points` and `set_shown` say what. Of straight lines where both axes are logarithmic."""
 
-    def __init__(self, plot: pg.PlotWidget) -> None:
+    def __init__(self, plot: pg.PlotWidget, avoid: Sequence[pg.TextItem] = ()) -> None:
+        """`avoid`: labels of somebody else that those here keep clear of."""
         super().__init__(plot)
+        self._avoid = avoid
         self._plot = plot
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
@@ -93,7 +95,7 @@ class FrontOverlays(QObject):
         if "spread" in self.shown:
             self._draw_spread(points, hull)
         if "energy" in self.shown:
-            self._draw_equal(points, Product.ENERGY, "E", colours.green, Qt.PenStyle.DashLine)
+            self._draw_equal(points, Product.ENERGY, "energy", colours.green, Qt.PenStyle.DashLine)
         if "edp" in self.shown:
             self._draw_equal(points, Product.EDP, "EDP", colours.orange, Qt.PenStyle.DotLine)
         self._place_labels()
@@ -184,8 +186,13 @@ class FrontOverlays(QObject):
         """A label at the last point of its line that is in sight; counts in their corners."""
         if not self._pinned and not self._corners:
             return
-        (x0, x1), (y0, y1) = self._plot.getViewBox().viewRange()
-        taken: list[tuple[float, float]] = []
+        view = self._plot.getViewBox()
+        (x0, x1), (y0, y1) = view.viewRange()
+        for label, across, up in self._corners:
+            label.setAnchor((across, 1 - up))
+            label.setPos(x1 if across else x0, y1 if up else y0)
+        taken = [_box_of(label, view) for label in self._avoid if label.isVisible()]
+        taken += [_box_of(label, view) for label, _, _ in self._corners]
         for label, x, y in self._pinned:
             xs = np.linspace(x[0], x[-1], 200) if x[0] != x[-1] else np.full(200, x[0])
             ys = np.interp(xs, x, y) if x[0] != x[-1] else np.linspace(y.min(), y.max(), 200)
@@ -194,16 +201,20 @@ class FrontOverlays(QObject):
             if not inside.any():
                 continue
             at = int(np.flatnonzero(inside)[-1])
-            place = ((xs[at] - x0) / (x1 - x0), (ys[at] - y0) / (y1 - y0))
-            if any(abs(place[0] - u) < 0.12 and abs(place[1] - v) < 0.05 for u, v in taken):
-                label.hide()
-                continue
-            taken.append(place)
-            label.setAnchor((1.0 if place[0] > 0.5 else 0.0, 0.0 if place[1] > 0.5 else 1.0))
+            label.setAnchor((float(xs[at] > (x0 + x1) / 2), float(ys[at] < (y0 + y1) / 2)))
             label.setPos(float(xs[at]), float(ys[at]))
-        for label, across, up in self._corners:
-            label.setAnchor((across, 1 - up))
-            label.setPos(x1 if across else x0, y1 if up else y0)
+            box = _box_of(label, view)
+            label.setVisible(not any(box.intersects(other) for other in taken))
+            taken += [box] if label.isVisible() else []
+
+
+def _box_of(label: pg.TextItem, view: pg.ViewBox) -> QRectF:
+    """Where a label lies, in the view's own pixels."""
+    (x0, x1), (y0, y1) = view.viewRange()
+    size = label.boundingRect()
+    x = (label.pos().x() - x0) / (x1 - x0) * view.width() - label.anchor.x() * size.width()
+    y = (y1 - label.pos().y()) / (y1 - y0) * view.height() - label.anchor.y() * size.height()
+    return QRectF(x, y, size.width(), size.height())
 
 
 def _span_around(values: Floats) -> tuple[float, float]:

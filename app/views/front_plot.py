@@ -62,7 +62,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         for z, item in enumerate((self._chosen, self._hover, self._choice)):
             item.setZValue(18 + z)
             self.addItem(item, ignoreBounds=True)
-        self.overlays = FrontOverlays(self)
+        self.overlays = FrontOverlays(self, avoid=self.line.labels)
         self.overlays.set_shown(overlay.name for overlay in OVERLAYS if overlay.at_first)
         self._card = HoverCard(self)
         self._note = QLabel(self)

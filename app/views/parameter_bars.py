@@ -102,10 +102,12 @@ class Histogram(QWidget):
         for place, (share, of_marked) in enumerate(zip(_shares(self._all), _shares(self._marked), strict=True)):
             x = 2 + place * step
             full = QRectF(x, line + 3, step - 2, _PLOT_PX - 6)
-            if self._hidden[place]:
-                painter.fillRect(full, Qt.BrushStyle.BDiagPattern)
             high = share / tallest * (_PLOT_PX - 8)
-            painter.fillRect(QRectF(x, floor - high, step - 2, high), QColor(colours.grey if share else colours.grid))
+            if self._hidden[place]:  # hollow
+                painter.setPen(QPen(QColor(colours.muted), 1, Qt.PenStyle.DotLine))
+                painter.drawRect(QRectF(x, floor - high, step - 2, high))
+            else:
+                painter.fillRect(QRectF(x, floor - high, step - 2, high), QColor(colours.grey))
             if self._marked.any():
                 high = of_marked / tallest * (_PLOT_PX - 8)
                 inset = (step - 2) * 0.22
