@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,13 +77,21 @@ def _resume(arguments: Namespace, session: int) -> int:
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
         if selector is None:
             return _run(plan_resume(store, session, **budgets), store, arguments)
-        gpu = open_gpu(selector, seed=seed, speed=arguments.speed)
+        gpu = open_gpu(selector, seed=seed, speed=1.0 if _runs_program(origin) else arguments.speed)
         guard = guard_of(gpu, allow_control=arguments.allow_control)
         try:
             return _run(plan_resume(store, session, gpu=gpu, guard=guard, **budgets), store, arguments)
         finally:
             guard.close()
             gpu.close()
+
+
+def _runs_program(origin: Mapping[str, str]) -> bool:
+    """Whether a session runs a program, which takes real time; not told where its file is gone."""
+    from app.engine.specification_loader import load_specification
+
+    path = Path(origin.get("file", ""))
+    return origin.get("kind") == "specification" and path.is_file() and load_specification(path).command is not None
 
 
 def replay(arguments: Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from engine_fakes import Listener
 
+from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
 from app.engine.planning import plan_specification
@@ -106,6 +108,19 @@ def test_a_session_over_a_programs_own_arguments(tmp_path: Path) -> None:
     assert best.observed_clock_mhz == pytest.approx(345)
     assert best.source == "simulated"
     assert "simulated" in best.power_source
+
+
+def test_a_session_of_a_program_goes_on_from_the_command_line_in_real_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(written(tmp_path).path)
+    words = ["--max-evaluations", "1", "--strategy", "brute_force", "--json"]
+    assert main(["tune", path, "--gpu", "simulated:h200", *words]) == 0
+    begun = json.loads(capsys.readouterr().out)
+    assert main(["tune", "--resume", str(begun["session"]), "--max-evaluations", "2", "--json"]) == 0
+    ended = json.loads(capsys.readouterr().out)
+    assert (begun["evaluated"], ended["evaluated"]) == (1, 2)
+    assert ended["best"]["configuration"]["size"] == 20
 
 
 def test_repeats_give_intervals(tmp_path: Path) -> None:
