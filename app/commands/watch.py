@@ -61,11 +61,15 @@ def gpus(arguments: Namespace) -> int:
 def _describe(gpu: Gpu) -> dict[str, Any]:
     from app.commands.control import describe_left_over
     from app.engine.characterisation.store import stored_characterisation, to_json
+    from app.engine.control.settings import WORDS, why_not_set
 
     info = gpu.info
     left_over, line = describe_left_over(gpu)
     if line:
         say(line)
+    cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
+    for name, why in cannot_set.items():
+        say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
     known = stored_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
     steps = {b - a for a, b in pairwise(clocks)}
@@ -92,6 +96,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         "unavailable": {c.name: c.unavailable for c in gpu.channels if not c.available},
         "power_source": known.words if known else info.power_source,
         "characterisation": to_json(known, answers=False) if known else None,
+        "cannot_set": cannot_set,
         "left_over": left_over,
     }
 

@@ -271,7 +271,7 @@ class ControlPanel(QWidget):
                 change = Change(**json.loads(line))
             except (ValueError, TypeError):
                 continue
-            if change.gpu == self._gpu.info.label:
+            if change.uuid == self._gpu.info.uuid:
                 self.log.appendPlainText(change.line)
 
     @Slot()

@@ -89,9 +89,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any], specification: Path) -> None:
     stand_in = with_rights("h200")
     before = stand_in.settings()
+    specification.write_text(SPECIFICATION.replace("[64]", "[64, 128]"))
     status, tuned, said = run("tune", str(specification), "--gpu", "0", "--allow-control")
     assert status == 0, said
-    assert (tuned["evaluated"], tuned["failed"]) == (4, {})
+    assert (tuned["evaluated"], tuned["failed"]) == (8, {})  # two block sizes, two clocks, two limits
     assert tuned["source"] == "nvml"
     assert "restoring will unlock" in said
     assert stand_in.settings() == before
@@ -233,6 +234,17 @@ def test_a_configuration_that_is_not_obeyed_says_so(
     assert all("not obeyed: the clock runs at" in messages[900, limit_w] for limit_w in (645, 690))
     assert "the power limit is 655 W instead of 690" in messages[900, 690]
     assert "power limit" not in messages[900, 645]
+
+
+def test_what_a_board_does_not_let_be_set_is_told_with_the_reason(with_rights: Boards, run: Callable[..., Any]) -> None:
+    with_rights("h200", "laptop", "mig")
+    _, [h200, laptop, mig], said = run("gpus")
+    assert h200["cannot_set"] == {}
+    assert laptop["cannot_set"].keys() == {"power_limit_w", "memory_clock_mhz"}
+    assert "does not let its power limit be set" in laptop["cannot_set"]["power_limit_w"]
+    assert "Ampere" in laptop["cannot_set"]["memory_clock_mhz"]
+    assert mig["cannot_set"].keys() == {"memory_clock_mhz", "graphics_clock_mhz"}
+    assert "NVIDIA RTX 2060 Laptop: the power limit cannot be set: this board does not let" in said
 
 
 def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..., Any], tmp_path: Path) -> None:

@@ -204,12 +204,12 @@ def test_read_only_wins_over_the_switch(
 
 def test_the_log_keeps_its_newer_half() -> None:
     for number in range(3):
-        keep(Change(float(number), "Some board", "x" * 500_000, "by hand", "done"))
-    keep(Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done"))
+        keep(Change(float(number), "Some board", "x" * 500_000, "by hand", "done", "GPU-1"))
+    keep(Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done", "GPU-1"))
     lines = log_file().read_text().splitlines()
     assert len(lines) < 4
     assert '"graphics clock 1200 MHz"' in lines[-1]
     assert (
         "Some board: graphics clock 1200 MHz (by hand, somebody): done"
-        in Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done").line
+        in Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done", "GPU-1").line
     )

@@ -43,6 +43,7 @@ def test_nobody_is_asked_for_a_password_unasked(boards: Boards, sudo: Sudo, open
         guard.apply(graphics_clock_mhz=1200)
     assert "root" in refused.value.what
     assert "all but setting works" in refused.value.remedy
+    assert "wattridge restore --out" in refused.value.remedy  # what root can install once
     assert [use.split()[:2] for use in asked.read_text().splitlines()] == [["sudo", "-n"]]
     assert stand_in.calls() == []
 

@@ -39,7 +39,7 @@ arguments = [
 [constants]
 n = 1000
 [parameters]
-block_size_x = [64]
+block_size_x = [64, 128]
 [device_settings]
 graphics_clock_mhz = [900, 1800]
 [objective]
@@ -101,13 +101,13 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     tune, configuration = window.panels["tune"], window.panels["configuration"]
     tune.open(path)
     qtbot.waitUntil(lambda: tune._draft is not None, timeout=20_000)
-    assert tune._draft.plan.space.size == 1  # read-only: its clock is no dimension
+    assert tune._draft.plan.space.size == 2  # read-only: its clock is no dimension
     switch_on(qtbot, window)
-    qtbot.waitUntil(lambda: tune._draft is not None and tune._draft.plan.space.size == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: tune._draft is not None and tune._draft.plan.space.size == 4, timeout=20_000)
     tune.start_session()
     qtbot.waitUntil(lambda: tune._state is SessionState.DONE, timeout=60_000)
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
-    assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]
+    assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
     window.docks["configuration"].raise_()
     table = window.selection.table

@@ -47,6 +47,10 @@ class Board:
         return (810, 1215)
 
 
+def change(what: str, *, outcome: str = "done", uuid: str = "GPU-1") -> Change:
+    return Change(0.0, "Test GPU", what, "by hand, ann", outcome, uuid)
+
+
 @pytest.fixture
 def panel_of(qtbot: QtBot) -> Iterator[Any]:
     made: list[ControlPanel] = []
@@ -206,26 +210,35 @@ def test_settings_are_taken_away_as_script_and_unit(panel_of: Any, tmp_path: Pat
 
 
 def test_every_change_is_a_line_in_the_log_of_other_days_too(panel_of: Any) -> None:
-    keep(Change(0.0, "Test GPU", "graphics clock 1200 MHz", "by hand, ann", "done"))
-    keep(Change(0.0, "Another GPU", "graphics clock 600 MHz", "by hand, ann", "done"))
+    keep(change("graphics clock 1200 MHz"))
+    keep(change("graphics clock 600 MHz", uuid="GPU-2"))  # another board of its kind
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.DeviceChanged(Change(1.0, "Test GPU", "power limit 200 W", "session, bob", "refused")))
+    lab.engine.tell(events.DeviceChanged(change("power limit 200 W", outcome="refused")))
     first, second = panel.log.toPlainText().splitlines()
     assert "graphics clock 1200 MHz (by hand, ann): done" in first
-    assert "power limit 200 W (session, bob): refused" in second
+    assert "power limit 200 W (by hand, ann): refused" in second
 
 
 def test_the_newest_change_is_in_sight(panel_of: Any, qtbot: QtBot) -> None:
     for day in range(60):
-        keep(Change(float(day), "Test GPU", f"power limit {150 + day} W, as long as it takes to wrap", "ann", "done"))
+        keep(
+            Change(
+                float(day),
+                "Test GPU",
+                f"power limit {150 + day} W, as long as it takes to wrap",
+                "ann",
+                "done",
+                "GPU-1",
+            )
+        )
     lab, panel = panel_of(Board())
     panel.resize(380, 500)
     bar = panel.log.verticalScrollBar()
     qtbot.waitUntil(lambda: 0 < bar.maximum() == bar.value(), timeout=5000)
-    lab.engine.tell(events.DeviceChanged(Change(99.0, "Test GPU", "power limit 250 W", "session, bob", "done")))
+    lab.engine.tell(events.DeviceChanged(change("power limit 250 W")))
     qtbot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=5000)
     bar.setValue(3)  # somebody reads what was before
-    lab.engine.tell(events.DeviceChanged(Change(99.0, "Test GPU", "power limit 240 W", "session, bob", "done")))
+    lab.engine.tell(events.DeviceChanged(change("power limit 240 W")))
     assert bar.value() == 3
 
 

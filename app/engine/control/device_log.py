@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from app.paths import data_folder
+from app.sensors.gpu import GpuInfo
 
 _MOST_BYTES: Final = 1 << 20  # then the older half is let go
 
@@ -20,15 +21,16 @@ class Change:
     """One change of a device, or one that was refused."""
 
     time_s: float  # wall clock, since the epoch
-    gpu: str
+    gpu: str  # its name
     what: str
     by: str  # by hand or a session, and who
     outcome: str  # done, or what the device or the system said
+    uuid: str  # the board's
 
     @classmethod
-    def now(cls, gpu: str, what: str, by: str, outcome: str) -> Change:
+    def now(cls, gpu: GpuInfo, what: str, by: str, outcome: str) -> Change:
         """A change made this moment by the present user."""
-        return cls(time.time(), gpu, what, f"{by}, {_user()}", outcome)
+        return cls(time.time(), gpu.label, what, f"{by}, {_user()}", outcome, gpu.uuid)
 
     @property
     def line(self) -> str:

@@ -309,7 +309,7 @@ class DeviceGuard:
         finally:
             self._shared.changed_ns = self._gpu.clock.now_ns()
             if self.on_change is not None:
-                self.on_change(Change.now(self._gpu.info.label, what, self._by, outcome))
+                self.on_change(Change.now(self._gpu.info, what, self._by, outcome))
 
 
 class _Shared:

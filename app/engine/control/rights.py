@@ -23,8 +23,10 @@ INSTALLED: Final = Path("/usr/lib/wattridge/wattridge-control")  # that only roo
 _START_S: Final = 20.0
 _PROMPT_S: Final = 180.0
 _FOLDER: Final = Path(__file__).resolve().parent / "helper"
+_INSTALL: Final = "what root can install once for it: wattridge restore --out FOLDER"
 _REMEDY: Final = (
-    "run it as root, or where you can be asked: from a terminal or the window; all but setting works without"
+    "run it as root, or where you can be asked: from a terminal or the window; all but setting works without; "
+    + _INSTALL
 )
 
 
@@ -89,7 +91,7 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
     if asking is Asking.WINDOW and pkexec is not None:
         prompting = [pkexec, "--disable-internal-agent", *command]
     elif asking is Asking.WINDOW:
-        remedy = "pkexec, which would ask for a password, is not installed: start the window as root, or use a terminal"
+        remedy = f"pkexec, which would ask for a password, is not installed; use a terminal, or {_INSTALL}"
     elif asking is Asking.TERMINAL and sudo is not None:
         prompting = [sudo, "--", *command]
     elif asking is Asking.TERMINAL and pkexec is not None:
