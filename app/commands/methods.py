@@ -12,21 +12,23 @@ from app.errors import InputError, WattridgeError
 
 if TYPE_CHECKING:
     from app.engine.recipes import Methods
-    from app.engine.results import ResultTable
 
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
+    from app.engine.method_tables import methods_of_recording, methods_of_store
     from app.engine.models.points import plain
+    from app.engine.store import Store
 
     wanted = _wanted(arguments.method)
     source = Path(arguments.source)
     if arguments.source.isdigit() and not source.exists():
-        methods = _of_session(int(arguments.source), arguments, wanted)
+        with Store() as store:
+            methods = methods_of_store(store, int(arguments.source), base_mhz=arguments.base_clock, methods=wanted)
     elif source.suffix.lower() == ".toml":
         methods = _of_board(source, arguments, wanted)
     else:
-        methods = _of_recording(source, arguments, wanted)
+        methods = methods_of_recording(source, base_mhz=arguments.base_clock, methods=wanted)
     if arguments.json:
         print_json({**plain(methods), "simulated": methods.simulated})
     else:
@@ -49,6 +51,7 @@ def _wanted(text: str | None) -> tuple[str, ...]:
 def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
     from app.commands.control import guard_of
     from app.commands.search import watch_session
+    from app.engine.method_tables import measured_rows
     from app.engine.planning import plan_specification
     from app.engine.recipes import compare_methods as compare
     from app.engine.specification_loader import load_specification
@@ -80,7 +83,7 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
         say(f"session {result.session} holds every measurement")
         return compare(
             plan.space,
-            _measured(result.table),
+            measured_rows(result.table),
             gpu=plan.gpu,
             title=plan.title,
             source=plan.source,
@@ -91,50 +94,6 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
     finally:
         guard.close()
         gpu.close()
-
-
-def _of_session(session: int, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
-    from app.engine.recipes import compare_methods as compare
-    from app.engine.steering import steer_by_measurements
-    from app.engine.store import Store
-
-    with Store() as store:
-        loaded = store.load(session)
-    measured = _measured(loaded.table)
-    return compare(
-        loaded.space,
-        measured,
-        gpu=loaded.record.gpu,
-        title=loaded.record.title,
-        source=loaded.record.source,
-        steering=steer_by_measurements(loaded.space, measured) if "model_steered" in wanted else None,
-        base_mhz=arguments.base_clock,
-        methods=wanted,
-    )
-
-
-def _of_recording(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
-    from app.engine.formats.read import read_recording
-    from app.engine.recipes import compare_methods as compare
-    from app.engine.steering import steer_by_measurements
-
-    recording = read_recording(path)
-    measured = _measured(recording.table())
-    space = recording.space()
-    return compare(
-        space,
-        measured,
-        gpu=recording.device,
-        title=recording.kernel or path.name,
-        source="recorded",
-        steering=steer_by_measurements(space, measured) if "model_steered" in wanted else None,
-        base_mhz=arguments.base_clock,
-        methods=wanted,
-    )
-
-
-def _measured(table: ResultTable) -> dict[int, Any]:
-    return {m.row: m for m in (table.measurement(index) for index in range(len(table)))}
 
 
 def _clock_list(text: str, supported: Any) -> tuple[int, ...]:

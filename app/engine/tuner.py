@@ -26,7 +26,8 @@ from app.engine.events import (
     Start,
     Stop,
 )
-from app.engine.fitting import fit_of_sweep, fit_of_table
+from app.engine.fitting import caps_of_sweep, fit_of_sweep, fit_of_table
+from app.engine.models.caps import CapFit
 from app.engine.results import ResultTable
 from app.engine.running import Attended, SessionResult, run_session
 from app.engine.session import SessionPlan
@@ -187,23 +188,33 @@ class Tuner:
 
     def _fit(self, command: Fit) -> None:
         session: int | None = None
+        caps: CapFit | None = None
         if command.sweep:
             if self._gpu is None:
                 raise WattridgeError("a clock sweep needs a GPU", remedy="open one, or fit the session's measurements")
             fit, source = fit_of_sweep(
                 self._gpu,
                 points=command.points,
+                memory_clocks=command.memory_clocks,
                 on_progress=lambda done, total: self._on_event(FitProgress(done, total)),
                 stop=self._abort,
                 guard=self._guard,
             )
+            if command.power_limits:
+                caps = caps_of_sweep(
+                    self._gpu,
+                    points=command.points,
+                    on_progress=lambda done, total: self._on_event(FitProgress(done, total, "power limits")),
+                    stop=self._abort,
+                    guard=self._guard,
+                )
         else:
             if self._last is None:
                 raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
             plan, table, session = self._last
             fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
         self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
-        self._on_event(FitFinished(fit, source))
+        self._on_event(FitFinished(fit, source, caps))
 
     def _make_way(self) -> None:
         if self._desk is not None:

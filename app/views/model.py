@@ -1,61 +1,77 @@
-"""The frequency model on demand: fit it to a clock sweep or to the session, see it, steer the next session by it."""
+"""Frequency models on demand: fit a clock sweep, the session or files, overlay them, steer the next session by one."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
+    QFileDialog,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QProgressBar,
     QPushButton,
     QSplitter,
+    QTabWidget,
     QTextBrowser,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.engine import events
+from app.engine.clock_fits import ClockFit, fits_of_file, fits_of_store
 from app.engine.models.frequency import FrequencyFit
 from app.views import theme
+from app.views.background import Background
 from app.views.context import Context
-from app.views.model_facts import fit_as_html, legend_as_html
+from app.views.methods import MethodsView
+from app.views.model_caps import CapsPlot
+from app.views.model_facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
 from app.views.model_plot import ModelPlot
+from app.views.model_voltage import VoltagePlot
+from app.views.overlay_list import OverlayList
 
 _SWEEP_POINTS = 10
+_PAST = 15  # sessions that are offered
 _WIDE = 700  # pixels from which the words fit beside the plot
+_FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
 _EMPTY = (
     "No model yet.\n"
     "'Fit a clock sweep' runs a fully loading kernel at about ten clocks;\n"
-    "'Fit the session' uses the measurements of the session."
+    "'Fit the session' uses the measurements of the session;\n"
+    "'Add' takes a sweep from a file or a past session."
 )
 
 
 class ModelPanel(QWidget):
-    """Shows the last fit. Usable without a window: `ModelPanel(context)`."""
+    """Shows fits over each other, the chosen one in full. Usable without a window: `ModelPanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._fit: FrequencyFit | None = None
-        self._source = ""
         self._fitting = False
-        self.sweep, self.session = QPushButton("Fit a clock &sweep"), QPushButton("Fit the sess&ion")
-        self.sweep.setToolTip(f"Run a fully loading kernel at about {_SWEEP_POINTS} clocks; a running session waits")
-        self.session.setToolTip("Fit to the configuration that was measured at the most clocks")
-        self.steer = QPushButton("S&teer")
-        self.steer.setToolTip(
-            "Keep the next session to the clocks within ±10 % of the optimum, once the points bracket it"
+        self._reader = Background(self)
+        self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
+        self.add, self.remove, self.steer = QToolButton(), QPushButton("&Remove"), QPushButton("S&teer")
+        self.progress, self.message = QProgressBar(), QLabel()
+        self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
+        self.list: OverlayList[ClockFit] = OverlayList(
+            "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
         )
-        self.progress = QProgressBar()
-        self.progress.setFormat("%v of %m clocks")
-        self.progress.hide()
-        self.plot, self.facts = ModelPlot(), QTextBrowser()
-        self.legend, self.steering = QLabel(), QLabel()
+        self.facts, self.legend, self.steering = QTextBrowser(), QLabel(), QLabel()
+        self._fill_controls()
         self._lay_out()
         self.sweep.clicked.connect(self.fit_sweep)
         self.session.clicked.connect(self.fit_session)
+        self.remove.clicked.connect(self.list.remove_chosen)
         self.steer.clicked.connect(self.steer_session)
+        self.list.changed.connect(self._draw)
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self._reader.done.connect(self._read)
+        self._reader.failed.connect(self._complain)
         bridge = context.bridge
         bridge.session_started.connect(self._session_moved)
         bridge.measurements_added.connect(self._session_moved)
@@ -63,35 +79,70 @@ class ModelPanel(QWidget):
         bridge.fit_finished.connect(self._fit_finished)
         bridge.fault.connect(self._fault)
         context.selection.steered.connect(self._steered)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
-        self._set_buttons()
+        theme.notifier().changed.connect(self._show_words)
+        self._draw()
+
+    def _fill_controls(self) -> None:
+        self.sweep.setText("Fit a clock &sweep")
+        self.sweep.setToolTip(f"Run a fully loading kernel at about {_SWEEP_POINTS} clocks; a running session waits")
+        self.sweep.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
+        menu = QMenu(self.sweep)
+        menu.setToolTipsVisible(True)
+        self.with_limits = _checkable(menu, "Power &limits too", "The same load under ten power limits, to compare")
+        self.with_memory = _checkable(menu, "At each &memory clock", "A sweep for each memory clock the board can take")
+        self.sweep.setMenu(menu)
+        self.session.setToolTip("Fit to the configuration that was measured at the most clocks")
+        self.add.setText("&Add")
+        self.add.setToolTip("Overlay another board or kernel")
+        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.add.setMenu(QMenu(self.add))
+        self.add.menu().aboutToShow.connect(self._fill_sources)
+        self.add.menu().triggered.connect(self._source_chosen)
+        self.remove.setToolTip("Take the chosen fit out of the picture; sessions and files stay")
+        self.steer.setToolTip(
+            "Keep the next session to the clocks within ±10 % of the optimum, once the points bracket it"
+        )
+        self.progress.setFormat("%v of %m clocks")
+        self.progress.hide()
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
-        for widget in (self.sweep, self.session):
+        for widget in (self.sweep, self.session, self.steer):
             buttons.addWidget(widget)
         buttons.addStretch(1)
-        buttons.addWidget(self.steer)
+        buttons.addWidget(self.add)
+        buttons.addWidget(self.remove)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.plot, "Power and energy")
+        self.tabs.addTab(self.voltage, "Voltage")
+        self.tabs.addTab(self.caps, "Power limits")
+        self.tabs.addTab(self.methods, "Methods")
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.facts.setAccessibleName("The model's parameters")
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.addWidget(self.plot)
-        splitter.addWidget(self.facts)
-        splitter.setStretchFactor(0, 3)
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([540, 300])
-        self._splitter = splitter
+        self._side = QWidget()
+        column = QVBoxLayout(self._side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.list)
+        column.addWidget(self.facts, 1)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.tabs)
+        self._splitter.addWidget(self._side)
+        self._splitter.setStretchFactor(0, 3)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setSizes([540, 300])
         self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.legend.setWordWrap(True)
-        self.steering.setWordWrap(True)
+        for label in (self.legend, self.steering, self.message):
+            label.setWordWrap(True)
         self.steering.hide()
+        self.message.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 6, 6, 6)
         layout.addLayout(buttons)
-        layout.addWidget(self.progress)
-        layout.addWidget(self.legend)
-        layout.addWidget(splitter, 1)
+        for line in (self.progress, self.message, self.legend):
+            layout.addWidget(line)
+        layout.addWidget(self._splitter, 1)
         layout.addWidget(self.steering)
         self.setMinimumSize(360, 260)
 
@@ -101,17 +152,30 @@ class ModelPanel(QWidget):
         wide = self.width() >= _WIDE
         self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
 
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._reader.shutdown()
+        self.methods.shutdown()
+
     @property
     def fit(self) -> FrequencyFit | None:
-        """The fit that is shown."""
-        return self._fit
+        """The fit that is shown in full."""
+        focus = self.list.focus
+        return focus.fit if focus is not None else None
 
     # --- asking ------------------------------------------------------------------------------------------------------
 
     @Slot()
     def fit_sweep(self) -> None:
         """Sweep the clocks under full load and fit."""
-        self._ask(events.Fit(sweep=True, points=_SWEEP_POINTS))
+        self._ask(
+            events.Fit(
+                sweep=True,
+                points=_SWEEP_POINTS,
+                memory_clocks=self.with_memory.isChecked(),
+                power_limits=self.with_limits.isChecked(),
+            )
+        )
 
     @Slot()
     def fit_session(self) -> None:
@@ -121,36 +185,81 @@ class ModelPanel(QWidget):
     @Slot()
     def steer_session(self) -> None:
         """Keep the next session to the range, or take that back."""
-        selection = self._context.selection
+        selection, fit = self._context.selection, self.fit
         if selection.clocks_mhz is not None:
             selection.steer(None)
-        elif self._fit is not None and self._fit.range_mhz is not None and self._fit.optimum_bracketed:
-            selection.steer(self._fit.range_mhz)
+        elif fit is not None and fit.range_mhz is not None and fit.optimum_bracketed:
+            selection.steer(fit.range_mhz)
 
     def _ask(self, command: events.Fit) -> None:
         if self._fitting:
             return
         self._fitting = True
+        self._complain("", "")
         if command.sweep:
             self.progress.setRange(0, 0)
             self.progress.show()
         self._context.bridge.submit(command)
         self._set_buttons()
 
+    # --- other sources -----------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _fill_sources(self) -> None:
+        menu = self.add.menu()
+        menu.clear()
+        menu.addAction("A &file …").setData("file")
+        menu.addSection("Past sessions")
+        past = self._context.store.sessions()[:_PAST]
+        for record in past:
+            menu.addAction(f"{record.id}  {record.shown_name} · {record.gpu}").setData(record.id)
+        if not past:
+            menu.addAction("none yet").setEnabled(False)
+
+    @Slot(QAction)
+    def _source_chosen(self, action: QAction) -> None:
+        if action.data() == "file":
+            self.choose_file()
+        elif action.data() is not None:
+            self._complain("", "")
+            store, session = self._context.store, int(action.data())
+            self._reader.run(lambda _stop: fits_of_store(store, session))
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose a file."""
+        dialog = QFileDialog(self, "Open a sweep of clocks or power limits", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.open_path)
+        dialog.open()
+
+    @Slot(str)
+    def open_path(self, path: str) -> None:
+        """Add what a CSV or a recording tells of clocks and power limits."""
+        self._complain("", "")
+        self._reader.run(lambda _stop: fits_of_file(Path(path)))
+
     # --- answers -----------------------------------------------------------------------------------------------------
 
     @Slot(object)
     def _fit_progress(self, event: events.FitProgress) -> None:
+        self.progress.setFormat(f"%v of %m {event.what}")
         self.progress.setRange(0, event.total)
         self.progress.setValue(event.done)
         self.progress.show()
 
     @Slot(object)
     def _fit_finished(self, event: events.FitFinished) -> None:
-        self._fit, self._source = event.fit, event.source
         self._end_fitting()
-        self.plot.show_fit(event.fit)
-        self._recolour()
+        self._read([ClockFit(event.fit, event.caps, event.source)])
+
+    @Slot(object)
+    def _read(self, found: list[ClockFit]) -> None:
+        self.list.put(found)
+        self.list.choose(found[0])
+        if found[0].fit is None:
+            self.tabs.setCurrentWidget(self.caps)
 
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:
@@ -171,23 +280,68 @@ class ModelPanel(QWidget):
             )
         self._set_buttons()
 
+    @Slot(str, str)
+    def _complain(self, what: str, remedy: str) -> None:
+        self.message.setText(f"{what}: {remedy}" if remedy else what)
+        self.message.setVisible(bool(what))
+
     def _end_fitting(self) -> None:
         self._fitting = False
         self.progress.hide()
         self._set_buttons()
 
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
     def _set_buttons(self) -> None:
-        table = self._context.selection.table
+        table, fit = self._context.selection.table, self.fit
         self.sweep.setEnabled(not self._fitting)
         self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
-        told = self._fit is not None and self._fit.range_mhz is not None and self._fit.optimum_bracketed
+        self.remove.setEnabled(bool(self.list.entries))
+        told = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
         self.steer.setEnabled(told or self._context.selection.clocks_mhz is not None)
 
     @Slot()
-    def _recolour(self) -> None:
-        self.plot.say(_EMPTY if self._fit is None else "")
-        self.facts.setVisible(self._fit is not None)
-        self.legend.setVisible(self._fit is not None)
-        if self._fit is not None:
-            self.facts.setHtml(fit_as_html(self._fit, self._source))
-            self.legend.setText(legend_as_html(self._fit))
+    def _draw(self) -> None:
+        shown, focus = self.list.shown, self.list.focus
+        models = [(place, each.fit) for place, each in shown if each.fit is not None]
+        place = next((at for at, each in shown if each is focus), None)
+        fit = focus.fit if focus is not None else None
+        others = [(at, each) for at, each in models if each is not fit]
+        self.plot.show_fit(fit, place, others)
+        self.voltage.show_fits(models, fit)
+        self.caps.show_fits(shown)
+        self.plot.say(_EMPTY if not self.list.entries else "" if models else "Nothing ticked knows the clocks.")
+        self._show_words()
+        self._set_buttons()
+
+    @Slot(int)
+    def _tab_changed(self, _index: int) -> None:
+        self._show_words()
+
+    @Slot()
+    def _show_words(self) -> None:
+        focus, view = self.list.focus, self.tabs.currentWidget()
+        own = view is not self.methods  # the methods have words of their own
+        self._side.setVisible(own and bool(self.list.entries))
+        words = ""
+        if focus is not None:
+            self.facts.setHtml(fit_as_html(focus))
+            alone = len(self.list.shown) == 1
+            if view is self.plot and focus.fit is not None:
+                words = legend_as_html(focus.fit, alone=alone)
+            elif view is self.voltage:
+                words = voltage_legend(focus.fit)
+            elif view is self.caps:
+                words = caps_legend(focus)
+        else:
+            self.facts.clear()
+        self.legend.setText(words)
+        self.legend.setVisible(bool(words))
+        self.message.setStyleSheet(f"color: {theme.colours().vermillion};")
+
+
+def _checkable(menu: QMenu, words: str, tip: str) -> QAction:
+    action = menu.addAction(words)
+    action.setCheckable(True)
+    action.setToolTip(tip)
+    return action

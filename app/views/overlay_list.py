@@ -91,6 +91,12 @@ class OverlayList(QListWidget, Generic[_T]):
         self._fit_height()
         self.changed.emit()
 
+    def choose(self, entry: _T) -> None:
+        """Bring one into focus."""
+        keys = [each.key for each in self._entries]
+        if entry.key in keys:
+            self.setCurrentRow(keys.index(entry.key))
+
     @Slot()
     def remove_chosen(self) -> None:
         """Take the chosen one away."""
