@@ -26,6 +26,7 @@ from app.sensors.nvml_channels import (
 )
 from app.sensors.nvml_library import LIBRARY, NvmlLibrary
 from app.sensors.nvml_power_buffer import PowerBuffer
+from app.sensors.processes import GpuProcess, nvml_processes
 from app.sensors.voltage import VoltageReader
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
@@ -172,6 +173,10 @@ class NvmlGpu:
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
+
+    def processes(self) -> Sequence[GpuProcess]:
+        """What runs on the board now (about 1 ms). Raises NotSupported, GpuLost."""
+        return nvml_processes(self._ask)
 
     def note_locks(self, locks_mhz: Mapping[str, float]) -> None:
         """Clocks that are locked by this program, by setting: no driver tells a lock, so its readings tell these.

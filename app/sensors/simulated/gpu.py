@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +15,7 @@ from app.sensors.clock import Clock, HostClock
 from app.sensors.errors import NotSupported, SensorError
 from app.sensors.gpu import GpuInfo, PowerLimit
 from app.sensors.load import Execution, Load
+from app.sensors.processes import GpuProcess
 from app.sensors.simulated import laws
 from app.sensors.simulated.figures import Twin
 from app.sensors.simulated.physics import Physics
@@ -104,6 +106,13 @@ class SimulatedGpu:
     def memory_clocks_mhz(self) -> Sequence[int]:
         """Supported memory clocks, ascending."""
         return self.twin.clocks.memory_mhz
+
+    def processes(self) -> Sequence[GpuProcess]:
+        """The load that runs, as one process: this one. Its memory is not simulated."""
+        with self._lock:
+            self._now()
+            load = self._physics.load
+        return [] if load is None else [GpuProcess(os.getpid(), f"{load.name} (simulated)", math.nan, "compute")]
 
     def close(self) -> None:
         """There is nothing to let go of."""

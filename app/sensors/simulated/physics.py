@@ -66,6 +66,11 @@ class Physics:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     @property
+    def load(self) -> Load | None:
+        """What runs; None while nothing does."""
+        return self._load
+
+    @property
     def busy(self) -> bool:
         return self._load is not None
 

@@ -1,0 +1,95 @@
+"""Which processes use a board, and how much of its memory each of them has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from app.sensors.errors import GpuLost, NoDriver, NotSupported, SensorError
+
+Use = Literal["compute", "graphics", "compute and graphics"]
+UNSEEN = "not visible here"  # a process of another user's container, or one that has just ended
+
+# what for -> NVML's functions, newest first: an older driver lacks the newer ones
+_FUNCTIONS: tuple[tuple[Use, tuple[str, ...]], ...] = (
+    ("compute", ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2")),
+    ("graphics", ("nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """One process. NaN where its memory is not told."""
+
+    pid: int
+    name: str
+    memory_mib: float
+    use: Use
+
+
+@runtime_checkable
+class TellsProcesses(Protocol):
+    """A board that tells what runs on it."""
+
+    def processes(self) -> Sequence[GpuProcess]:
+        """Those that run now, the one with the most memory first. Raises NotSupported, GpuLost."""
+        ...
+
+
+def nvml_processes(ask: Callable[[str], Any]) -> list[GpuProcess]:
+    """What NVML tells of a board; `ask` calls a function by name on it. Raises NotSupported, GpuLost, NoDriver.
+
+    A board that tells only one kind of use is taken at its word.
+    """
+    found: dict[int, GpuProcess] = {}
+    refused: SensorError | None = None
+    answered = False
+    for use, functions in _FUNCTIONS:
+        try:
+            told = _first_answer(ask, functions)
+        except (GpuLost, NoDriver):
+            raise
+        except SensorError as error:
+            refused = error
+            continue
+        answered = True
+        for each in told:
+            pid = int(each.pid)
+            used = each.usedGpuMemory
+            before = found.get(pid)
+            memory_mib = math.nan if used is None else used / 2**20
+            if before is not None:
+                memory_mib = memory_mib if math.isnan(before.memory_mib) else before.memory_mib
+            both: Use = use if before is None or before.use == use else "compute and graphics"
+            found[pid] = GpuProcess(pid, process_name(pid), memory_mib, both)
+    if not answered:
+        assert refused is not None
+        raise refused
+    return sorted(found.values(), key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
+
+
+def process_name(pid: int, proc: Path = Path("/proc")) -> str:
+    """A process's name: of its program, and for an interpreter of its script; UNSEEN where it cannot be read."""
+    try:
+        words = (proc / str(pid) / "cmdline").read_bytes()[:4096].decode("utf-8", "replace").split("\0")
+        short = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return UNSEEN
+    program = Path(words[0]).name or short
+    script = next((word for word in words[1:] if word.endswith(".py")), "")
+    name = f"{program} {Path(script).name}" if script and program.startswith("python") else program
+    return "".join(letter if letter.isprintable() else "?" for letter in name)[:80] or UNSEEN
+
+
+def _first_answer(ask: Callable[[str], Any], functions: Sequence[str]) -> Any:
+    problem: SensorError | None = None
+    for function in functions:
+        try:
+            return ask(function)
+        except NotSupported as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem

@@ -1,0 +1,98 @@
+"""What runs on a board: NVML's words, names where they can be read, the simulated board's own load."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.sensors.errors import GpuLost, NoPermission, NotSupported
+from app.sensors.load import Load
+from app.sensors.nvml import NvmlGpu
+from app.sensors.processes import UNSEEN, GpuProcess, TellsProcesses, nvml_processes, process_name
+from app.sensors.select import open_gpu
+from app.sensors.simulated.gpu import SimulatedGpu
+
+COMPUTE, GRAPHICS = "nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"
+
+
+def told(pid: int, mib: float | None) -> Any:
+    return SimpleNamespace(pid=pid, usedGpuMemory=None if mib is None else int(mib * 2**20))
+
+
+def asking(answers: dict[str, Any]) -> Any:
+    def ask(function: str) -> Any:
+        answer = answers.get(function, NotSupported("not here"))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return ask
+
+
+def test_the_largest_comes_first_and_one_of_both_kinds_once() -> None:
+    mine = os.getpid()
+    found = nvml_processes(
+        asking({COMPUTE: [told(999_999_999, 100), told(mine, 2048)], GRAPHICS: [told(mine, 2048), told(7, None)]})
+    )
+    assert [p.pid for p in found] == [mine, 999_999_999, 7]
+    assert found[0].use == "compute and graphics"
+    assert found[0].memory_mib == 2048
+    assert "python" in found[0].name or "pytest" in found[0].name
+    assert found[1] == GpuProcess(999_999_999, UNSEEN, 100.0, "compute")
+    assert math.isnan(found[2].memory_mib), "what is not told is not 0"
+
+
+def test_an_older_driver_is_asked_in_its_own_words() -> None:
+    assert [p.pid for p in nvml_processes(asking({f"{COMPUTE}_v2": [told(7, 1)]}))] == [7]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(NotSupported("no"), NotSupported), (NoPermission("no"), NoPermission), (GpuLost("gone"), GpuLost)],
+    ids=["unsupported", "refused", "lost"],
+)
+def test_a_board_that_tells_nothing_says_why(error: Exception, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        nvml_processes(asking({COMPUTE: error, GRAPHICS: error}))
+
+
+def test_a_script_is_named_and_nothing_odd_is_shown(tmp_path: Path) -> None:
+    for pid, (line, short) in enumerate(
+        [
+            (b"/usr/bin/python3.11\0-u\0/home/x/train.py\0--secret\0abc\0", b"python3.11\n"),
+            (b"./bench\0--size\x001\0", b"bench\n"),
+            (b"", b"kworker\n"),
+            (b"/bin/\x1b[31mred\0", b"red\n"),
+        ]
+    ):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "cmdline").write_bytes(line)
+        (tmp_path / str(pid) / "comm").write_bytes(short)
+    assert [process_name(pid, tmp_path) for pid in range(5)] == [
+        "python3.11 train.py",
+        "bench",
+        "kworker",
+        "?[31mred",
+        UNSEEN,
+    ]
+
+
+def test_the_simulated_board_tells_its_load() -> None:
+    gpu = open_gpu("simulated:a100", speed=math.inf)
+    assert isinstance(gpu, SimulatedGpu)
+    assert isinstance(gpu, TellsProcesses)
+    assert gpu.processes() == []
+    gpu.begin(Load("sgemm", "fp32", 1e12, 1e9))
+    [process] = gpu.processes()
+    assert (process.pid, process.name) == (os.getpid(), "sgemm (simulated)")
+    gpu.end()
+    assert gpu.processes() == []
+
+
+def test_real_boards_tell_them() -> None:
+    assert issubclass(NvmlGpu, TellsProcesses)
