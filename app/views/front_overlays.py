@@ -136,7 +136,7 @@ class FrontOverlays(QObject):
             level = np.array([spread.at, spread.at])
             self._line(*((level, ends) if vertical else (ends, level)), colour, Qt.PenStyle.SolidLine, width=3)
             label = self._label(f"spread {percent_words(spread.share)}", colour)
-            middle = np.array([(spread.low + spread.high) / 2])
+            middle = np.array([spread.low + 0.15 * (spread.high - spread.low)])  # away from the named ends
             placed = points.placed(*((level[:1], middle) if vertical else (middle, level[:1])))
             label.setAnchor((-0.06, 0.5) if vertical else (0.5, 1.1))
             label.setPos(float(placed[0][0]), float(placed[1][0]))

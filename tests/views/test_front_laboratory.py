@@ -1,0 +1,336 @@
+"""The Pareto laboratory as a person uses it: axes, markers, overlays, filters, brushing, ways to choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.engine.analysis.choosers import knee, least_energy
+from app.engine.analysis.costs import costs_of
+from app.engine.measurement import State
+from app.engine.results import ResultTable
+from app.views.front import FrontPanel
+from app.views.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
+from app.views.row_filter import EVERYTHING, RowFilter
+
+PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return Lab()
+
+
+@pytest.fixture
+def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
+    made = FrontPanel(lab.context)
+    qtbot.addWidget(made)
+    made.resize(900, 720)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def show(lab: Lab, panel: FrontPanel) -> ResultTable:
+    """A session of 160 measurements, 10 of which failed."""
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    for _ in range(3):  # the axes come into sight, and the plot is laid out anew
+        QApplication.processEvents()
+    return table
+
+
+def drag(
+    panel: FrontPanel, start: QPoint, end: QPoint, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
+    """With the left button, in steps as a hand makes them."""
+    port, left = panel.plot.viewport(), Qt.MouseButton.LeftButton
+    QTest.mouseMove(port, start)
+    QTest.mousePress(port, left, modifier, start)
+    for share in (0.3, 0.7, 1.0):
+        QTest.qWait(15)  # pyqtgraph takes no more than a hundred moves a second
+        at = start + (end - start) * share
+        place = QPointF(port.mapToGlobal(at))  # QTest's own moves carry no button, so that no drag comes of them
+        move = QMouseEvent(QEvent.Type.MouseMove, QPointF(at), place, Qt.MouseButton.NoButton, left, modifier)
+        QApplication.sendEvent(port, move)
+    QTest.mouseRelease(port, left, modifier, end)
+    QApplication.processEvents()
+
+
+def corner_of(panel: FrontPanel, x: float, y: float) -> QPoint:
+    """Where figures lie in the plot's viewport."""
+    return panel.plot.mapFromScene(panel.plot.getViewBox().mapViewToScene(QPointF(x, y)))
+
+
+def test_a_drag_marks_what_lies_in_the_rectangle_and_ctrl_adds_to_it(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    points = panel._points
+    assert points is not None
+    middle_x, middle_y = float(np.median(points.x)), float(np.median(points.y))
+    (x0, x1), (y0, y1) = panel.plot.getViewBox().viewRange()
+    drag(panel, corner_of(panel, x0, y0) + QPoint(3, -3), corner_of(panel, middle_x, middle_y))
+    inside = points.index[(points.x < middle_x) & (points.y < middle_y)]
+    assert set(inside) == set(lab.selection.rows)
+    assert f"{len(inside)} marked" in panel.count.text()
+    assert (panel.plot.getViewBox().viewRange()[0][0]) == x0  # marking does not move the picture
+    control = Qt.KeyboardModifier.ControlModifier
+    drag(panel, corner_of(panel, middle_x, y1) + QPoint(2, 3), corner_of(panel, x1, middle_y) - QPoint(3, 2), control)
+    assert set(inside) < set(lab.selection.rows)
+    panel.unmark.click()
+    assert not len(lab.selection.rows)
+    assert not panel.unmark.isVisible()
+
+
+def test_shift_and_drag_moves_the_picture_and_marks_nothing(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    before = panel.plot.getViewBox().viewRange()[0][0]
+    middle = panel.plot.viewport().rect().center()
+    drag(panel, middle, middle + QPoint(60, 0), Qt.KeyboardModifier.ShiftModifier)
+    assert panel.plot.getViewBox().viewRange()[0][0] < before
+    assert not len(lab.selection.rows)
+
+
+def test_what_is_not_marked_is_dimmed_and_stays_so_while_results_stream_in(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = filled(space, 60)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    lab.selection.brush([3, 5])
+    table.extend(measured(space, row) for row in range(60, 120))
+    lab.grow(table)
+    assert panel._points is not None
+    style = panel.plot.cloud._style[: len(panel._points)]
+    bright = panel._points.index[style < DIM]
+    assert list(bright) == [3, 5]
+    assert (panel.plot.cloud._style[: len(panel._points)] >= DIM).sum() == len(panel._points) - 2
+    lab.selection.brush([])
+    assert (panel.plot.cloud._style[: len(panel._points)] < DIM).all()
+
+
+def test_the_histograms_show_all_against_marked_and_a_click_hides_a_value(
+    lab: Lab, panel: FrontPanel, qtbot: QtBot
+) -> None:
+    table = show(lab, panel)
+    names = [histogram.name for histogram in panel.bars.histograms]
+    assert names == ["graphics_clock_mhz", "tile", "layout"]
+    layout = panel.bars.histograms[2]
+    assert list(layout._all) == [80, 80]
+    rows = np.flatnonzero([table.measurement(i).configuration["layout"] == "row" for i in range(len(table))])
+    lab.selection.brush(rows[:20])
+    assert list(layout._marked) == [20, 0]
+    qtbot.mouseClick(layout, Qt.MouseButton.LeftButton, pos=QPoint(layout.width() - 6, 40))
+    assert panel._points is not None
+    assert all(table.measurement(int(i)).configuration["layout"] == "row" for i in panel._points.index)
+    assert "filtered by layout" in panel.count.text()
+    assert "hidden" in layout.text_of(1)
+    panel.unfilter.click()
+    assert len(panel._points) == 150
+
+
+def test_values_are_hidden_and_marked_by_the_keyboard_alone(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    table = show(lab, panel)
+    clocks = panel.bars.histograms[0]
+    clocks.setFocus()
+    qtbot.keyClick(clocks, Qt.Key.Key_Right)
+    assert "960" in clocks.accessibleDescription()
+    qtbot.keyClick(clocks, Qt.Key.Key_Return)
+    assert {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in lab.selection.rows} == {960}
+    qtbot.keyClick(clocks, Qt.Key.Key_Space)
+    assert panel._points is not None
+    assert 960 not in {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in panel._points.index}
+
+
+def test_hiding_everything_says_so(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    panel.bars.histograms[2].toggled.emit("layout", (0, 1))
+    assert "hidden by the filter" in panel.plot._note.text()
+
+
+def test_left_and_right_walk_along_the_front(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    show(lab, panel)
+    points = panel._points
+    assert points is not None
+    walk = points.index[points.front[np.argsort(points.x[points.front])]]
+    panel.plot.setFocus()
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Home)
+    assert lab.selection.index == walk[0]
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Right)
+    assert lab.selection.index == walk[min(1, len(walk) - 1)]
+    qtbot.keyClick(panel.plot, Qt.Key.Key_End)
+    assert lab.selection.index == walk[-1]
+    lab.selection.brush([1, 2])
+    qtbot.keyClick(panel.plot, Qt.Key.Key_Escape)
+    assert not len(lab.selection.rows)
+
+
+def test_logarithmic_axes_keep_every_point_in_sight_with_round_marks(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("time_s"))
+    panel.figures.x_log.click()
+    points = panel._points
+    assert points is not None
+    assert np.allclose(points.plot_x, np.log10(points.x))
+    (x0, x1), _ = panel.plot.getViewBox().viewRange()
+    assert x0 < points.plot_x.min()
+    assert points.plot_x.max() < x1
+    axis = panel.plot.getAxis("bottom")
+    marks = axis.tickStrings(axis.tickValues(x0, x1, 600)[0][1], 1.0, 1.0)
+    assert all(float(mark) > 0 for mark in marks)
+    assert float(marks[0]) >= points.x.min() * 1e3 * 0.5  # shown in ms
+    assert len(points.front) == len(set(points.front))
+
+
+def test_colour_and_marker_tell_two_different_things_and_the_key_says_which(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    figures = panel.figures
+    figures.colour.setCurrentIndex(figures.colour.findData("power_w"))
+    figures.marker.setCurrentIndex(figures.marker.findData("layout"))
+    style = panel.plot.cloud._style[: len(panel.plot.cloud)]
+    assert set(style // COLOURS) == {0, 1}
+    assert panel.key._shape_labels() == [("circle", "row"), ("square", "column")]
+    assert "square: column" in panel.key.accessibleDescription()
+    figures.marker.setCurrentIndex(figures.marker.findData("time_s"))
+    assert len(panel.key._shape_labels()) == 4  # quarters of many values
+    figures.marker.setCurrentIndex(0)
+    assert panel.key._shape_labels() == []
+
+
+def test_overlays_of_a_real_cache_count_its_quadrants(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:
+    lab.session(*cache_session(shared_data / PS3))
+    for name in ("hull", "quadrants", "spread", "energy", "edp"):
+        panel.show_menu.ticks[name].setChecked(True)
+    cut = panel.plot.overlays.quadrants
+    assert cut is not None
+    assert cut.total == 4690
+    texts = [item.toPlainText() for item in panel.plot.overlays._items if hasattr(item, "toPlainText")]
+    assert f"{cut.both} · {cut.percent(cut.both):.1f} %" in texts
+    assert "least energy" in texts
+    assert any(text.startswith("EDP +") for text in texts)
+    assert sum(text.startswith("spread ") for text in texts) == 2
+    for tick in panel.show_menu.ticks.values():
+        tick.setChecked(False)
+    assert not panel.plot.overlays._items
+    assert not panel.plot.line.labels[0].isVisible()
+
+
+def test_figures_that_tell_no_energy_offer_no_lines_of_equal_energy(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    assert panel.show_menu.ticks["energy"].isEnabled()
+    panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("tile"))
+    assert not panel.show_menu.ticks["energy"].isEnabled()
+
+
+def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, panel: FrontPanel) -> None:
+    table = show(lab, panel)
+    costs = costs_of(table)
+    panel.chooser.choose_by("least_energy")
+    assert lab.selection.index == least_energy(costs.time_s, costs.energy_j)
+    assert "less energy for" in panel.chooser.words.text()
+    assert "kWh" in panel.chooser.words.text()
+    assert "EUR" in panel.chooser.words.text()
+    assert panel.plot._choice.toPlainText() == "least energy"
+    panel.chooser.choose_by("knee")
+    assert lab.selection.index == knee(costs.time_s, costs.energy_j)
+    panel.chooser.choose_by("fastest")
+    assert panel.chooser.words.text() == "This is the fastest."
+
+
+def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, panel: FrontPanel) -> None:
+    table = show(lab, panel)
+    costs = costs_of(table)
+    panel.chooser.weight.setValue(0)
+    assert panel.chooser.chooser.name == "weighted"
+    assert lab.selection.index == least_energy(costs.time_s, costs.energy_j)
+    panel.chooser.weight.setValue(100)
+    assert panel.chooser.words.text() == "This is the fastest."
+
+
+def test_limits_are_kept_and_a_limit_that_nothing_meets_is_said(lab: Lab, panel: FrontPanel) -> None:
+    table = show(lab, panel)
+    panel.chooser.choose_by("at_most_slower")
+    panel.chooser.limit.setValue(10)
+    chosen = table.measurement(lab.selection.index)
+    fastest = min(m.values["time_s"] for m in map(table.measurement, range(len(table))) if m.state is State.OK)
+    assert chosen.values["time_s"] <= 1.1 * fastest
+    panel.chooser.choose_by("at_most_power")
+    panel.chooser.limit.setValue(200)
+    assert table.measurement(lab.selection.index).values["power_w"] <= 200
+    panel.chooser.limit.setValue(1)
+    assert lab.selection.index == -1
+    assert "Nothing measured" in panel.chooser.words.text()
+
+
+def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    panel.chooser.choose_by("knee")
+    lab.selection.select(7)
+    assert panel.chooser.chooser.name == "by_hand"
+    assert panel.plot._choice.toPlainText() == ""
+    assert "than the fastest" in panel.chooser.words.text()
+
+
+def test_choices_are_made_among_what_the_filter_shows(lab: Lab, panel: FrontPanel) -> None:
+    table = show(lab, panel)
+    panel.chooser.choose_by("least_energy")
+    best = table.measurement(lab.selection.index).configuration
+    panel.bars.histograms[2].toggled.emit("layout", (("row", "column").index(str(best["layout"])),))
+    assert table.measurement(lab.selection.index).configuration["layout"] != best["layout"]
+
+
+def test_what_a_year_costs_follows_the_settings_and_is_kept(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    show(lab, panel)
+    panel.chooser.choose_by("least_energy")
+    panel.chooser.load.hours.setValue(1000)
+    first = panel.chooser.words.text()
+    panel.chooser.load.price.setValue(1.0)
+    panel.chooser.load.carbon.setValue(100)
+    assert panel.chooser.words.text() != first
+    assert "1000 h a year" in panel.chooser.words.text()
+    again = FrontPanel(lab.context)
+    qtbot.addWidget(again)
+    assert (again.chooser.load.hours.value(), again.chooser.load.price.value()) == (1000, 1.0)
+
+
+def test_every_control_has_a_name_and_can_be_reached_by_tab(panel: FrontPanel, lab: Lab) -> None:
+    show(lab, panel)
+    for control in (
+        panel.figures.x_figure,
+        panel.figures.y_log,
+        panel.figures.marker,
+        panel.show_menu,
+        panel.plot,
+        panel.chooser.way,
+        panel.chooser.weight,
+        *panel.bars.histograms,
+    ):
+        assert control.accessibleName(), control
+        assert control.focusPolicy() & Qt.FocusPolicy.TabFocus, control
+
+
+def test_shapes_tell_few_values_apart_and_quarters_of_many() -> None:
+    few = ShapeCoding(np.asarray([4.0, 1.0, 2.0]))
+    assert list(few.shapes(np.asarray([1.0, 2.0, 4.0, np.nan]))) == [0, 1, 2, len(SHAPES) - 1]
+    many = ShapeCoding(np.arange(100.0))
+    assert list(many.shapes(np.asarray([0.0, 30.0, 60.0, 99.0]))) == [0, 1, 2, 3]
+    assert not many.covers(np.asarray([100.0]))
+    styles = np.asarray([5, COLOURS + 7], dtype=np.uint16)
+    assert list(with_shapes(styles, np.asarray([2, 3], dtype=np.uint16))) == [2 * COLOURS + 5, 3 * COLOURS + 7]
+    assert list(dimmed(styles)) == [DIM, DIM + COLOURS]
+    assert list(dimmed(dimmed(styles))) == list(dimmed(styles))
+
+
+def test_a_filter_toggles_groups_of_values() -> None:
+    space = grid_space()
+    rows = np.arange(space.size)
+    some = EVERYTHING.toggled("tile", (0, 1))
+    assert some
+    assert some.passes(space, rows).sum() == space.size * 6 // 8
+    assert not some.toggled("tile", (0, 1))
+    assert RowFilter({"layout": frozenset({0, 1})}).passes(space, rows).sum() == 0
