@@ -137,7 +137,7 @@ def test_a_sweep_of_a_simulated_board_survives_a_program_that_is_held_up_again_a
     board = SimulatedGpu(load_twin("h200"), clock=Often())
     punctual = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
     known, sweep = (sweep_clocks(gpu, DeviceGuard(gpu), points=4) for gpu in (punctual, board))
-    assert sweep.power_w == pytest.approx(known.power_w, rel=0.03)
+    assert sweep.power_w == pytest.approx(known.power_w, rel=0.05)
 
 
 def test_stopping_leaves_the_board_idle_and_no_figure() -> None:
