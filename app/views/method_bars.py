@@ -66,11 +66,12 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             for at, each in enumerate(results)
         ]
         self.getAxis("bottom").setTicks([names])
-        self.getAxis("bottom").setHeight(6 * self.fontMetrics().height())
+        lines = max(words.count("\n") + 1 for _, words in names)
+        self.getAxis("bottom").setHeight(lines * self.fontMetrics().height() + 10)
         low, high = min(0.0, *gains, *losses), max(0.0, *gains, *losses)
         room = 0.14 * max(high - low, 1.0)
         self.setXRange(-0.5, len(results) - 0.5, padding=0.01)
-        self.setYRange(low - room, high + 2 * room, padding=0.0)
+        self.setYRange(low - room, high + 2.5 * room, padding=0.0)
 
     def _say(self, words: str, x: float, y: float, *, below: bool) -> None:
         text = pg.TextItem(words, color=theme.colours().text, anchor=(0.5, 0.0 if below else 1.0))
