@@ -141,11 +141,12 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     from app.engine.formats.clock_script import clock_script
     from app.engine.formats.clock_unit import clock_unit
     from app.engine.formats.files import write_text
+    from app.engine.formats.nvidia_smi import settings_for_smi
 
-    info, folder = gpu.info, Path(arguments.out)
+    folder = Path(arguments.out)
     settings = {name: taken(gpu, name, value)[0] for name, value in chosen.items()}
-    script = clock_script(settings, [f"Written by Wattridge for {info.label}."])
-    unit_text = clock_unit(settings, info.uuid, info.label, info.power_limit.default_w)
+    script = clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
+    unit_text = clock_unit(gpu, settings)
     files = [
         write_text(folder / "wattridge-clocks.sh", script, overwrite=True, executable=True),
         write_text(folder / "wattridge-clocks.service", unit_text, overwrite=True),

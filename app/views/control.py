@@ -222,17 +222,17 @@ class ControlPanel(QWidget):
     @Slot(str)
     def _script_chosen(self, path: str) -> None:
         from app.engine.formats.clock_script import clock_script
+        from app.engine.formats.nvidia_smi import settings_for_smi
 
-        info = self._gpu.info
-        text = clock_script(self._chosen(), [f"Written by Wattridge for {info.label}."])
+        settings = settings_for_smi(self._gpu, self._chosen())
+        text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
         self._write(Path(path), text, executable=True)
 
     @Slot(str)
     def _unit_chosen(self, path: str) -> None:
         from app.engine.formats.clock_unit import clock_unit
 
-        info = self._gpu.info
-        self._write(Path(path), clock_unit(self._chosen(), info.uuid, info.label, info.power_limit.default_w))
+        self._write(Path(path), clock_unit(self._gpu, self._chosen()))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -261,6 +261,20 @@ def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..
     assert stand_in.calls() == []
 
 
+def test_files_for_a_board_without_locks_set_its_application_clocks(
+    with_rights: Boards, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    with_rights("old")
+    words = ("apply", "--gpu", "0", "--clock", "618", "--power-limit", "200", "--out", str(tmp_path))
+    script, unit = (Path(file).read_text() for file in run(*words)[1]["files"])
+    assert "smi -ac 2600,618" in script
+    assert "smi -rac" in script
+    assert "-i GPU-" in unit
+    assert " -ac 2600,618\n" in unit
+    assert " -rac\n" in unit
+    assert "-lgc" not in script + unit
+
+
 def test_what_root_can_install_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["restore", "--out", str(tmp_path), "--json"]) == 0
     files = [Path(file) for file in json.loads(capsys.readouterr().out)["files"]]

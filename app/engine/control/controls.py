@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from app.engine.control.client import Helper, HelperGone
 from app.engine.control.rights import Asking, start_helper
-from app.engine.control.settings import SETTINGS, Setting, lower, upper
+from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, upper
 from app.errors import WattridgeError
 from app.sensors.gpu import Gpu, SettableGpu
 
@@ -126,7 +126,7 @@ class HelperControl:
             self._helper.ask("reset", to="start")
             notes.append("Settings that an earlier session left over were put back first.")
         known = self._helper.state.get("kept", {})
-        if (info.compute_capability or (9, 0)) >= (7, 0) and "locked_graphics_mhz" not in known:
+        if has_locks(self._gpu, "graphics_clock_mhz") and "locked_graphics_mhz" not in known:
             notes.append(UNLOCKING)
         return tuple(notes)
 

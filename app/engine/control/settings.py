@@ -20,6 +20,7 @@ WORDS: Final[Mapping[str, str]] = {
     "graphics_clock_mhz": "graphics clock",
 }
 SETTINGS: Final = tuple(WORDS)
+_LOCKED_SINCE: Final = {"graphics_clock_mhz": (7, 0), "memory_clock_mhz": (8, 0)}  # compute capability
 
 
 def upper(value: Setting) -> float:
@@ -63,6 +64,12 @@ def why_not_set(gpu: Gpu, name: str) -> str | None:
 def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
     """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where not told."""
     return gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
+
+
+def has_locks(gpu: Gpu, name: str) -> bool:
+    """Whether boards of this generation lock that clock; older ones have application clocks, if anything."""
+    least = _LOCKED_SINCE[name]
+    return (gpu.info.compute_capability or least) >= least
 
 
 def step_mhz(gpu: Gpu) -> float:

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
 
-from app.engine.control.settings import Setting, lower, upper
+from app.engine.control.settings import Setting
+from app.engine.formats.nvidia_smi import in_comment, smi_option
 from app.engine.measurement import Value
-
-# setting -> (what people call it, how it is set, how it is put back)
-_COMMANDS = {
-    "graphics_clock_mhz": ("graphics clock {0} MHz", "-lgc {1},{2}", "-rgc"),
-    "memory_clock_mhz": ("memory clock {0} MHz", "-lmc {1},{2}", "-rmc"),
-    "power_limit_w": ("power limit {0} W", "-pl {2}", '-pl "$default_limit"'),
-}
 
 _FRAME = """\
 #!/bin/sh
@@ -46,30 +39,18 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
     reset_lines: list[str] = []
     told = [*remarks]
     for name, value in settings.items():
-        if name not in _COMMANDS or not _is_setting(value):
+        option = smi_option(name, value)
+        if option is None:
             told.append(f"Not set by this script: {name} = {value}")
             continue
-        words, put, back = _COMMANDS[name]
-        ends = [f"{end:g}" if name == "power_limit_w" else f"{round(end)}" for end in (lower(value), upper(value))]
-        shown = "–".join(dict.fromkeys(ends))
-        set_lines.append(f"    smi {put.format(shown, *ends)}    # {words.format(shown)}")
-        if name == "power_limit_w":
+        set_lines.append(f"    smi {option.put}    # {option.words}")
+        if option.to_default:
             reset_lines.append("    default_limit=$(smi --query-gpu=power.default_limit --format=csv,noheader,nounits)")
-        reset_lines.append(f"    smi {back}")
+        reset_lines.append(f"    smi {option.back}" + (' "$default_limit"' if option.to_default else ""))
     if not set_lines:
         told.append("This configuration names no clock and no power limit: there is nothing to set.")
         set_lines = reset_lines = ['    echo "nothing to do: the configuration names no clock and no power limit"']
-    comments = "\n".join(f"# {_one_line(text)}" for text in told)
+    comments = "\n".join(f"# {in_comment(text)}" for text in told)
     return _FRAME.format(
         remarks=comments, usage="sh THIS_FILE", set_lines="\n".join(set_lines), reset_lines="\n".join(reset_lines)
     )
-
-
-def _is_setting(value: Value | Setting) -> TypeGuard[Setting]:
-    ends = value if isinstance(value, tuple) else (value,)
-    return all(isinstance(end, int | float) and not isinstance(end, bool) and end > 0 for end in ends)
-
-
-def _one_line(text: str) -> str:
-    """Text that cannot leave its comment."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

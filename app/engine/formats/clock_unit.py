@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.engine.control.settings import SETTINGS, Setting, in_words, lower, upper
+from app.engine.control.settings import Setting
+from app.engine.formats.nvidia_smi import in_comment, settings_for_smi, smi_option
+from app.sensors.gpu import Gpu
 
 SMI = "/usr/bin/nvidia-smi"
 
 _FRAME = """\
 # Written by Wattridge for {board}: {words}.
 #   install -m 644 THIS_FILE /etc/systemd/system/ && systemctl enable --now THIS_FILE      as root
-# Stopping the unit puts back {back}.
+# Stopping the unit puts back the defaults: clocks of the board's own choice, and the default power limit.
 [Unit]
 Description=GPU clocks and power limit, chosen with Wattridge
 After=nvidia-persistenced.service systemd-modules-load.service
@@ -26,25 +28,16 @@ WantedBy=multi-user.target
 """
 
 
-def clock_unit(settings: Mapping[str, Setting], uuid: str, board: str, default_limit_w: float | None) -> str:
-    """The unit for one board; `default_limit_w` is what its power limit goes back to."""
-    made = {name: settings[name] for name in SETTINGS if name in settings}
-    start, stop = [], []
-    for name, value in made.items():
-        if name == "power_limit_w":
-            start.append(f"-pl {upper(value):g}")
-            if default_limit_w is not None:
-                stop.append(f"-pl {default_limit_w:g}")
-        else:
-            kind = "gc" if name == "graphics_clock_mhz" else "mc"
-            start.append(f"-l{kind} {round(lower(value))},{round(upper(value))}")
-            stop.append(f"-r{kind}")
-    lines = [f"ExecStart={SMI} -i {uuid} {words}" for words in start]
-    lines += [f"ExecStop={SMI} -i {uuid} {words}" for words in reversed(stop)]
-    back = "unlocked clocks and the default power limit"
-    return _FRAME.format(board=_plain(board), words=in_words(made), back=back, lines="\n".join(lines))
-
-
-def _plain(text: str) -> str:
-    """Text that cannot leave its comment."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
+    """The unit for that board."""
+    info = gpu.info
+    made = settings_for_smi(gpu, settings)
+    options = [option for name, value in made.items() if (option := smi_option(name, value))]
+    lines = [f"ExecStart={SMI} -i {info.uuid} {option.put}" for option in options]
+    for option in reversed(options):
+        if not option.to_default:
+            lines.append(f"ExecStop={SMI} -i {info.uuid} {option.back}")
+        elif info.power_limit.default_w is not None:
+            lines.append(f"ExecStop={SMI} -i {info.uuid} {option.back} {info.power_limit.default_w:g}")
+    words = ", ".join(option.words for option in options)
+    return _FRAME.format(board=in_comment(info.label), words=words, lines="\n".join(lines))
