@@ -1,4 +1,4 @@
-"""The energy roofline of a real board, in FP32 and FP64: python tests/benchmarks/roofline.py [--out FOLDER]
+"""The energy roofline of a real board, in FP32 and FP64 and on tensor cores: python tests/benchmarks/roofline.py [--out FOLDER]
 
 Run by hand on a board that nobody else uses. It reads and never sets. Prints the fits beside S4's GH200, how near the
 flop and copy kernels come to what the board could do, and what the machine code holds; keeps the sweeps as caches.
@@ -10,11 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -29,18 +25,19 @@ from app.engine.formats.kernel_tuner_writer import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.results import ResultTable  # noqa: E402
-from app.engine.rooflines import PRECISIONS, fit_points, plan_roofline, points_of_table, to_json  # noqa: E402
+from app.engine.rooflines import PRECISIONS, TENSOR, fit_points, plan_roofline, points_of_table, to_json  # noqa: E402
 from app.engine.runner.cuda.compiler import Compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.specification_loader import load_specification  # noqa: E402
 from app.engine.workloads.cuda_kernel import CudaKernel  # noqa: E402
+from app.engine.workloads.machine_code import instructions  # noqa: E402
+from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
 
 GH200 = {"fp32": (4.89, 96.53, 169.27), "fp64": (11.68, 89.22, 170.10)}  # S4 tables 6 and 8
-LANES = {"fp32": 128, "fp64": 64}  # fused multiply-adds per clock and multiprocessor, Hopper
+LANES = {"fp32": 128, "fp64": 64, "fp16_tensor": 2048, "bf16_tensor": 2048}  # fused multiply-adds per clock, Hopper
 BANDWIDTH = 4.8e12
-OPCODES = {"fp32": "FFMA", "fp64": "DFMA"}
 
 
 def sweep(gpu: Gpu, precision: str, out: Path) -> ResultTable:
@@ -72,7 +69,8 @@ def report(name: str, multiprocessors: int, precision: str, table: ResultTable) 
         f"  {name:14} {model.eps_flop_pj:11.2f} {model.eps_mem_pj_per_b:13.2f} {model.pi_0_w:8.1f} "
         f"{model.eta_flop:9.2%}"
     )
-    print(f"  {'GH200 (S4)':14} {GH200[precision][0]:11.2f} {GH200[precision][1]:13.2f} {GH200[precision][2]:8.1f}")
+    if precision in GH200:
+        print("  {:14} {:11.2f} {:13.2f} {:8.1f}".format("GH200 (S4)", *GH200[precision]))
     print(f"  standard errors {', '.join(f'{error:.3g}' for error in fit.relative.standard_errors)}; alone {fit.alone}")
     mean, largest = fit.mean_relative_error, fit.max_relative_error
     print(f"  R2 of power {fit.r2:.4f}, error of power mean {mean:.2%}, largest {largest:.2%}")
@@ -91,48 +89,43 @@ def report(name: str, multiprocessors: int, precision: str, table: ResultTable) 
 
 
 def machine_code(gpu: Gpu, precision: str) -> None:
-    """Fused multiply-adds in the loop of the flop kernel, as the disassembler tells them."""
-    tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path="/usr/local/cuda/bin")
-    if tool is None:
-        print("  machine code: not looked at, there is no cuobjdump")
-        return
+    """What the runner counts in the images that it holds to their work."""
     plan = plan_roofline(gpu, precision)
     specification = load_specification(ROOT / f"resources/rooflines/{precision}.toml")
-    from app.sensors.device_limits import limits_of
-
-    kernel = CudaKernel.of(specification, limits_of(gpu.info.compute_capability or (9, 0), gpu.info.multiprocessors))
-    compiler = Compiler(gpu.info.compute_capability or (9, 0), jobs=1)
-    lanes = 16 // int(specification.constants["word_byte"])
+    capability = gpu.info.compute_capability or (9, 0)
+    kernel = CudaKernel.of(specification, limits_of(capability, gpu.info.multiprocessors))
+    compiler = Compiler(capability, jobs=1)
     for row in range(plan.space.size):
         configuration = plan.space.configuration(row)
         if configuration["blocks_per_multiprocessor"] != 8 or configuration["operations"] not in (0, 8, 64, 512):
             continue
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-            file.write(compiler.image(kernel.prepare(configuration).build))
-            file.flush()
-            code = subprocess.run([tool, "-sass", file.name], capture_output=True, text=True, check=True).stdout
-        count = {op: len(re.findall(rf"\b{op}\b", code)) for op in (OPCODES[precision], "LDG", "STG")}
+        prepared = kernel.prepare(configuration)
         kind, operations = configuration["load_store"], configuration["operations"]
-        print(f"  machine code, load_store {kind}, {operations} operations on {lanes} lanes: {count}")
+        told = instructions(compiler.image(prepared.build))
+        print(f"  machine code, load_store {kind}, {operations} operations: {told}, asked for {prepared.instructions}")
     compiler.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
+    parser.add_argument("--precision", default=",".join(PRECISIONS + TENSOR))
     parser.add_argument("--recorded", action="store_true")
     given = parser.parse_args()
     out = given.out
     if given.recorded:
-        for precision in PRECISIONS:
-            kept = read_recording(ROOT / f"resources/recordings/h200-roofline-{precision}.json.gz")
+        for precision in PRECISIONS + TENSOR:
+            file = ROOT / f"resources/recordings/h200-roofline-{precision}.json.gz"
+            if not file.is_file():
+                continue
+            kept = read_recording(file)
             print(f"\n{precision}, recorded")
             report(kept.device, 132, precision, kept.table())
         return
     gpu = open_gpu("0")
     print(f"{gpu.info.name}, driver {gpu.info.driver}, nothing set")
     told = {}
-    for precision in PRECISIONS:
+    for precision in given.precision.split(","):
         table = sweep(gpu, precision, out)
         told[precision] = report(gpu.info.name, gpu.info.multiprocessors or 132, precision, table)
         machine_code(gpu, precision)
