@@ -242,6 +242,16 @@ def _parser() -> argparse.ArgumentParser:
     analyse.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
     _add_choosing(analyse)
 
+    report = add("report", "a session as one HTML file", _call("report", "report"))
+    report.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    report.add_argument("--out", metavar="FILE", help="the file to write (default: TITLE-report.html here)")
+    report.add_argument(
+        "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
+    )
+    report.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
+    report.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+    _add_choosing(report)
+
     compare = add("compare", "several sessions or boards side by side", _call("analyse", "compare"))
     compare.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
     compare.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")

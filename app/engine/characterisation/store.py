@@ -38,13 +38,18 @@ def stored_characterisation(info: GpuInfo) -> Characterisation | None:
     What was found when the board told another power source (a driver that lost its buffer, a changed simulated board)
     does not count.
     """
-    path = _path(info.name, info.driver)
+    found = latest_characterisation(info.name, info.driver)
+    return found if found is not None and found.declared == info.power_source else None
+
+
+def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
+    """What is kept of a board of that name under that driver, whatever it says of itself now; None where nothing is."""
+    path = _path(gpu, driver)
     try:
         found = from_json(json.loads(read_text(path, _MAXIMUM_BYTES)), str(path))
     except (InputError, json.JSONDecodeError, RecursionError):
         return None
-    same = (found.gpu, found.driver, found.declared) == (info.name, info.driver, info.power_source)
-    return found if same else None
+    return found if (found.gpu, found.driver) == (gpu, driver) else None
 
 
 def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""`wattridge report`: a session as one HTML file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from app.commands.analyse import load_of, wishes_of
+from app.commands.sources import open_session
+from app.commands.take_away import chosen_index
+from app.commands.terminal import print_json
+from app.errors import InputError
+
+
+def report(arguments: Namespace) -> int:
+    """Write what is known of a session, and of its board, into one file that any browser shows."""
+    from app.engine.formats.export import file_stem
+    from app.engine.objectives import Objective, parse_front
+    from app.engine.report.content import gather
+    from app.engine.report.page import write_report
+    from app.engine.store import Store
+
+    if arguments.configuration is not None and arguments.choose is not None:
+        raise InputError("one choice is enough", "report", "leave out --configuration or --choose")
+    opened = open_session(arguments.source)
+    front = parse_front(arguments.front) if arguments.front else opened.objective.front
+    path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
+    with Store() as store:
+        content = gather(
+            opened.plan,
+            opened.table,
+            Objective(opened.objective.goal, front),
+            store,
+            record=opened.record,
+            chosen=chosen_index(arguments.configuration, opened.table),
+            chooser=arguments.choose,
+            wishes=wishes_of(arguments),
+            load=load_of(arguments),
+        )
+    written = str(write_report(content, path).resolve())
+    if arguments.json:
+        print_json({"session": opened.record.id if opened.record else None, "files": [written]})
+    else:
+        print(written)
+    return 0

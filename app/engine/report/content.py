@@ -1,0 +1,148 @@
+"""What a report tells of a session, gathered: the session, its analysis, the choice, the model and the sensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.analysis.choices import Wishes
+from app.engine.analysis.costs import values_of
+from app.engine.analysis.pareto import best
+from app.engine.analysis.session import Analysis, analyse
+from app.engine.analysis.tradeoff import Load
+from app.engine.characterisation.figures import Characterisation
+from app.engine.characterisation.store import latest_characterisation
+from app.engine.formats.files import digest_of, read_text
+from app.engine.models.frequency import FrequencyFit
+from app.engine.objectives import Objective
+from app.engine.results import ResultTable
+from app.engine.roofline_sweeps import PlacedKernel, Sweep, kernel_of, sweeps_on_file
+from app.engine.session import SessionPlan
+from app.engine.session_record import SessionRecord
+from app.errors import InputError, WattridgeError
+
+if TYPE_CHECKING:
+    from app.engine.store import Store
+
+_LONGEST_SPECIFICATION = 200_000  # bytes of a file that is shown whole
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSeries:
+    """A trace as it was sampled, to be shown: seconds and values of the same length, NaN where unknown."""
+
+    label: str
+    time_s: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContent:
+    """All of it; what there is not is None or empty."""
+
+    plan: SessionPlan
+    table: ResultTable
+    analysis: Analysis
+    chosen: int | None  # index of the configuration that was chosen
+    why: str
+    load: Load = field(default_factory=Load)
+    record: SessionRecord | None = None
+    fit: FrequencyFit | None = None
+    fit_source: str = ""
+    sensors: Characterisation | None = None
+    rooflines: tuple[Sweep, ...] = ()
+    kernel: PlacedKernel | None = None
+    traces: tuple[TraceSeries, ...] = ()
+    specification: str = ""  # the text that was tuned, where it still is as it was
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        return self.plan.units
+
+
+def gather(
+    plan: SessionPlan,
+    table: ResultTable,
+    objective: Objective,
+    store: Store,
+    *,
+    record: SessionRecord | None = None,
+    chosen: int | None = None,
+    chooser: str | None = None,
+    wishes: Wishes | None = None,
+    load: Load | None = None,
+    traces: tuple[TraceSeries, ...] = (),
+) -> ReportContent:
+    """Analyse the session, and find what else is kept of its board.
+
+    The choice is `chosen`, else what the `chooser` picks, else the best by the objective. Raises InputError for an
+    unknown chooser, or one that finds nothing.
+    """
+    analysis = analyse(table, objective, wishes=wishes, load=load)
+    index, why = _choice(analysis, chosen, chooser)
+    fit = store.latest_fit(plan.gpu)
+    sweeps = tuple(sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu)
+    kernel = kernel_of(table.measurement(index), plan.title, plan.gpu) if index is not None else None
+    return ReportContent(
+        plan=plan,
+        table=table,
+        analysis=analysis,
+        chosen=index,
+        why=why,
+        load=load or Load(),
+        record=record,
+        fit=fit[0] if fit else None,
+        fit_source=fit[1] if fit else "",
+        sensors=latest_characterisation(plan.gpu, plan.driver),
+        rooflines=sweeps,
+        kernel=kernel,
+        traces=traces,
+        specification=_specification(plan),
+    )
+
+
+def _choice(analysis: Analysis, chosen: int | None, chooser: str | None) -> tuple[int | None, str]:
+    """The configuration, and why in words."""
+    if chosen is not None:
+        return chosen, "chosen by hand"
+    if chooser is not None:
+        picked = next((choice for choice in analysis.choices if choice.name == chooser), None)
+        if picked is None:
+            names = ", ".join(choice.name for choice in analysis.choices)
+            raise InputError(f"unknown choice '{chooser}'", "--choose", f"one of {names}")
+        if picked.index is None:
+            raise InputError(f"'{picked.label}' finds no configuration", "--choose", "choose another way")
+        return picked.index, picked.label
+    goal = analysis.objective.goal
+    index = best(values_of(analysis.table, goal.name), goal.maximise)
+    words = "largest" if goal.maximise else "smallest"
+    worked = int(np.isfinite(values_of(analysis.table, goal.name)).sum())
+    return index, f"the {words} {goal.name} of {worked} configurations that worked" if index is not None else ""
+
+
+def _specification(plan: SessionPlan) -> str:
+    """The text of the specification, where its file is there as it was and short enough to be shown."""
+    path = Path(plan.origin.get("file", ""))
+    if plan.origin.get("kind") != "specification" or path.suffix.lower() not in (".toml", ".json"):
+        return ""
+    with suppress(WattridgeError, OSError, ValueError):
+        if digest_of(path) == plan.origin.get("sha256") and path.stat().st_size <= _LONGEST_SPECIFICATION:
+            return read_text(path)
+    return ""
+
+
+def time_and_energy(analysis: Analysis, index: int) -> tuple[float, float, float]:
+    """Time in ms, energy in J and power in W of one measurement; NaN where only ratios are known."""
+    costs = analysis.costs
+    return (
+        float(costs.time_s[index]) * 1e3 if costs.time_known else math.nan,
+        float(costs.energy_j[index]) if costs.energy_known else math.nan,
+        float(costs.power_w[index]),
+    )

@@ -1,0 +1,206 @@
+"""The pictures of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.engine.analysis.choices import Choice
+from app.engine.analysis.convergence import steps
+from app.engine.analysis.correlations import Correlation
+from app.engine.analysis.costs import Floats, values_of
+from app.engine.analysis.difficulty import Difficulty
+from app.engine.analysis.iso_lines import Product, iso_lines, role_of
+from app.engine.analysis.session import Analysis, Effects
+from app.engine.formats.units import heading
+from app.engine.models.frequency import FrequencyFit
+from app.engine.report.svg import CLASSES, Axis, Chart, bars
+from app.engine.results import ResultTable
+from app.engine.roofline_sweeps import PlacedKernel, Sweep
+from app.engine.space.search_space import Rows
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MOST_BARS = 24
+_MOST_POINTS = 4000  # along a line
+
+
+def lettered(choices: Sequence[Choice], chosen: int | None) -> dict[int, str]:
+    """A letter for each configuration that somebody chooses; those that choose the same share one."""
+    wanted = [index for index in [chosen, *(choice.index for choice in choices)] if index is not None]
+    return dict(zip(dict.fromkeys(wanted), _LETTERS, strict=False))
+
+
+def front_chart(analysis: Analysis, letters: dict[int, str], units: dict[str, str]) -> str:
+    """The cloud over both goals by clock, its front and hull, the lines that cut it, equal energy and E t."""
+    plane = analysis.plane
+    if plane is None or not len(plane.front):
+        return ""
+    x, y = plane.values[:, 0], plane.values[:, 1]
+    names = [goal.name for goal in plane.goals]
+    chart = Chart(
+        Axis.over(heading(names[0], units), x), Axis.over(heading(names[1], units), y), f"{names[1]} over {names[0]}"
+    )
+    for words, class_, rows in _coloured(analysis.table):
+        chart.dots(x[rows], y[rows], class_, words)
+    hull = np.append(plane.hull, plane.hull[:1])
+    chart.line(x[hull], y[hull], "hull", "convex hull")
+    cut = plane.quadrants
+    if cut is not None:
+        chart.rule(x=cut.x_line, words="through the best of each figure")
+        chart.rule(y=cut.y_line)
+        x_role, y_role = role_of(names[0]), role_of(names[1])
+        if x_role is not None and y_role is not None:
+            edp = iso_lines(
+                Product.EDP,
+                x_role,
+                y_role,
+                through=(float(x[cut.best_y]), float(y[cut.best_y])),
+                x_span=(chart.x.low, chart.x.high),
+                y_span=(chart.y.low, chart.y.high),
+            )
+            for line in edp:
+                chart.line(line.x, line.y, "iso", "equal energy-delay product" if line is edp[0] else "")
+    chart.line(x[plane.front], y[plane.front], "front", "Pareto front")
+    for index, letter in letters.items():
+        chart.mark(float(x[index]), float(y[index]), letter)
+    return chart.text
+
+
+def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
+    """Measurements by the first device setting that varies, in at most seven colours from low to high."""
+    rows = table.rows()[: len(table)]
+    for parameter in table.space.parameters:
+        if not parameter.device_setting or len(parameter.values) < 2:
+            continue
+        values = values_of(table, parameter.name)
+        known = np.unique(values[np.isfinite(values)])
+        if len(known) < 2:
+            continue
+        groups = np.array_split(known, min(CLASSES, len(known)))
+        colour = np.linspace(0, CLASSES - 1, len(groups)).round().astype(int)
+        told = []
+        for group, which in zip(groups, colour.tolist(), strict=True):
+            ends = f"{group[0]:g}" if len(group) == 1 else f"{group[0]:g} to {group[-1]:g}"
+            told.append((f"{parameter.name} {ends}", f"c{which}", np.flatnonzero(np.isin(values, group))))
+        return told
+    return [("measurements", "c1", np.arange(len(rows)))]
+
+
+def convergence_chart(figure: Floats, label: str) -> str:
+    """A figure after each evaluation."""
+    at, values = steps(figure)
+    if len(at) < 2:
+        return ""
+    kept = np.unique(np.linspace(0, len(at) - 1, min(len(at), _MOST_POINTS)).round().astype(int))
+    x, y = np.append(at[kept], len(figure)), np.append(values[kept], values[-1])
+    chart = Chart(Axis.over("evaluations", x, log=len(figure) > 500), Axis.over(label, y), f"{label} over evaluations")
+    chart.line(x, y, "b0", step=True)
+    return chart.text
+
+
+def difficulty_chart(curves: dict[str, Difficulty]) -> str:
+    """Proportion of centrality over p (S1 figure 6.5)."""
+    if not curves:
+        return ""
+    p = np.linspace(1.0, 1.5, 101)
+    chart = Chart(Axis("p, times the optimum", 1.0, 1.5), Axis("proportion of centrality", 0.0, 1.02), "Difficulty")
+    for at, (name, one) in enumerate(curves.items()):
+        chart.line(p, one.proportion(p), f"b{at}", f"minimising {name}")
+    return chart.text
+
+
+def correlation_bars(found: Sequence[Correlation]) -> str:
+    """The strongest, in the order of their coefficient with speed."""
+    strongest = sorted(found, key=lambda one: -max(abs(one.speed.strength), abs(one.efficiency.strength)))[:_MOST_BARS]
+    rows = [
+        (f"{'★ ' if one.mover else ''}{one.name}", (one.speed.strength, one.efficiency.strength, one.product.strength))
+        for one in found
+        if one in strongest
+    ]
+    words = ("speed", "efficiency", "their product")
+    return bars("Correlation with speed and efficiency", rows, words, signed=True)
+
+
+def importance_bars(effects: Effects) -> str:
+    """Shares of each parameter, over all and near the best."""
+    rows = [(one.name, (one.over_all, one.near_best)) for one in effects.importances[:_MOST_BARS]]
+    return bars(f"Importance for {effects.goal}", rows, ("over all", "near the best"))
+
+
+def model_chart(fit: FrequencyFit) -> str:
+    """Power over clock: points, the fitted curve with its band, ridge and optimum."""
+    if not len(fit.clock_mhz):
+        return ""
+    clock = np.linspace(float(fit.clock_mhz.min()), float(fit.clock_mhz.max()), 160)
+    chart = Chart(
+        Axis.over("graphics clock (MHz)", fit.clock_mhz),
+        Axis.over("power (W)", fit.power_w, from_zero=True),
+        f"Power over clock, {fit.gpu}",
+    )
+    if len(fit.band_mhz) and fit.band_w.ndim == 2:
+        chart.band(fit.band_mhz, fit.band_w[0], fit.band_w[1], "b0", "95 % band")
+    chart.dots(fit.clock_mhz[fit.used], fit.power_w[fit.used], "c1", "measured", size=6)
+    chart.dots(fit.clock_mhz[~fit.used], fit.power_w[~fit.used], "c5", "left out: a limit acted", size=6)
+    if fit.curve is not None:
+        chart.line(clock, fit.power(clock), "b0", "model")
+    if fit.ridge_mhz is not None:
+        chart.rule(x=fit.ridge_mhz, words=f"ridge, {fit.ridge_mhz:.0f} MHz")
+    if fit.optimum_mhz is not None:
+        chart.rule(x=fit.optimum_mhz, class_="front", words=f"least energy, {fit.optimum_mhz:.0f} MHz")
+    return chart.text
+
+
+def roofline_chart(sweep: Sweep, kernel: PlacedKernel | None) -> str:
+    """Work per energy over intensity: the archline, the points, the kernel."""
+    model = sweep.model
+    if model is None:
+        return ""
+    intensity, power = sweep.intensity(), sweep.points.power_w
+    shown = np.isfinite(intensity) & (intensity > 0)
+    span = intensity[shown] if shown.any() else np.array([0.25, 128.0])
+    grid = np.geomspace(float(span.min()), float(span.max()), 160)
+    efficiency = sweep.points.flops / power / 1e9
+    chart = Chart(
+        Axis.over("intensity (flop/B)", span, log=True),
+        Axis.over("GFLOP/J", efficiency[shown], model.archline(grid) / 1e9, log=True),
+        f"Energy roofline, {sweep.label}",
+    )
+    chart.dots(intensity[shown], efficiency[shown], "c1", "microbenchmarks", size=6)
+    chart.line(grid, model.archline(grid) / 1e9, "b0", "archline")
+    chart.rule(x=model.effective_energy_balance, words=f"energy balance, {model.effective_energy_balance:.3g} flop/B")
+    if kernel is not None and kernel.energy_j:
+        chart.mark(kernel.intensity, kernel.work_flop / kernel.energy_j / 1e9, "K")
+    return chart.text
+
+
+def trace_chart(table: ResultTable, name: str, label: str) -> str:
+    """One figure of every measurement over the time at which it was taken."""
+    length = len(table)
+    values = values_of(table, name)
+    when = np.array([table.measurement(at).timestamp_s for at in range(length)])
+    known = np.isfinite(values) & np.isfinite(when)
+    if known.sum() < 2 or np.ptp(when[known]) <= 0:
+        return ""
+    minutes = (when - np.nanmin(when[known])) / 60
+    chart = Chart(Axis.over("minutes", minutes[known]), Axis.over(label, values[known]), f"{label} over the session")
+    chart.dots(minutes[known], values[known], "c1", size=3)
+    return chart.text
+
+
+def series_chart(time_s: Floats, values: Floats, label: str) -> str:
+    """A trace as it was sampled, thinned to its least and greatest in each stretch."""
+    known = np.isfinite(values)
+    if known.sum() < 2:
+        return ""
+    step = math.ceil(len(values) / _MOST_POINTS)
+    whole = len(values) // step * step
+    blocks = values[:whole].reshape(-1, step)
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(blocks, axis=1), np.fmax.reduce(blocks, axis=1)
+    x = np.repeat(time_s[:whole:step], 2)
+    y = np.column_stack([low, high]).ravel()
+    chart = Chart(Axis.over("s", x), Axis.over(label, y), label)
+    chart.line(x, y, "b0")
+    return chart.text

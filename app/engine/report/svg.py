@@ -1,0 +1,233 @@
+"""Charts as SVG text: axes, points, lines, marks and bars. Colours are classes of the page, so that it can be dark."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.report.html import element, esc, number
+
+Floats = npt.NDArray[np.float64]
+
+WIDTH, HEIGHT = 760, 400
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 18, 12, 50
+CLASSES = 7  # colours of points: c0 to c6
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One direction of a chart. On a logarithmic one both ends are positive."""
+
+    label: str
+    low: float
+    high: float
+    log: bool = False
+
+    @classmethod
+    def over(cls, label: str, *columns: npt.ArrayLike, log: bool = False, from_zero: bool = False) -> Axis:
+        """From the least to the greatest known value, with a little room; 0 to 1 where nothing is known."""
+        values = np.concatenate([np.ravel(np.asarray(column, dtype=np.float64)) for column in columns])
+        values = values[np.isfinite(values) & ((values > 0) if log else True)]
+        if not len(values):
+            return cls(label, 0.1 if log else 0.0, 1.0, log)
+        low, high = float(values.min()), float(values.max())
+        if log:
+            room = (high / low) ** 0.03 if high > low else 1.5
+            return cls(label, low / room, high * room, log)
+        room = 0.03 * (high - low) or abs(high) * 0.1 or 1.0
+        return cls(label, 0.0 if from_zero and low >= 0 else low - room, high + room)
+
+    def place(self, values: npt.ArrayLike) -> Floats:
+        """Where values lie along it, 0..1; NaN for those it cannot show."""
+        told = np.asarray(values, dtype=np.float64)
+        if self.log:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                told = np.where(told > 0, np.log(told), np.nan)
+            low, high = math.log(self.low), math.log(self.high)
+        else:
+            low, high = self.low, self.high
+        return np.asarray((told - low) / (high - low), dtype=np.float64)
+
+    def ticks(self, most: int = 8) -> list[float]:
+        """Round values along it."""
+        return _log_ticks(self.low, self.high, most) if self.log else _ticks(self.low, self.high, most)
+
+
+@dataclass(slots=True)
+class Chart:
+    """A chart under construction; `text` is the SVG."""
+
+    x: Axis
+    y: Axis
+    title: str  # for those who do not see it
+    parts: list[str] = field(default_factory=list)
+    key: list[tuple[str, str]] = field(default_factory=list)  # class, words
+
+    def dots(self, x: npt.ArrayLike, y: npt.ArrayLike, class_: str, words: str = "", *, size: float = 4.0) -> None:
+        """Round points as one path, those that fall onto one another drawn once: a hundred thousand stay small."""
+        at_x, at_y, inside = self._placed(x, y)
+        pixels = np.unique(np.column_stack([at_x[inside].round(), at_y[inside].round()]).astype(np.int64), axis=0)
+        if not len(pixels):
+            return
+        path = "".join(f"M{a} {b}h0" for a, b in pixels.tolist())
+        self.parts.append(f'<path class="dots {esc(class_)}" stroke-width="{size:g}" d="{path}"/>')
+        self._say(class_, words)
+
+    def line(self, x: npt.ArrayLike, y: npt.ArrayLike, class_: str, words: str = "", *, step: bool = False) -> None:
+        """A line through points in their order, broken where one is unknown; `step`: level until the next."""
+        at_x, at_y, _ = self._placed(x, y)
+        path, pen_down, before = [], False, 0.0
+        for a, b in zip(at_x.tolist(), at_y.tolist(), strict=True):
+            if not (math.isfinite(a) and math.isfinite(b)):
+                pen_down = False
+                continue
+            a, b = min(max(a, -1e4), 1e4), min(max(b, -1e4), 1e4)
+            if pen_down and step:
+                path.append(f"L{a:.1f} {before:.1f}")
+            path.append(f"{'L' if pen_down else 'M'}{a:.1f} {b:.1f}")
+            pen_down, before = True, b
+        if path:
+            self.parts.append(f'<path class="line {esc(class_)}" clip-path="url(#{self._area})" d="{"".join(path)}"/>')
+            self._say(class_, words)
+
+    def band(self, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, class_: str, words: str = "") -> None:
+        """The area between two lines."""
+        a, b, _ = self._placed(x, low)
+        _, c, _ = self._placed(x, high)
+        there = [f"{p:.1f} {q:.1f}" for p, q in zip(a.tolist(), b.tolist(), strict=True)]
+        back = [f"{p:.1f} {q:.1f}" for p, q in zip(a.tolist(), c.tolist(), strict=True)][::-1]
+        if there and np.isfinite([*a, *b, *c]).all():
+            path = f"M{'L'.join([*there, *back])}Z"
+            self.parts.append(f'<path class="band {esc(class_)}" clip-path="url(#{self._area})" d="{path}"/>')
+            self._say(class_, words)
+
+    def mark(self, x: float, y: float, letter: str) -> None:
+        """A lettered mark, which a table beside the chart explains."""
+        at_x, at_y, inside = self._placed([x], [y])
+        if inside[0]:
+            a, b = float(at_x[0]), float(at_y[0])
+            self.parts.append(
+                f'<g class="mark"><circle cx="{a:.1f}" cy="{b:.1f}" r="9"/>'
+                f'<text x="{a:.1f}" y="{b + 4:.1f}">{esc(letter)}</text></g>'
+            )
+
+    def rule(self, *, x: float | None = None, y: float | None = None, class_: str = "rule", words: str = "") -> None:
+        """A line across the whole chart at one value."""
+        if x is not None:
+            self.line([x, x], [self.y.low, self.y.high], class_, words)
+        if y is not None:
+            self.line([self.x.low, self.x.high], [y, y], class_, words)
+
+    @property
+    def text(self) -> str:
+        """The finished SVG."""
+        inside = [self._frame(), *self.parts, self._key()]
+        box = f"0 0 {WIDTH} {HEIGHT + self._key_rows * 20}"
+        return element("svg", element("title", esc(self.title)), *inside, viewBox=box, role="img")
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _placed(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+        across, up = self.x.place(x), self.y.place(y)
+        at_x = _LEFT + across * (WIDTH - _LEFT - _RIGHT)
+        at_y = HEIGHT - _BOTTOM - up * (HEIGHT - _TOP - _BOTTOM)
+        return at_x, at_y, (across >= 0) & (across <= 1) & (up >= 0) & (up <= 1)
+
+    @property
+    def _area(self) -> str:
+        """A name for the drawing area: charts of one page share their names."""
+        return f"area-{zlib.crc32(self.title.encode(errors='replace')):x}"
+
+    def _say(self, class_: str, words: str) -> None:
+        if words:
+            self.key.append((class_, words))
+
+    @property
+    def _key_rows(self) -> int:
+        return -(-len(self.key) // 3)
+
+    def _frame(self) -> str:
+        width, height = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
+        area = f'<rect x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}"/>'
+        told = [f'<defs><clipPath id="{self._area}">{area}</clipPath></defs>']
+        for value in self.x.ticks():
+            at = _LEFT + float(self.x.place([value])[0]) * width
+            told.append(f'<path class="grid" d="M{at:.1f} {_TOP}v{height}"/>')
+            told.append(f'<text class="tick" x="{at:.1f}" y="{HEIGHT - _BOTTOM + 18}">{number(value)}</text>')
+        for value in self.y.ticks(6):
+            at = HEIGHT - _BOTTOM - float(self.y.place([value])[0]) * height
+            told.append(f'<path class="grid" d="M{_LEFT} {at:.1f}h{width}"/>')
+            told.append(f'<text class="tick left" x="{_LEFT - 8}" y="{at + 4:.1f}">{number(value)}</text>')
+        told.append(f'<g class="frame">{area}</g>')
+        told.append(f'<text class="label" x="{_LEFT + width / 2:.0f}" y="{HEIGHT - 10}">{esc(self.x.label)}</text>')
+        middle = f"{_TOP + height / 2:.0f}"
+        turned = f'transform="rotate(-90 16 {middle})"'
+        told.append(f'<text class="label" x="16" y="{middle}" {turned}>{esc(self.y.label)}</text>')
+        return "".join(told)
+
+    def _key(self) -> str:
+        told = []
+        for at, (class_, words) in enumerate(self.key):
+            x, y = _LEFT + at % 3 * 228, HEIGHT + 12 + at // 3 * 20
+            told.append(f'<path class="line {esc(class_)}" stroke-width="4" d="M{x} {y - 4}h18"/>')
+            told.append(f'<text class="key" x="{x + 24}" y="{y}">{esc(words[:34])}</text>')
+        return "".join(told)
+
+
+def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]], words: Sequence[str], *, signed: bool = False) -> str:
+    """Horizontal bars, one group a row, one bar for each of `words`; from -1 to 1 where `signed`, else from 0."""
+    known = [abs(value) for _, values in rows for value in values if math.isfinite(value)]
+    if not known:
+        return ""
+    largest = max(known) or 1.0
+    start, room, thick = 230, WIDTH - 230 - 70, 9
+    zero = start + room / 2 if signed else start
+    scale = (room / 2 if signed else room) / largest
+    step = thick * len(words) + 9
+    told, y = [], 8
+    for name, values in rows:
+        middle = y + step / 2 - 1
+        told.append(f'<text class="tick left" x="{start - 8}" y="{middle:.1f}">{esc(name[:32])}</text>')
+        for at, value in enumerate(values):
+            if not math.isfinite(value):
+                continue
+            length, top = abs(value) * scale, y + at * thick
+            left = zero - length if value < 0 else zero
+            size = f'width="{max(length, 0.5):.1f}" height="{thick - 1}"'
+            told.append(f'<rect class="bar b{at}" x="{left:.1f}" y="{top}" {size}/>')
+            end, side = (left - 4, "tick left") if value < 0 else (left + length + 4, "tick start")
+            told.append(f'<text class="{side} small" x="{end:.1f}" y="{top + 8}">{value:.2f}</text>')
+        y += step
+    told.append(f'<path class="axis" d="M{zero:.1f} 4V{y}"/>')
+    for at, each in enumerate(words):
+        x = start + at * 150
+        told.append(f'<rect class="bar b{at}" x="{x}" y="{y + 8}" width="12" height="9"/>')
+        told.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each)}</text>')
+    return element("svg", element("title", esc(title)), *told, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
+
+
+def _ticks(low: float, high: float, most: int) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    first = math.ceil(low / step)
+    return [at * step for at in range(first, math.floor(high / step) + 1)][: most + 2]
+
+
+def _log_ticks(low: float, high: float, most: int) -> list[float]:
+    """1, 2 and 5 of each decade, or fewer where they would crowd; linear ones where less than a decade is shown."""
+    if high / low < 5:
+        return [value for value in _ticks(low, high, most) if value > 0]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 2, 5), (1,)):
+        found = [factor * 10.0**decade for decade in decades for factor in factors]
+        found = [value for value in found if low <= value <= high]
+        if len(found) <= most + 2:
+            return found
+    return found[:: -(-len(found) // most)]
