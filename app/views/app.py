@@ -28,15 +28,16 @@ DEMO = "gemm.toml"
 class Program(QObject):
     """Holds the window, and replaces it when another GPU is chosen."""
 
-    def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0) -> None:
+    def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0, others: tuple[str, ...] = ()) -> None:
         super().__init__()
+        self._chosen = ""  # the selector of the board that is being opened
         self._seed = seed
         self._speed = speed
         self._collector = Collector(self)
         self._opener = Background(self)
         self._opener.done.connect(self._opened)
         self._opener.failed.connect(self._refused)
-        self.window = self._show(gpu)
+        self.window = self._show(gpu, others)
 
     def close(self) -> None:
         """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
@@ -55,8 +56,8 @@ class Program(QObject):
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
         self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
 
-    def _show(self, gpu: Gpu) -> MainWindow:
-        window = MainWindow(Station(gpu))
+    def _show(self, gpu: Gpu, others: tuple[str, ...]) -> MainWindow:
+        window = MainWindow(Station(gpu), others)
         window.gpu_chosen.connect(self._choose)
         window.panels_loaded.connect(self._collector.settle)
         window.show()
@@ -64,14 +65,19 @@ class Program(QObject):
 
     @Slot(str)
     def _choose(self, selector: str) -> None:
+        self._chosen = selector
         real = not selector.startswith(("simulated:", "recorded:"))
         speed = 1.0 if real else self._speed
         self._opener.run(lambda _: watched_gpu(selector, seed=self._seed, speed=speed))
 
     @Slot(object)
     def _opened(self, gpu: Gpu) -> None:
+        """The boards at a glance stay: the one that was in full takes the place of the one that now is."""
         old = self.window
-        self.window = self._show(gpu)
+        before, others = old.station.gpu.info, old.others
+        if self._chosen in others:
+            others = tuple(before.uuid if each == self._chosen else each for each in others)
+        self.window = self._show(gpu, others)
         old.close()
         old.deleteLater()
 
@@ -103,13 +109,15 @@ def run(
 ) -> int:
     """Open the window on a GPU and stay until it is closed; the exit status.
 
+    Of several selectors parted by commas the first is shown in full, the others at a glance.
     `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
     SensorError where the GPU does not open.
     """
     sys.setswitchinterval(0.0005)  # the engine's thread hands over to Qt's ten times sooner than by default
-    gpu = watched_gpu(selector, seed=seed, speed=speed)
+    first, *others = (selector or "").split(",")
+    gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
-    program = Program(gpu, seed=seed, speed=speed)
+    program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
     log = Log(program.tell_fault)
     program.offer_tour()
     if demo and specification is None:

@@ -33,4 +33,5 @@ class Context:
     sampler: Sampler
     store: Store
     selection: Selection
+    others: tuple[str, ...] = ()  # selectors of boards to be watched at a glance beside this one
     guard: DeviceGuard | None = None  # the one door to the GPU's settings; its own thread is the engine's

@@ -47,5 +47,6 @@ PANELS: tuple[PanelSpec, ...] = (
         below=True,
     ),
     PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Stored sessions: find, name, open, export"),
+    PanelSpec("boards", "&Boards", "BoardsPanel", "Ctrl+B", "Every board at a glance, and the processes on them"),
     PanelSpec("control", "Cont&rol", "ControlPanel", "F10", "Clocks and power limit by hand"),
 )

@@ -50,9 +50,10 @@ class MainWindow(QMainWindow):
     gpu_chosen = Signal(str)  # a selector from the GPU menu
     panels_loaded = Signal()
 
-    def __init__(self, station: Station) -> None:
+    def __init__(self, station: Station, others: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.station = station
+        self.others = others  # selectors of boards that are watched at a glance
         self.bridge = EngineBridge(self._make_tuner)
         self.selection = Selection(self.bridge)
         self._store: Store | None = None
@@ -186,6 +187,7 @@ class MainWindow(QMainWindow):
             station.sampler,
             self.engine_store(),
             self.selection,
+            self.others,
             self._own_guard(),
         )
         self._offer_left_over(self._left_over)
@@ -219,6 +221,8 @@ class MainWindow(QMainWindow):
         self.panels["tune"].file_opened.connect(self._file_opened)
         self.session_flow = SessionFlow(self)
         self.session_flow.offer_recovery(self._records)
+        self.panels["boards"].in_full.connect(self.gpu_chosen)
+        self.panels["boards"].boards_changed.connect(self._others_changed)
         self.setAcceptDrops(True)
         self.panels["tune"].form.history.changed.connect(self._history_changed)
         self._history_changed()
@@ -355,6 +359,10 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _file_opened(self, path: Path) -> None:
         self.settings.add_recent(path)
+
+    @Slot(object)
+    def _others_changed(self, others: tuple[str, ...]) -> None:
+        self.others = others
 
     @Slot()
     def _history_changed(self) -> None:

@@ -1,0 +1,78 @@
+"""`Fleet`: boards that are watched at a glance beside the one in full: read ten times a second, ten minutes kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.sensors.errors import SensorError
+from app.sensors.gpu import Gpu
+from app.sensors.processes import GpuProcess, TellsProcesses
+from app.sensors.sampler import Sampler
+from app.sensors.select import open_gpu
+from app.sensors.trace import Trace
+
+RATE_HZ = 10.0
+KEPT_S = 600.0
+SIMULATED = "simulated:"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """One board at a glance. `selector` opens it; `own` is the one that the window shows in full."""
+
+    selector: str
+    gpu: Gpu
+    trace: Trace
+    sampler: Sampler | None = None  # none of ours for the window's own board
+
+    @property
+    def own(self) -> bool:
+        return self.sampler is None
+
+    def stop(self) -> None:
+        """Read no more; returns at once."""
+        if self.sampler is not None:
+            self.sampler.stop()
+
+    def close(self) -> None:
+        """Stop watching and let go of the board; the window's own is left alone."""
+        if self.sampler is not None:
+            self.sampler.stop()
+            self.sampler.join()
+            self.gpu.close()
+
+
+def watch(selector: str, *, speed: float = 1.0) -> Watched:
+    """Open a board and begin to read it. Raises InputError and SensorError; may take long."""
+    gpu = open_gpu(selector, speed=1.0 if _is_real(selector) else speed, voltage=False)
+    trace = Trace(gpu.channels, rate_hz=RATE_HZ, span_s=KEPT_S)
+    sampler = Sampler(gpu, trace, interval_s=1.0 / RATE_HZ)
+    sampler.start()
+    return Watched(selector, gpu, trace, sampler)
+
+
+def other_boards(uuid: str) -> list[str]:
+    """The UUIDs of the real boards beside one; none where no driver answers."""
+    from app.sensors.select import gpu_selectors
+
+    return [selector for selector, _ in gpu_selectors() if _is_real(selector) and selector != uuid]
+
+
+def processes_of(boards: Sequence[Watched]) -> list[tuple[Watched, list[GpuProcess], str]]:
+    """(board, its processes, why it does not tell them) of each board; asks the driver, a few ms a board."""
+    found: list[tuple[Watched, list[GpuProcess], str]] = []
+    for board in boards:
+        gpu = board.gpu
+        if not isinstance(gpu, TellsProcesses):
+            found.append((board, [], "a recording holds no processes"))
+            continue
+        try:
+            found.append((board, list(gpu.processes()), ""))
+        except SensorError as error:
+            found.append((board, [], error.what))
+    return found
+
+
+def _is_real(selector: str) -> bool:
+    return not selector.startswith((SIMULATED, "recorded:"))

@@ -1,0 +1,130 @@
+"""Every board at a glance: those that were given, added and taken away, any in full, and the processes on them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fakes import FakeGpu, working
+from lab import Lab
+from pytestqt.qtbot import QtBot
+
+from app.sensors.load import Load
+from app.sensors.select import open_gpu
+from app.views.boards import BoardsPanel
+from app.views.context import Context
+from app.views.station import Station
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def made(qtbot: QtBot) -> Iterator[Callable[..., BoardsPanel]]:
+    open_ones: list[tuple[BoardsPanel, Station]] = []
+
+    def make(gpu: Any, *others: str) -> BoardsPanel:
+        station, lab = Station(gpu), Lab()
+        context = Context(lab.bridge, gpu, station.trace, station.sampler, lab.context.store, lab.selection, others)
+        panel = BoardsPanel(context)
+        panel.lab = lab  # type: ignore[attr-defined]  # the bridge lives as long
+        qtbot.addWidget(panel)
+        panel.resize(480, 640)
+        panel.show()
+        open_ones.append((panel, station))
+        return panel
+
+    yield make
+    for panel, station in open_ones:
+        panel.shutdown()
+        station.close()
+
+
+def cells(panel: BoardsPanel) -> list[list[str]]:
+    table = panel.processes
+    return [[table.item(row, column).text() for column in range(5)] for row in range(table.rowCount())]
+
+
+def test_every_board_has_a_row_that_draws(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+    panel = made(open_gpu("simulated:a100"), "simulated:h200", "recorded:h200-gemm")
+    qtbot.waitUntil(lambda: len(panel.boards) == 3, timeout=10_000)
+    assert [board.own for board in panel.boards] == [True, False, False]
+    names = [row.accessibleName() for row in panel._rows]
+    assert "A100" in names[0]
+    assert "(simulated)" in names[1]
+    assert "(recorded)" in names[2]
+    qtbot.waitUntil(lambda: all("W" in row.power.text() for row in panel._rows), timeout=5000)
+    assert "of 250 W" in panel._rows[0].power.text()
+    qtbot.waitUntil(lambda: all(len(row.spark._y) > 3 for row in panel._rows), timeout=5000)
+    assert not panel._rows[0].full.isEnabled(), "it is in full already"
+
+
+def test_processes_are_told_with_their_memory_or_why_not(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+    gpu = open_gpu("simulated:a100")
+    panel = made(gpu, "recorded:h200-gemm")
+    qtbot.waitUntil(lambda: "recording holds no processes" in panel.note.text(), timeout=10_000)
+    assert cells(panel) == []
+    gpu.begin(Load("sgemm", "fp32", 1e12, 1e9))
+    panel.hide()
+    panel.show()  # it asks at once
+    qtbot.waitUntil(lambda: len(cells(panel)) == 1, timeout=10_000)
+    assert cells(panel)[0][1:] == [str(os.getpid()), "sgemm (simulated)", "–", "compute"]
+    gpu.end()
+    panel.hide()
+    panel.show()
+    qtbot.waitUntil(lambda: cells(panel) == [], timeout=10_000)
+
+
+def test_a_board_is_added_and_taken_away(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+    panel = made(FakeGpu(working, source="nvml", name="Board X"))
+    qtbot.waitUntil(lambda: bool(panel._selectors), timeout=10_000)
+    panel.add.menu().aboutToShow.emit()
+    action = next(a for a in panel.add.menu().actions() if "V100" in a.text())
+    with qtbot.waitSignal(panel.boards_changed) as changed:
+        panel.add.menu().triggered.emit(action)
+    assert changed.args == [("simulated:v100",)]
+    qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
+    panel.add.menu().aboutToShow.emit()
+    assert not any("V100" in a.text() for a in panel.add.menu().actions()), "it is there already"
+    row = panel._rows[1]
+    with qtbot.waitSignal(panel.boards_changed) as changed:
+        row.remove.click()
+    assert changed.args == [()]
+    assert len(panel.boards) == 1
+    sampler = row.board.sampler
+    assert sampler is not None
+    qtbot.waitUntil(lambda: not panel._errands.busy, timeout=5000)
+    assert not sampler._thread.is_alive()
+
+
+def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+    faults: list[str] = []
+
+    panel = made(FakeGpu(working), "simulated:no such board")
+    panel.lab.bridge.fault.connect(lambda fault: faults.append(fault.what))  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: any("no such board" in what for what in faults), timeout=5000)
+    assert len(panel.boards) == 1
+
+
+def test_any_board_in_full_and_the_other_takes_its_place(qtbot: QtBot, open_program: Open) -> None:
+    from app.views.app import Program, application
+    from app.views.station import watched_gpu
+
+    application()
+    program = Program(watched_gpu("simulated:a100"), others=("simulated:h200",))
+    try:
+        first = program.window
+        with qtbot.waitSignal(first.panels_loaded, timeout=20_000):
+            pass
+        panel = first.panels["boards"]
+        qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
+        panel._rows[1].full.click()
+        qtbot.waitUntil(lambda: program.window is not first, timeout=10_000)
+        assert "H200" in program.window.windowTitle()
+        assert program.window.others == ("simulated:a100",)
+        with qtbot.waitSignal(program.window.panels_loaded, timeout=20_000):
+            pass
+        qtbot.waitUntil(lambda: len(program.window.panels["boards"].boards) == 2, timeout=10_000)
+    finally:
+        program.close()
