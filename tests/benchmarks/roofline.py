@@ -1,4 +1,4 @@
-"""The energy roofline of a real board, in FP32 and FP64 and on tensor cores: python tests/benchmarks/roofline.py [--out FOLDER]
+"""The energy roofline of a real board, also on tensor cores: python tests/benchmarks/roofline.py [--out FOLDER]
 
 Run by hand on a board that nobody else uses. It reads and never sets. Prints the fits beside S4's GH200, how near the
 flop and copy kernels come to what the board could do, and what the machine code holds; keeps the sweeps as caches.
