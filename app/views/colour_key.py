@@ -13,7 +13,7 @@ from app.views.markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale
 from app.views.quantities import Quantity
 from app.views.ticks import value_ticks
 
-_WIDTH = 92
+_WIDTH = 104
 _MARGIN = 10
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.engine.analysis.iso_lines import Product
 from app.engine.events import MeasurementsAdded, SessionStarted
@@ -56,7 +56,8 @@ class FrontPanel(QWidget):
         self.chooser = ChooserBar(Settings())
         self.bars = ParameterBars()
         self.count = QLabel()
-        self.unmark, self.unfilter = _link("Unmark"), _link("Show all values")
+        self.unmark = _link("Marked measurements; click to unmark them")
+        self.unfilter = _link("Some values are hidden below; click to show them all")
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
         self._lay_out()
         self._connect()
@@ -65,17 +66,17 @@ class FrontPanel(QWidget):
     def _lay_out(self) -> None:
         self.figures.aside.addWidget(self.show_menu)
         self.count.setWordWrap(True)
-        below = QHBoxLayout()
-        below.addWidget(self.count, 1)
-        below.addWidget(self.unmark)
-        below.addWidget(self.unfilter)
+        beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
+        beside.addWidget(self.key, 1)
+        beside.addWidget(self.unmark)
+        beside.addWidget(self.unfilter)
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 6, 6, 6)
         grid.setVerticalSpacing(4)
         grid.addWidget(self.figures, 0, 0, 1, 2)
         grid.addWidget(self.plot, 1, 0)
-        grid.addWidget(self.key, 1, 1)
-        grid.addLayout(below, 2, 0, 1, 2)
+        grid.addLayout(beside, 1, 1)
+        grid.addWidget(self.count, 2, 0, 1, 2)
         grid.addWidget(self.bars, 3, 0, 1, 2)
         grid.addWidget(self.chooser, 4, 0, 1, 2)
         grid.setRowStretch(1, 1)
@@ -265,6 +266,7 @@ class FrontPanel(QWidget):
         shown = len(self._points) if self._points is not None else 0
         marked = len(self._context.selection.rows)
         self.unmark.setVisible(bool(marked))
+        self.unmark.setText(f"{count_text(marked)} marked ✕")
         self.unfilter.setVisible(bool(self.bars.filter))
         hidden = _ALL_HIDDEN if self.bars.filter else _WAITING
         self.plot.say("" if shown else _EMPTY if self._table is None else hidden)
@@ -276,8 +278,6 @@ class FrontPanel(QWidget):
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
         words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
-        words += [f"<b>{count_text(marked)} marked</b>"] if marked else []
-        words += [f"<b>filtered by {self.bars.filter.words()}</b>"] if self.bars.filter else []
         self.count.setText(" · ".join(words))
 
     def _describe(self, index: int) -> str:
@@ -286,9 +286,12 @@ class FrontPanel(QWidget):
         return measurement_words(self._table, self._plan, index)
 
 
-def _link(text: str) -> QToolButton:
+def _link(words: str) -> QToolButton:
     button = QToolButton()
-    button.setText(text)
+    button.setText("filtered ✕")
+    button.setToolTip(words)
+    button.setAccessibleName(words)
     button.setAutoRaise(True)
+    button.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # as wide as the key
     button.hide()
     return button

@@ -41,9 +41,5 @@ class RowFilter:
                 passed &= shown[space.codes[rows, place]]
         return passed
 
-    def words(self) -> str:
-        """'tile, layout': what is filtered by."""
-        return ", ".join(name for name, codes in self.hidden.items() if codes)
-
 
 EVERYTHING = RowFilter()
