@@ -53,6 +53,7 @@ class BoardRow(QFrame):
         self.remove.clicked.connect(lambda: self.removed.emit(board.selector))
         self._figures = {channel: QLabel() for channel, _, _ in _FIGURES}
         figures = QHBoxLayout()
+        figures.setSpacing(16)
         for channel, _, what in _FIGURES:
             self._figures[channel].setToolTip(what)
             self._figures[channel].setFont(theme.number_font(-0.5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ class SideWindows:
         from app.views.first_steps import first_steps
         from app.views.tour import Tour
 
-        self._make("tour", lambda: Tour(self._window, first_steps(self._window))).begin()
+        known = "tour" in self._made
+        tour = self._make("tour", lambda: Tour(self._window, first_steps(self._window)))
+        if not known:
+            self._window.dock_area.changed.connect(tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
+        tour.begin()
 
     def shutdown(self) -> None:
         """End what they have running."""

@@ -124,6 +124,12 @@ class Tour(QFrame):
         self._put()
         self.next.setFocus()
 
+    @Slot()
+    def stay_in_sight(self) -> None:
+        """A tab that comes to the front raises the window's centre over what floats above it."""
+        if self.isVisible():
+            self._put()
+
     def _put(self) -> None:
         """Beside what it tells of where there is room, else over its lower part; never out of the window."""
         if self._target is None:
