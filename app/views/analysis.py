@@ -104,6 +104,7 @@ class AnalysisPanel(QWidget):
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         self._table, self._plan, self.session, self._analysed = table, plan, None, -1
+        self.state.setText("")
         self._offer()
         if self.isVisible():
             self.refresh()
@@ -126,6 +127,8 @@ class AnalysisPanel(QWidget):
             return Analysed(analyse(table, plan.objective), plan)
 
         self._background.run(work)
+        if self.session is None:
+            self._draw()
 
     @Slot(object)
     def _analysis_done(self, session: Analysed) -> None:
@@ -169,15 +172,11 @@ class AnalysisPanel(QWidget):
     @Slot()
     def _draw(self) -> None:
         if self.session is None:
-            self.state.setText("" if self._table is None else self.state.text())
             waiting = "Waiting for the first measurements." if self._table is not None else _EMPTY
-            self.figure.say("Analysing …" if self._background_busy() else waiting)
+            self.figure.say("Analysing …" if self._background.busy else waiting)
             return
         made = self.chosen.draw(self.session, self.first.currentData() or "", self.second.currentData() or "")
         if isinstance(made, str):
             self.figure.say(made)
         else:
             self.figure.show_figure(made)
-
-    def _background_busy(self) -> bool:
-        return self._table is not None and self._analysed > 0

@@ -1,0 +1,167 @@
+"""The analysis of a session as a person looks through it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.engine.measurement import Measurement, State
+from app.engine.results import ResultTable
+from app.views.analysed_session import Analysed
+from app.views.analysis import AnalysisPanel
+from app.views.analysis_figures import FIGURES
+
+PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
+
+
+@pytest.fixture
+def lab() -> Lab:
+    return Lab()
+
+
+@pytest.fixture
+def panel(lab: Lab, qtbot: QtBot) -> AnalysisPanel:
+    made = AnalysisPanel(lab.context)
+    qtbot.addWidget(made, before_close_func=lambda widget: widget.shutdown())
+    made.resize(492, 560)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def show(lab: Lab, panel: AnalysisPanel, qtbot: QtBot, table: ResultTable) -> Analysed:
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    qtbot.waitUntil(lambda: panel.session is not None, timeout=20_000)
+    assert panel.session is not None
+    return panel.session
+
+
+def choose(panel: AnalysisPanel, name: str) -> None:
+    panel.which.setCurrentIndex(panel.which.findData(name))
+
+
+def test_before_a_session_it_says_what_to_do_first(panel: AnalysisPanel) -> None:
+    for place in range(panel.which.count()):
+        panel.which.setCurrentIndex(place)
+        assert "Start one under Tune" in panel.figure.note
+        assert not panel.first.isVisible()
+
+
+def test_every_figure_of_a_real_session_is_drawn_with_units_or_says_why_not(
+    lab: Lab, panel: AnalysisPanel, qtbot: QtBot, shared_data: Path
+) -> None:
+    table, plan = cache_session(shared_data / PS3)
+    lab.session(table, plan)
+    assert panel.figure.note == "Analysing …"  # not computed on Qt's thread
+    qtbot.waitUntil(lambda: panel.session is not None, timeout=30_000)
+    for figure in FIGURES:
+        choose(panel, figure.name)
+        QApplication.processEvents()
+        if figure.name == "drift":
+            assert "no reference kernel" in panel.figure.note
+            continue
+        drawn = panel.figure.figure
+        assert drawn is not None, figure.name
+        assert drawn.x_title
+        assert drawn.caption
+        assert panel.figure.plot.isVisible()
+    choose(panel, "effect")
+    drawn = panel.figure.figure
+    assert drawn is not None
+    assert drawn.y_title == "Time (ms)"
+    choose(panel, "hypervolume")
+    assert "73.898 in the end" in panel.figure.caption.text()
+    assert "replayed from a recording" in panel.state.text()
+
+
+def test_the_movers_stand_out_and_the_split_names_them_first(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    show(lab, panel, qtbot, filled(grid_space()))
+    choose(panel, "correlations")
+    drawn = panel.figure.figure
+    assert drawn is not None
+    assert "Graphics clock" in drawn.marked  # faster at high clocks, not more efficient
+    assert "tile" not in drawn.marked
+    strengths = drawn.series[0].y
+    assert (np.diff(strengths) >= 0).all()
+    choose(panel, "split")
+    assert panel.first.itemText(0).startswith("◆")
+    panel.first.setCurrentIndex(panel.first.findData("graphics_clock_mhz"))
+    drawn = panel.figure.figure
+    assert drawn is not None
+    assert [len(series.y) for series in drawn.series] == [75, 75]
+    assert "1170 MHz" in drawn.series[0].label
+    assert "more speed" in drawn.caption
+    assert "less efficiency" in drawn.caption
+
+
+def test_a_main_effect_is_chosen_by_figure_and_parameter(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    show(lab, panel, qtbot, filled(grid_space()))
+    choose(panel, "effect")
+    panel.first.setCurrentIndex(panel.first.findData("energy_j"))
+    panel.second.setCurrentIndex(panel.second.findData("tile"))
+    drawn = panel.figure.figure
+    assert drawn is not None
+    assert drawn.x_title == "tile"
+    assert drawn.y_title == "Energy (J)"
+    assert drawn.ticks == ("1", "2", "4", "8", "16", "32", "64", "128")
+    assert (np.diff(drawn.series[0].y) < 0).all()  # larger tiles take less
+    assert "10 failed" in drawn.caption
+    choose(panel, "best")
+    assert not panel.first.isVisible()
+    choose(panel, "effect")
+    assert panel.first.isVisible()
+
+
+def test_failures_are_told_by_kind_and_place(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    show(lab, panel, qtbot, filled(grid_space()))
+    choose(panel, "failures")
+    drawn = panel.figure.figure
+    assert drawn is not None
+    assert drawn.names == ("compile",)
+    assert list(drawn.series[0].y) == [10]
+    panel.first.setCurrentIndex(panel.first.findData("compile"))
+    drawn = panel.figure.figure
+    assert drawn is not None
+    assert "tile = 128" in drawn.names
+    assert "too many registers" in drawn.caption
+
+
+def test_a_session_that_grows_is_analysed_again(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    space = grid_space()
+    table = filled(space, 40)
+    first = show(lab, panel, qtbot, table)
+    panel._again.setInterval(10)
+    table.extend(measured(space, row) for row in range(40, 80))
+    lab.grow(table)
+    qtbot.waitUntil(lambda: panel.session is not first, timeout=20_000)
+    assert "80 measurements" in panel.state.text()
+
+
+def test_a_session_of_nothing_but_failures_says_so(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    table.extend(
+        Measurement.failed(row, space.configuration(row), State.RUNTIME, "illegal address", source="simulated")
+        for row in range(6)
+    )
+    show(lab, panel, qtbot, table)
+    for figure in FIGURES:
+        choose(panel, figure.name)
+        if figure.name == "failures":
+            assert panel.figure.figure is not None
+        else:
+            assert panel.figure.note, figure.name
+
+
+def test_another_session_takes_the_place_of_the_first(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    first = show(lab, panel, qtbot, filled(grid_space()))
+    other = filled(grid_space(4, 4))
+    lab.session(other, plan_for(other.space, OBJECTIVE))
+    assert panel.session is None
+    qtbot.waitUntil(lambda: panel.session is not None, timeout=20_000)
+    assert panel.session is not first
