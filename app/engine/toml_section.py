@@ -69,7 +69,13 @@ class Section:
         value = self._table.get(key, default)
         if not isinstance(value, str):
             raise self.wrong(key, "text")
-        return value
+        return self._whole_text(key, value)
+
+    def _whole_text(self, key: str, text: str) -> str:
+        """The text, of which a file's name or a command takes all. Raises InputError for a null character in it."""
+        if "\0" in text:
+            raise self.wrong(key, "text without the null character")
+        return text
 
     def integer(self, key: str, default: int | None, least: int, most: int = 2**62) -> int | None:
         """A whole number within bounds, or the default."""
@@ -110,7 +116,7 @@ class Section:
         found: list[str] = []
         for item in self.items(key):
             if isinstance(item, str):
-                found.append(item)
+                found.append(self._whole_text(key, item))
             elif numbers and isinstance(item, (int, float)) and not isinstance(item, bool):
                 found.append(repr(item))
             else:
@@ -137,7 +143,9 @@ class Section:
 
     def plain(self, key: str, value: Any) -> Value:
         """That value, checked to be plain and within bounds."""
-        if isinstance(value, (bool, str)):
+        if isinstance(value, str):
+            return self._whole_text(key, value)
+        if isinstance(value, bool):
             return value
         if isinstance(value, int) and abs(value) < 2**62:
             return value
