@@ -37,6 +37,7 @@ class ConfirmBar(QFrame):
         self._timer = QTimer(self, interval=200)
         self._timer.timeout.connect(self._count)
         bridge.setting_applied.connect(self._applied)
+        bridge.fault.connect(self._fault)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
         self.hide()
@@ -54,6 +55,13 @@ class ConfirmBar(QFrame):
         for button in (self.keep, self.back):
             button.setEnabled(waits)
         self.setVisible(waits)
+
+    @Slot(object)
+    def _fault(self, _fault: events.EngineFault) -> None:
+        """Where it follows an answer, the answer failed: nothing waits any more."""
+        if not self.keep.isEnabled():
+            self._timer.stop()
+            self.hide()
 
     @Slot()
     def _count(self) -> None:

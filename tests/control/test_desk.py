@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from boards import StandIn
+from boards import AS_ROOT, StandIn
 
 from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.helper.record import started
 from app.engine.control.left_over import left_over
 from app.engine.events import Allow, Apply, Confirm, ControlChanged, DeviceChanged, EngineFault, Forbid, SettingApplied
 from app.engine.store import Store
@@ -152,6 +156,23 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
     declined = one.ask(Confirm(keep=False), SettingApplied)
     assert (declined.applied, declined.confirm_s) == ({}, None)
     assert stand_in.settings()["lock"] == (1200, 1200)
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="root's helper is killed")
+def test_an_answer_that_comes_after_the_helper_s_end_says_so(with_rights: Boards, window: Callable[[], Window]) -> None:
+    stand_in = with_rights("h200")
+    before = stand_in.settings()
+    one = window()
+    holder = one.ask(Allow(), ControlChanged).holder
+    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    os.kill(holder, signal.SIGTERM)
+    deadline = time.monotonic() + 20.0
+    while started(holder) is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "has ended" in one.ask(Confirm(), EngineFault).what
+    assert stand_in.settings() == before
+    again = one.ask(Apply(graphics_clock_mhz=900, confirm_s=60.0), SettingApplied)
+    assert (again.applied, again.prior) == ({"graphics_clock_mhz": 900}, {"graphics_clock_mhz": None})
 
 
 def test_nobody_is_asked_for_a_password_to_put_back_nothing(

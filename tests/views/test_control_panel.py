@@ -292,6 +292,8 @@ def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
     assert bar.text.text().startswith("Not obeyed: the clock runs at 900 MHz")
     bar.back.click()
     assert lab.engine.commands[-1] == events.Confirm(keep=False)
+    lab.engine.tell(events.EngineFault("the helper has ended"))  # the answer came too late: nothing waits any more
+    assert bar.isHidden()
 
 
 def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:

@@ -155,7 +155,7 @@ class HelperControl:
         return {name: setting_of(name, before) for name in SETTINGS if name in state.get("applied", {})}
 
     def read_back(self) -> dict[str, float | None]:
-        state = self._ask("state")
+        state = self._ask("state") if self._helper is not None else {}
         applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
         told: dict[str, float | None] = {"power_limit_w": _watts(now.get("power_limit_mw"))}
         for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):

@@ -48,7 +48,8 @@ class Desk:
                 self._guard.confirm()
                 self._tell(abort, f"{words} stays until everything is put back" if words else "")
             case Confirm():
-                self.make_way()
+                self._until = None
+                self._guard.restore()
                 self._tell(abort)
             case Apply(reset=True):
                 self._until = None

@@ -270,9 +270,6 @@ class DeviceGuard:
         try:
             with self._noted(in_words(changes)):
                 control.set(changes)
-        except HelperGone:
-            self._settled({})  # all is as it was before
-            raise
         except NotSupported as refused:
             for name in changes if len(changes) == 1 else ():
                 self._shared.refused[name] = refused.what
@@ -288,7 +285,11 @@ class DeviceGuard:
         self._show_locks()
 
     def _read_back(self) -> dict[str, float | None]:
-        return self._shared.control.read_back() if self._shared.control is not None else {}
+        try:
+            return self._shared.control.read_back() if self._shared.control is not None else {}
+        except HelperGone:
+            self._settled({})
+            raise
 
     def _show_locks(self) -> None:
         """Have the board's own readings tell what is locked here, and what was confirmed: no driver does."""
@@ -305,6 +306,8 @@ class DeviceGuard:
             yield
         except WattridgeError as error:
             outcome = str(error)
+            if isinstance(error, HelperGone):
+                self._settled({})  # all is as it was before
             raise
         finally:
             self._shared.changed_ns = self._gpu.clock.now_ns()
