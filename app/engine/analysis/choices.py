@@ -80,6 +80,8 @@ def against(
         to_energy_j=float(costs.energy_j[index]),
     )
     power_w = float(costs.power_w[reference])
+    if costs.energy_known:  # the energies that are compared, rather than the mean power that was told beside them
+        power_w = float(costs.energy_j[reference] / costs.time_s[reference])
     if not math.isfinite(power_w * change.energy_change):
         return change, None
     return change, yearly(power_w, change, load or Load())

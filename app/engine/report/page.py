@@ -40,12 +40,11 @@ svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 .tick.start{text-anchor:start}svg .small{font-size:9px}svg .label{text-anchor:middle;fill:var(--ink)}
 .grid{stroke:var(--grid);fill:none}.frame rect{fill:none;stroke:var(--line)}.axis{stroke:var(--line)}
 .dots{stroke-linecap:round;fill:none;stroke:var(--c1);stroke-opacity:.75}.line{fill:none;stroke:var(--b0);stroke-width:2}
-.band{fill:var(--b0);fill-opacity:.18;stroke:none}
 .rule{stroke:var(--soft);stroke-dasharray:5 4;stroke-width:1.3}
 .iso{stroke:var(--soft);stroke-width:1;stroke-dasharray:1 4}
 .hull{stroke:var(--hull);stroke-width:1.3;stroke-dasharray:8 3}.front{stroke:var(--front)}
 .b0{stroke:var(--b0)}.b1{stroke:var(--b1)}.b2{stroke:var(--b2)}
-.bar{stroke:none}.bar.b0{fill:var(--b0)}.bar.b1{fill:var(--b1)}.bar.b2{fill:var(--b2)}
+.band{fill:var(--b0);fill-opacity:.25;stroke:none}.bar{stroke:none}.bar.b0{fill:var(--b0)}.bar.b1{fill:var(--b1)}.bar.b2{fill:var(--b2)}
 .c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}
 .c5{stroke:var(--c5)}.c6{stroke:var(--c6)}
 .mark circle{fill:var(--paper);stroke:var(--ink);stroke-width:1.4}

@@ -183,9 +183,11 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     known = np.isfinite(values) & np.isfinite(when)
     if known.sum() < 2 or np.ptp(when[known]) <= 0:
         return ""
-    minutes = (when - np.nanmin(when[known])) / 60
-    chart = Chart(Axis.over("minutes", minutes[known]), Axis.over(label, values[known]), f"{label} over the session")
-    chart.dots(minutes[known], values[known], "c1", size=3)
+    passed = when - np.nanmin(when[known])
+    unit, factor = ("s", 1.0) if np.nanmax(passed[known]) < 300 else ("minutes", 60.0)
+    passed /= factor
+    chart = Chart(Axis.over(unit, passed[known]), Axis.over(label, values[known]), f"{label} over the session")
+    chart.dots(passed[known], values[known], "c1", size=3)
     return chart.text
 
 

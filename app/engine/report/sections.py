@@ -159,9 +159,8 @@ def causes(content: ReportContent) -> str:
         picture = plots.importance_bars(effects)
         pairs = [f"{' and '.join(pair.names)} ({percent(pair.share)})" for pair in effects.interactions[:3]]
         together = f" Together beyond one by one: {', '.join(pairs)}." if pairs else ""
-        caption = (
-            f"Parameters for {effects.goal}: share of the variance over all, and of what tells the best tenth apart."
-        )
+        wanted = f"{'more' if effects.goal.maximise else 'less'} {effects.goal.name}"
+        caption = f"Parameters for {wanted}: share of the variance over all, and of what tells the best tenth apart."
         told += figure(picture, caption + together) if picture else ""
     picture = plots.correlation_bars(analysis.correlations)
     if picture:

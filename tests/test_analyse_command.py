@@ -1,0 +1,295 @@
+"""`wattridge analyse`, `compare` and `report`: real caches and a simulated session through the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from app.cli import main
+from app.engine.report.html import esc
+from app.engine.report.svg import Axis, Chart, bars
+from app.paths import resources
+
+PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
+VECTOR_ADD = "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json"
+HOTSPOT = "kernel-tuner/ktpaper_hotspot_RTX_A4000.json.gz"
+KEYS = {"front", "hull", "quadrants", "hypervolume", "correlations", "choosers", "difficulty"}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    status = main([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def session(capsys: pytest.CaptureFixture[str]) -> int:
+    """A tuned session of a simulated board in the test's store."""
+    words = ["tune", str(resources() / "examples" / "gemm.toml"), "--gpu", "simulated:a100", "--max-evaluations", "60"]
+    status, told = run(capsys, *words)
+    assert status == 0
+    return int(told["session"])
+
+
+def test_a_recording_is_analysed_by_its_figures_of_work(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
+    status, told = run(
+        capsys, "analyse", str(shared_data / PS3), "--slower", "30", "--price", "0.25", "--hours", "1000"
+    )
+    assert status == 0
+    assert set(told) >= KEYS
+    assert told["goals"] == ["max:TFLOPS", "max:TFLOPS/J"]
+    assert (len(told["front"]), told["hypervolume"]) == (13, pytest.approx(73.898, abs=5e-4))
+    assert told["choosers"]["at_most_slower"]["index"] == told["choosers"]["least_energy"]["index"]
+    year = told["choosers"]["least_energy"]["yearly"]
+    fast = told["choosers"]["fastest"]["values"]
+    assert year["energy_kwh"] == pytest.approx(fast["energy_j"] / fast["time_s"], rel=1e-6), "W over 1000 h"
+    assert year["saved_money"] == pytest.approx(0.25 * year["saved_kwh"])
+    assert told["gpu"] == "NVIDIA RTX 4000 Ada Generation"
+
+
+def test_the_front_may_be_over_other_figures(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
+    status, told = run(capsys, "analyse", str(shared_data / VECTOR_ADD), "--front", "min:time_s,min:energy_j")
+    assert status == 0
+    assert told["goals"] == ["min:time_s", "min:energy_j"]
+    values = [(point["values"]["time_s"], point["values"]["energy_j"]) for point in told["front"]]
+    assert told["reference"][0] >= max(t for t, _ in values)
+    assert told["hypervolume"] > 0
+
+
+def test_a_stored_session_is_analysed(capsys: pytest.CaptureFixture[str], session: int) -> None:
+    status, told = run(capsys, "analyse", str(session))
+    assert status == 0
+    assert (told["session"], told["source"], told["evaluated"]) == (session, "simulated", 60)
+    assert 0 < told["coverage"] < 1
+    assert run(capsys, "analyse")[1]["session"] == session, "the newest without a number"
+    assert main(["analyse", str(session)]) == 0
+    said = capsys.readouterr().out
+    assert "less energy for" in said
+    assert "simulated" in said
+    assert "Difficulty" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("analyse", "999"), "999"),
+        (("analyse", "nothing.json"), "nothing.json"),
+        (("analyse", "--weight", "2"), "--weight"),
+        (("analyse", "--slower", "-1"), "--slower"),
+        (("analyse", "--hours", "9999"), "--hours"),
+        (("analyse", "--front", "max:nonsense,min:time_s"), "--front"),
+        (("report", "--choose", "nonsense"), "--choose"),
+        (("report", "--choose", "knee", "--configuration", "a=1"), "report"),
+    ],
+    ids=["no session", "no file", "weight", "slower", "hours", "front", "chooser", "two choices"],
+)
+def test_bad_words_are_one_line(
+    capsys: pytest.CaptureFixture[str], session: int, words: tuple[str, ...], names: str
+) -> None:
+    status, told = run(capsys, *words)
+    assert status == 2
+    assert names in told["error"]["where"] or names in told["error"]["what"]
+    assert told["error"]["remedy"]
+
+
+def test_two_boards_side_by_side(capsys: pytest.CaptureFixture[str], tmp_path: Path, session: int) -> None:
+    words = ["tune", str(resources() / "examples" / "gemm.toml"), "--gpu", "simulated:v100", "--max-evaluations", "60"]
+    other = int(run(capsys, *words)[1]["session"])
+    status, told = run(capsys, "compare", str(session), str(other))
+    assert status == 0
+    assert ["A100" in told["sides"][0]["gpu"], "V100" in told["sides"][1]["gpu"]] == [True, True]
+    assert (told["speed_name"], told["efficiency_name"]) == ("GFLOP/s", "GFLOPS/W")
+    for side in told["sides"]:
+        alone = run(capsys, "analyse", side["name"].removeprefix("session "))[1]["choosers"]
+        assert side["fastest"]["efficiency"] == alone["fastest"]["values"]["GFLOPS/W"]
+        assert side["frugal"]["speed"] == alone["least_energy"]["values"]["GFLOP/s"]
+        gained = alone["least_energy"]["values"]["GFLOPS/W"] / alone["fastest"]["values"]["GFLOPS/W"] - 1
+        assert side["efficiency_change"] == pytest.approx(gained)
+    for each in told["carried"]:
+        assert each["time_ratio"] >= 1
+        assert each["energy_ratio"] >= 1
+    assert sum(side["share_of_joint"] for side in told["sides"]) >= 1
+    assert main(["compare", str(session), str(other)]) == 0
+    assert "gained" in capsys.readouterr().out
+    assert run(capsys, "compare", str(session))[0] == 2
+
+
+def test_a_configuration_carried_over_costs_what_it_costs_there(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    """The same cache twice: its best is its best there, too."""
+    cache = str(shared_data / VECTOR_ADD)
+    status, told = run(capsys, "compare", cache, cache)
+    assert status == 0
+    assert len(told["carried"]) == 4
+    for each in told["carried"]:
+        assert (each["time_ratio"] if each["chosen_for"] == "time" else each["energy_ratio"]) == 1
+
+
+def test_sessions_without_a_common_configuration_compare_by_their_fronts(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    status, told = run(capsys, "compare", str(shared_data / VECTOR_ADD), str(shared_data / HOTSPOT))
+    assert status == 0
+    assert told["carried"] == []
+    assert [len(side["front_x"]) > 0 for side in told["sides"]] == [True, True]
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+class Strict(HTMLParser):
+    """Every element closed in order; keeps tags, attributes and text."""
+
+    VOID = frozenset({"meta", "br", "img"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def is_safe_and_alone(text: str) -> Strict:
+    """Well-formed, no script, nothing fetched; its pictures are SVG."""
+    page = Strict(text)
+    assert "script" not in page.tags
+    assert not {"iframe", "img", "link", "object", "embed", "form", "a"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("href", "src", "srcset")]
+    style = re.search(r"<style>(.*?)</style>", text, re.S)
+    assert style is not None
+    assert "url(" not in style.group(1)
+    assert "@import" not in style.group(1)
+    assert "prefers-color-scheme:dark" in style.group(1)
+    assert len(page.ids) == len(set(page.ids))
+    for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+        ElementTree.fromstring(svg)
+        assert "NaN" not in svg
+        assert "nan" not in re.sub(r"<text.*?</text>|<title>.*?</title>", "", svg)
+    assert "default-src 'none'" in dict(page.attributes).get("content", "") or "default-src" in text
+    return page
+
+
+def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: int, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    status, told = run(capsys, "report", str(session), "--out", str(file))
+    assert (status, told["files"]) == (0, [str(file)])
+    text = file.read_text(encoding="utf-8")
+    page = is_safe_and_alone(text)
+    said = " ".join(page.text)
+    assert text.count("<svg") >= 7
+    best = run(capsys, "analyse", str(session))[1]["choosers"]["least_energy"]
+    for name, value in best["configuration"].items():
+        assert f"{name} = {value}" in said
+    assert best["words"] in said
+    assert "simulated" in said
+    assert "SIMULATED" in said
+    assert f"wattridge analyse {session}" in said
+    assert "--strategy genetic_algorithm --seed 1" in said
+    assert "block_size_x = [16, 32, 64]" in said, "the specification whole"
+    assert run(capsys, "report", str(session), "--out", str(file))[0] == 0, "an older report is replaced"
+
+
+def test_the_report_of_a_recording_with_another_choice(
+    capsys: pytest.CaptureFixture[str], shared_data: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    assert run(capsys, "report", str(shared_data / PS3), "--choose", "fastest", "--out", str(file))[0] == 0
+    text = file.read_text(encoding="utf-8")
+    said = " ".join(is_safe_and_alone(text).text)
+    assert "nvml_gr_clock = 1815" in said
+    assert "73.898" in said
+    assert "block_size_y = 16" in said, "where failures lie"
+    assert len(text) < 500_000, "a cloud of thousands of points stays small"
+    one = "block_size_y=1,block_size_z=2,M_PER_BLOCK=64,N_PER_BLOCK=64,NBUFFER=2,nvml_gr_clock=1635"
+    words = ["report", str(shared_data / PS3), "--configuration", one, "--out", str(file)]
+    assert run(capsys, *words)[0] == 0
+    assert "chosen by hand" in file.read_text(encoding="utf-8")
+
+
+def test_a_file_of_somebody_else_is_left_alone(
+    capsys: pytest.CaptureFixture[str], session: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text("<html>mine</html>")
+    status, told = run(capsys, "report", str(session), "--out", str(file))
+    assert status == 1
+    assert "another name" in told["error"]["remedy"]
+    assert file.read_text() == "<html>mine</html>"
+
+
+def test_names_of_a_file_are_text_in_the_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    evil = '</title></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="x'
+    cache = {
+        "device_name": evil,
+        "kernel_name": evil,
+        "problem_size": evil,
+        "tune_params_keys": [evil, "b"],
+        "tune_params": {evil: [evil, "y"], "b": [1, 2, 3]},
+        "objective": f"GFLOP/s {evil}",
+        "cache": {
+            f"{a},{b}": {evil: a, "b": b, "time": 1.0 + b, "energy": 3.0 - b / 2, f"GFLOP/s {evil}": 1 / b}
+            if (a, b) != ("y", 3)
+            else {evil: a, "b": b, "time": "RuntimeFailedConfig"}
+            for a in (evil, "y")
+            for b in (1, 2, 3)
+        },
+    }
+    file, out = tmp_path / "evil.json", tmp_path / "out.html"
+    file.write_text(json.dumps(cache))
+    assert run(capsys, "report", str(file), "--out", str(out))[0] == 0
+    page = is_safe_and_alone(out.read_text(encoding="utf-8"))
+    assert evil in "".join(page.text)
+
+
+def test_escaping() -> None:
+    assert esc('<a b="c">\'&\x00\ud800') == "&lt;a b=&quot;c&quot;&gt;&#x27;&amp;��"
+    assert len(esc("x" * 10_000)) == 2001
+
+
+def test_axes_and_charts() -> None:
+    assert Axis("x", 0.0, 10.0).ticks() == [0, 2, 4, 6, 8, 10]
+    assert Axis("x", 0.9, 110.0, log=True).ticks() == [1, 2, 5, 10, 20, 50, 100]
+    assert Axis("x", 1e-3, 1e9, log=True).ticks()[0] == 1e-3
+    assert Axis("x", 1.0, 100.0, log=True).place([1, 10, 100, -1])[:3].tolist() == [0, 0.5, 1]
+    assert Axis.over("x", [np.nan]).high == 1
+    flat = Axis.over("x", [5.0, 5.0])
+    assert flat.low < 5 < flat.high
+    chart = Chart(Axis("x", 0, 1), Axis("y", 0, 1), "a <title>")
+    chart.dots(np.linspace(0, 1, 100_000), np.full(100_000, 0.5), "c0")
+    chart.line([0, np.nan, 1], [0, 1, 1], "b0", "words <")
+    chart.mark(2.0, 0.5, "A")
+    told = chart.text
+    ElementTree.fromstring(told)
+    assert len(told) < 20_000, "points that fall onto one another are drawn once"
+    assert "<circle" not in told, "a mark outside the area is not drawn"
+    assert bars("none", [("a", [float("nan")])], ["x"]) == ""
+    ElementTree.fromstring(bars("some", [("a", [-0.5, 1.0]), ("b", [0.1, float("nan")])], ["x", "y"], signed=True))
