@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pyqtgraph as pg
 
 from app.views.log_axis import LogAxis
@@ -21,6 +23,10 @@ class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         self.setScale(1.0 if log else described.factor)
         self.setLabel(described.title, siPrefixEnableRanges=())
         self.enableAutoSIPrefix(False)
+
+    def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Coordinates as the marks tell them."""
+        return self._marks.shown(values) if self._marks is not None else values * self.scale
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         """pyqtgraph's hook."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import numpy.typing as npt
 import pyqtgraph as pg
 
 from app.views.quantities import format_number
@@ -38,6 +40,10 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         super().__init__(orientation)
         self._base, self._factor = base, factor
         self.enableAutoSIPrefix(False)
+
+    def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Coordinates as the marks tell them."""
+        return np.power(10.0, values) / self._factor
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         """pyqtgraph's hook: one level of marks."""

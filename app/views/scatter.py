@@ -48,6 +48,10 @@ class PointCloud(QGraphicsItem):
     def __len__(self) -> int:
         return self._count
 
+    def points(self) -> tuple[Floats, Floats]:
+        """Copies of the coordinates of all points, of shape (n,)."""
+        return self._x[: self._count].copy(), self._y[: self._count].copy()
+
     def set_points(self, x: Floats, y: Floats, style: Styles) -> None:
         """Replace all points; arrays of shape (n,), finite."""
         self._count = 0

@@ -92,6 +92,8 @@ class SideWindows:
 
     def _show(self, name: str, make: Callable[[], QWidget]) -> None:
         made = self._make(name, make)
+        if self._window.plot_menus is not None:
+            self._window.plot_menus.adopt(made, made.windowTitle())
         made.show()
         made.raise_()
         made.activateWindow()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from app.engine.control.left_over import LeftOver
     from app.engine.events import Event
     from app.engine.store import Store
+    from app.views.plot_menus import PlotMenus
 
 
 class MainWindow(QMainWindow):
@@ -79,6 +80,7 @@ class MainWindow(QMainWindow):
         self.dock_area = Docks(self, PANELS)
         self.dock_area.put(CHANNELS, self.readout)
         self.side_windows = SideWindows(self)
+        self.plot_menus: PlotMenus | None = None  # once the panels are there
         toolbar = QToolBar("Traces")
         toolbar.setObjectName("toolbar")
         toolbar.setMovable(False)
@@ -221,6 +223,10 @@ class MainWindow(QMainWindow):
         self.panels["tune"].file_opened.connect(self._file_opened)
         self.session_flow = SessionFlow(self)
         self.session_flow.offer_recovery(self._records)
+        self._adopt_plots()
+        self.dock_area.changed.connect(
+            self._adopt_plots, Qt.ConnectionType.QueuedConnection
+        )  # some are made when shown
         self.panels["boards"].in_full.connect(self.gpu_chosen)
         self.panels["boards"].boards_changed.connect(self._others_changed)
         self.setAcceptDrops(True)
@@ -360,6 +366,26 @@ class MainWindow(QMainWindow):
     def _file_opened(self, path: Path) -> None:
         self.settings.add_recent(path)
 
+    @Slot()
+    def _adopt_plots(self) -> None:
+        from app.views.plot_menus import PlotMenus  # imported late: plots come with the panels
+
+        if self.plot_menus is None:
+            self.plot_menus = PlotMenus(self, self._provenance)
+            self.plot_menus.said.connect(lambda words: self.statusBar().showMessage(words, 8000))
+            self.plot_menus.failed.connect(self.banner.tell)
+        for name, dock in self.docks.items():
+            if name in self.panels:
+                self.plot_menus.adopt(self.panels[name], dock.windowTitle())
+
+    def _provenance(self) -> str:
+        """What is shown is of which session and board, and whether it was simulated or recorded."""
+        plan = self.selection.plan
+        if plan is None:
+            return self.station.gpu.info.label
+        board = plan.gpu if plan.source == "nvml" else f"{plan.gpu} ({plan.source})"
+        return f"{plan.title} on {board}"
+
     @Slot(object)
     def _others_changed(self, others: tuple[str, ...]) -> None:
         self.others = others
@@ -433,6 +459,8 @@ class MainWindow(QMainWindow):
             self.monitor.shutdown()
             self._loader.shutdown()
             self.side_windows.shutdown()
+            if self.plot_menus is not None:
+                self.plot_menus.shutdown()
             for panel in self.panels.values():
                 shutdown = getattr(panel, "shutdown", None)
                 if shutdown is not None:
