@@ -134,7 +134,7 @@ def test_what_is_confirmed_stays_until_it_is_restored(with_rights: Boards, windo
     one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
     confirmed = one.ask(Confirm(), SettingApplied)
     assert confirmed.confirm_s is None
-    assert confirmed.message == "graphics clock 1200 MHz stays until everything is put back"
+    assert confirmed.message == "graphics clock 1200 MHz: kept until everything is put back"
     assert stand_in.settings()["lock"] == (1200, 1200)
     one.close()
     assert stand_in.settings()["lock"] == (1200, 1200)

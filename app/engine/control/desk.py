@@ -46,7 +46,7 @@ class Desk:
                 self._until = None
                 words = in_words(self._guard.in_force)
                 self._guard.confirm()
-                self._tell(abort, f"{words} stays until everything is put back" if words else "")
+                self._tell(abort, f"{words}: kept until everything is put back" if words else "")
             case Confirm():
                 self._until = None
                 self._guard.restore()
