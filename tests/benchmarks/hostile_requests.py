@@ -49,9 +49,9 @@ def main() -> None:
                 process.stdin.flush()
                 assert "error" not in json.loads(process.stdout.readline())
                 good, in_force = good + 1, stand_in.settings()
-            line = hostile(rng)
-            if not line.strip() or json_of(line) == {"id": 3, "do": "confirm"}:
-                continue  # with settings in force, a confirmation is a good request
+            line = b""
+            while not line.strip() or json_of(line) == {"id": 3, "do": "confirm"}:
+                line = hostile(rng)  # with settings in force, a confirmation is a good request
             process.stdin.write(line)
             process.stdin.flush()
             told = json.loads(process.stdout.readline())
