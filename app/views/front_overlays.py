@@ -19,7 +19,7 @@ from app.engine.analysis.quadrants import Quadrants, quadrants
 from app.engine.analysis.tradeoff import percent_words
 from app.views import theme
 from app.views.figures import count_text
-from app.views.front_points import Floats, FrontPoints
+from app.views.front_points import Floats, FrontPoints, Indices
 from app.views.quantities import Quantity
 
 _FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
@@ -62,13 +62,15 @@ class FrontOverlays(QObject):
         self._corners: list[tuple[pg.TextItem, float, float]] = []  # labels in a corner: 0 or 1 of width and height
         self.shown: frozenset[str] = frozenset()
         self.quadrants: Quadrants | None = None
+        self._hull: tuple[int, Indices] | None = None  # of how many points, and its corners
+        self._cut: tuple[int, Quadrants | None] | None = None
         view = plot.getViewBox()
         view.sigRangeChanged.connect(self._place_labels)
         view.sigResized.connect(self._place_labels)
 
     def show_points(self, points: FrontPoints | None, titles: tuple[Quantity, Quantity] | None) -> None:
         """Draw over these points."""
-        self._points, self._titles = points, titles
+        self._points, self._titles, self._hull, self._cut = points, titles, None, None
         self.draw()
 
     def set_shown(self, names: Iterable[str]) -> None:
@@ -86,14 +88,14 @@ class FrontOverlays(QObject):
         if points is None or not len(points.front) or not self.shown - {"front", "ends"}:
             return
         colours = theme.colours()
-        hull = convex_hull(points.x, points.y) if self.shown & {"hull", "spread"} else np.empty(0, dtype=np.int64)
         if "hull" in self.shown:
+            hull = self._hull_of(points)
             ring = np.append(hull, hull[:1])
             self._line(points.x[ring], points.y[ring], colours.purple, Qt.PenStyle.SolidLine)
         if "quadrants" in self.shown:
             self._draw_quadrants(points)
         if "spread" in self.shown:
-            self._draw_spread(points, hull)
+            self._draw_spread(points, self._hull_of(points))
         if "energy" in self.shown:
             self._draw_equal(points, Product.ENERGY, "energy", colours.green, Qt.PenStyle.DashLine)
         if "edp" in self.shown:
@@ -104,7 +106,9 @@ class FrontOverlays(QObject):
 
     def _draw_quadrants(self, points: FrontPoints) -> None:
         up = [goal.maximise for goal in points.goals]
-        found = self.quadrants = quadrants(np.column_stack([points.x, points.y]), up)
+        if self._cut is None or self._cut[0] != len(points):
+            self._cut = len(points), quadrants(np.column_stack([points.x, points.y]), up)
+        found = self.quadrants = self._cut[1]
         if found is None:
             return
         colours = theme.colours()
@@ -119,7 +123,12 @@ class FrontOverlays(QObject):
             corner_y = better_y if up[1] else 1 - better_y
             self._corners.append((self._label(text, colours.muted), float(corner_x), float(corner_y)))
 
-    def _draw_spread(self, points: FrontPoints, hull: np.ndarray) -> None:
+    def _hull_of(self, points: FrontPoints) -> Indices:
+        if self._hull is None or self._hull[0] != len(points):
+            self._hull = len(points), convex_hull(points.x, points.y)
+        return self._hull[1]
+
+    def _draw_spread(self, points: FrontPoints, hull: Indices) -> None:
         """At the speed of the most efficient, and at the efficiency of the fastest: from the worst to the best."""
         colours = theme.colours()
         assert points.best_x is not None
