@@ -80,6 +80,7 @@ class MainWindow(QMainWindow):
         self.dock_area = Docks(self, PANELS)
         self.dock_area.put(CHANNELS, self.readout)
         self.side_windows = SideWindows(self)
+        self.session_flow: SessionFlow | None = None
         self.plot_menus: PlotMenus | None = None  # once the panels are there
         toolbar = QToolBar("Traces")
         toolbar.setObjectName("toolbar")
@@ -411,6 +412,14 @@ class MainWindow(QMainWindow):
             menu.addSeparator()
             menu.addAction("Forget these").triggered.connect(self.settings.forget_recent)
 
+    def ask_report(self) -> None:
+        """Choose where the report of the shown session goes."""
+        if self.session_flow is None or self.selection.plan is None:
+            self.banner.tell("there is no session to report", "run one, or open one under Sessions")
+        else:
+            name = f"{self.selection.plan.title}-report.html"
+            self.ask_file("Report", name, "HTML (*.html)", self.session_flow.write_report)
+
     def ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
         dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -437,6 +446,7 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         """Take the files in."""
         event.acceptProposedAction()
+        assert self.session_flow is not None  # nothing is accepted before
         self.session_flow.take_files(dropped_files(event.mimeData()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
@@ -459,8 +469,9 @@ class MainWindow(QMainWindow):
             self.monitor.shutdown()
             self._loader.shutdown()
             self.side_windows.shutdown()
-            if self.plot_menus is not None:
-                self.plot_menus.shutdown()
+            for part in (self.plot_menus, self.session_flow):
+                if part is not None:
+                    part.shutdown()
             for panel in self.panels.values():
                 shutdown = getattr(panel, "shutdown", None)
                 if shutdown is not None:

@@ -44,6 +44,15 @@ _SESSION = (
         separator=True,
     ),
 )
+_REPORT = (
+    ActionSpec(
+        "report",
+        "&Report…",
+        "&Session",
+        "Ctrl+R",
+        "One HTML file of the session that is shown: question, board, front, choice and why, model, how to repeat it",
+    ),
+)
 _TRACES = (
     ActionSpec(
         "hold",
@@ -105,7 +114,7 @@ _HELP = (
     ),
     ActionSpec("about", "&About Wattridge", "&Help", tip="Versions and the board's facts"),
 )
-ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_EDIT, *_SESSION, *_TRACES, *_VIEW, *_GPU, *_HELP)
+ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_EDIT, *_SESSION, *_REPORT, *_TRACES, *_VIEW, *_GPU, *_HELP)
 
 MOUSE_HELP = (
     ("Drag", "Mark a span: its mean power and energy are shown under the traces"),

@@ -27,6 +27,7 @@ def handlers_of(window: MainWindow) -> dict[str, Handler]:
         "settings": lambda _: beside.show_settings(),
         "undo": lambda _: window.undo(),
         "redo": lambda _: window.redo(),
+        "report": lambda _: window.ask_report(),
         "quit": lambda _: window.leave(),
         "hold": view.hold,
         "zoom_in": lambda _: view.zoom(0.5),
