@@ -11,7 +11,7 @@ import numpy as np
 
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.moves import check_least
+from app.engine.strategies.learning import Learning, LearningOptions
 
 if TYPE_CHECKING:
     from app.engine.strategies.features import Floats
@@ -28,35 +28,23 @@ _DRAWN = 256  # candidates at which a function is drawn
 
 
 @strategy
-class BayesianOptimisation:
+class BayesianOptimisation(Learning):
     """A Gaussian process learns cost and failures from a first sample on; what promises most by it is measured next."""
 
     name: ClassVar[str] = "bayesian_optimisation"
     label: ClassVar[str] = "Bayesian optimisation"
 
     @dataclass(frozen=True)
-    class Options:
-        first_samples: int = field(
-            default=10, metadata={"help": "configurations of the first Latin-hypercube sample, at least 2"}
-        )
+    class Options(LearningOptions):
         acquisition: str = field(
             default="expected_improvement",
             metadata={"help": "what makes a configuration promising", "choices": _ACQUISITIONS},
         )
-        together: int = field(
-            default=4, metadata={"help": "most configurations proposed at once, at least 1; fewer learn more each"}
-        )
 
         def __post_init__(self) -> None:
-            check_least("first_samples", self.first_samples, 2)
-            check_least("together", self.together, 1)
+            super().__post_init__()
             if self.acquisition not in _ACQUISITIONS:
                 raise ValueError(f"acquisition must be one of {', '.join(_ACQUISITIONS)}, not '{self.acquisition}'")
-
-    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space)
-        yield from known.ask(space.sample_latin_hypercube(rng, options.first_samples).tolist())
-        yield from self.go_on(space, known, rng, batch, options)
 
     def go_on(
         self,

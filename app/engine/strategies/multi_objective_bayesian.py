@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.moves import check_least
+from app.engine.strategies.learning import Learning, LearningOptions
 from app.engine.strategies.nsga2 import NO_FRONT, costs_of
 
 if TYPE_CHECKING:
@@ -20,29 +19,13 @@ if TYPE_CHECKING:
 
 
 @strategy
-class MultiObjectiveBayesian:
+class MultiObjectiveBayesian(Learning):
     """A Gaussian process per goal of the front; the configuration that should widen the front most is measured next."""
 
     name: ClassVar[str] = "multi_objective_bayesian"
     label: ClassVar[str] = "Bayesian optimisation of the front"
 
-    @dataclass(frozen=True)
-    class Options:
-        first_samples: int = field(
-            default=10, metadata={"help": "configurations of the first Latin-hypercube sample, at least 2"}
-        )
-        together: int = field(
-            default=4, metadata={"help": "most configurations proposed at once, at least 1; fewer learn more each"}
-        )
-
-        def __post_init__(self) -> None:
-            check_least("first_samples", self.first_samples, 2)
-            check_least("together", self.together, 1)
-
-    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space)
-        yield from known.ask(space.sample_latin_hypercube(rng, options.first_samples).tolist())
-        yield from self.go_on(space, known, rng, batch, options)
+    Options: ClassVar[type[LearningOptions]] = LearningOptions
 
     def go_on(
         self,
@@ -50,7 +33,7 @@ class MultiObjectiveBayesian:
         known: Evaluations,
         rng: np.random.Generator,
         batch: int,
-        options: Options,
+        options: LearningOptions,
         until: float = math.inf,
     ) -> Search:
         """With what is known, one row at least, until so many rows are, or all."""
