@@ -44,14 +44,14 @@ def stretches_px(windows: Windows, bounds: tuple[int, int], left: float, width: 
 
 
 def paint_windows(painter: QPainter, layout: Layout, stretches: npt.NDArray[np.float64], colours: Colours) -> None:
-    """A strip above the lanes; a tint over them where the windows are few."""
+    """A strip above the time axis; a tint over the lanes where the windows are few."""
     full, faint = QColor(colours.orange), QColor(colours.orange)
     faint.setAlpha(28)
     for x0, x1 in stretches.tolist():
         width = max(1.0, x1 - x0)
         if len(stretches) <= _FEW:
             painter.fillRect(QRectF(x0, layout.span.top(), width, layout.span.height()), faint)
-        painter.fillRect(QRectF(x0, layout.span.top(), width, _STRIP_PX), full)
+        painter.fillRect(QRectF(x0, layout.axis.top() - _STRIP_PX, width, _STRIP_PX), full)
 
 
 class WindowMarks(QObject):
