@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.engine import events
+from app.engine.clock_fits import ClockFit
+from app.engine.fitting import caps_of_sweep, fit_of_sweep
+from app.engine.method_tables import methods_of_table
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
+from app.sensors.select import open_gpu
 from app.views.model import ModelPanel
 
 
@@ -23,12 +30,13 @@ def lab() -> Lab:
 
 
 @pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> ModelPanel:
+def panel(lab: Lab, qtbot: QtBot) -> Iterator[ModelPanel]:
     made = ModelPanel(lab.context)
     qtbot.addWidget(made)
     made.resize(900, 500)
     made.show()
-    return made
+    yield made
+    made.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +151,125 @@ def test_the_words_stand_beside_the_plot_where_there_is_room_and_else_below(pane
     assert panel._splitter.orientation() is Qt.Orientation.Horizontal
     panel.resize(420, 600)
     assert panel._splitter.orientation() is Qt.Orientation.Vertical
+
+
+# --- several fits, and what else there is to see of one ---------------------------------------------------------------
+
+
+def simulated(name: str, power_limits: bool = False) -> ClockFit:
+    """A sweep of a simulated board."""
+    with closing(open_gpu(f"simulated:{name}", speed=float("inf"))) as gpu:
+        fit, source = fit_of_sweep(gpu)
+        return ClockFit(fit, caps_of_sweep(gpu) if power_limits else None, source)
+
+
+@pytest.fixture(scope="module")
+def a4000() -> ClockFit:
+    return simulated("a4000", power_limits=True)
+
+
+def test_another_board_is_overlaid_and_the_chosen_one_is_shown_in_full(
+    lab: Lab, panel: ModelPanel, h200: FrequencyFit, a4000: ClockFit
+) -> None:
+    finish(lab, h200)
+    assert a4000.fit is not None
+    lab.engine.tell(events.FitFinished(a4000.fit, a4000.origin))
+    assert panel.list.count() == 2
+    assert panel.plot._best.value() == a4000.fit.recommended_clock_mhz
+    assert len(panel.plot._behind) == 3, "points, power and energy of the other"
+    panel.list.setCurrentRow(0)
+    assert panel.plot._best.value() == 975
+    assert "H200" in panel.facts.toPlainText()
+    panel.list.item(1).setCheckState(Qt.CheckState.Unchecked)
+    assert not panel.plot._behind
+    panel.remove.click()
+    assert panel.list.count() == 1
+
+
+def test_a_new_fit_to_the_same_takes_the_place_of_the_old(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    finish(lab, h200)
+    finish(lab, dataclasses.replace(h200, recommended_clock_mhz=990.0))
+    assert panel.list.count() == 1
+    assert panel.plot._best.value() == 990
+
+
+def test_the_band_lies_around_the_curve(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    finish(lab, h200)
+    (clock, low), (_, high) = (edge.getData() for edge in panel.plot._edges)
+    inside = h200.power(clock)
+    assert (low < high).all()
+    assert ((low < inside) & (inside < high)).mean() > 0.8
+
+
+def test_measured_energy_stands_beside_the_model_s(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    finish(lab, h200)
+    clock, energy = panel.plot._energies.getData()
+    assert len(clock) == int(h200.used.sum())
+    assert energy == pytest.approx(h200.energy(clock), rel=0.05)
+
+
+def test_a_measured_voltage_lies_on_the_fitted_one_with_both_ridges(panel: ModelPanel, a4000: ClockFit) -> None:
+    panel._read([a4000])
+    panel.tabs.setCurrentWidget(panel.voltage)
+    assert a4000.fit is not None
+    [points] = [item for item in panel.voltage.items() if isinstance(item, pg.ScatterPlotItem)]
+    clock, relative = points.getData()
+    assert relative == pytest.approx(a4000.fit.relative_voltage(clock), abs=0.05)
+    lines = [item for item in panel.voltage.items() if isinstance(item, pg.InfiniteLine) and hasattr(item, "label")]
+    words = [line.label.format for line in lines]
+    assert any("ridge by power" in each for each in words)
+    assert any("ridge by voltage" in each for each in words)
+    assert panel.voltage.getAxis("right").isVisible(), "mV, as they were measured"
+
+
+def test_a_board_that_tells_no_voltage_says_so(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    finish(lab, h200)
+    panel.tabs.setCurrentWidget(panel.voltage)
+    assert "no voltage" in panel.legend.text().replace("&nbsp;", " ")
+    assert not panel.voltage.getAxis("right").isVisible()
+
+
+def test_power_limits_stand_against_clocks(panel: ModelPanel, a4000: ClockFit) -> None:
+    panel._read([a4000])
+    panel.tabs.setCurrentWidget(panel.caps)
+    assert a4000.caps is not None
+    words = panel.facts.toPlainText()
+    for expected in ("Best power limit", "locked clock", "power limit", "less energy than"):
+        assert expected in words
+    drawn = [item for item in panel.caps._over_speed.items if isinstance(item, pg.ScatterPlotItem)]
+    assert sorted(len(item.getData()[0]) for item in drawn) == sorted((len(a4000.caps.limit_w), a4000.fit.points))
+
+
+def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
+    finish(lab, h200)
+    panel.tabs.setCurrentWidget(panel.caps)
+    assert "Power limits too" in panel.legend.text()
+    panel.with_limits.setChecked(True)
+    panel.sweep.click()
+    assert lab.engine.commands == [events.Fit(sweep=True, points=10, power_limits=True)]
+
+
+def test_a_file_is_added_and_a_bad_one_says_why(panel: ModelPanel, shared_data: Path, qtbot: QtBot) -> None:
+    panel.open_path(str(shared_data / "clock-sweeps" / "a100_synthetic_fp32_10_clocks.json"))
+    qtbot.waitUntil(lambda: panel.list.count() == 1, timeout=20_000)
+    assert panel.fit is not None
+    assert "A100" in panel.fit.gpu
+    panel.open_path(str(shared_data / "README.md"))
+    qtbot.waitUntil(panel.message.isVisible, timeout=20_000)
+    assert panel.list.count() == 1
+
+
+def test_the_methods_are_bars_and_a_table(panel: ModelPanel) -> None:
+    panel.tabs.setCurrentWidget(panel.methods)
+    assert "brute_force" in panel.methods.message.text()
+    space = grid_space()
+    methods = methods_of_table(filled(space), gpu="Test GPU", title="gemm", source="simulated", base_mhz=1020.0)
+    panel.methods.show_methods(methods)
+    assert panel.methods.table.rowCount() == len(methods.results)
+    assert "simulated" in panel.methods.title.text()
+    bars = [item for item in panel.methods.bars.items() if isinstance(item, pg.BarGraphItem)]
+    heights = sorted(bar.opts["height"] for bar in bars)
+    expected = sorted(
+        [100 * getattr(each, name) for each in methods.results] for name in ("efficiency_change", "speed_change")
+    )
+    assert heights == expected
