@@ -1,4 +1,4 @@
-"""`wattridge report`: a session as one HTML file."""
+"""`wattridge report`: a session as one HTML file, or as PDF."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from app.errors import InputError
 
 
 def report(arguments: Namespace) -> int:
-    """Write what is known of a session, and of its board, into one file that any browser shows."""
+    """Write what is known of a session, and of its board, into one file that any browser shows.
+
+    `arguments.write_pdf` lays it out on paper: that takes Qt, which commands do not have.
+    """
     from app.engine.formats.export import file_stem
     from app.engine.objectives import Objective, parse_front
     from app.engine.report.content import gather
@@ -37,7 +40,8 @@ def report(arguments: Namespace) -> int:
             wishes=wishes_of(arguments),
             load=load_of(arguments),
         )
-    written = str(write_report(content, path).resolve())
+    write = arguments.write_pdf if path.suffix.lower() == ".pdf" else write_report
+    written = str(write(content, path).resolve())
     if arguments.json:
         print_json({"session": opened.record.id if opened.record else None, "files": [written]})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from app.engine.formats.files import write_text
@@ -11,6 +12,7 @@ from app.engine.report.html import element, esc, paragraph
 from app.engine.report.plots import lettered
 from app.errors import WattridgeError
 
+PDF_CREATOR = b"Wattridge report"  # stands in the PDF's own facts
 _MARK = '<meta name="generator" content="Wattridge">'
 # Colours that eyes of every kind tell apart (after Okabe and Ito); c0 to c6 go from low to high clocks.
 _STYLE = """
@@ -35,6 +37,9 @@ caption{text-align:left;color:var(--soft);padding-bottom:.3rem}th{text-align:lef
 th,td{padding:.22rem .6rem;white-space:nowrap}td.n{text-align:right}tbody tr:nth-child(even){background:var(--panel)}
 figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto;display:block}
 pre{background:var(--panel);padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}
+"""
+# Rules of the figures alone: they are also drawn outside the page.
+_FIGURES = """
 svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 .tick{text-anchor:middle}.tick.left{text-anchor:end}
 .tick.start{text-anchor:start}svg .small{font-size:9px}svg .label{text-anchor:middle;fill:var(--ink)}
@@ -53,6 +58,12 @@ svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # should a name get past the escaping, it still runs nothing
 
 
+def figure_style() -> str:
+    """The rules of the figures with the colours of the light page in place, for readers that know no variables."""
+    colours = dict(re.findall(r"--([a-z0-9]+):(#[0-9a-f]+)", _STYLE.partition("@media")[0]))
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: colours[found.group(1)], _FIGURES)
+
+
 def report_html(content: ReportContent) -> str:
     """The whole file as text."""
     plan = content.plan
@@ -67,7 +78,7 @@ def report_html(content: ReportContent) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
         _MARK,
         element("title", esc(title)),
-        element("style", _STYLE),
+        element("style", _STYLE, _FIGURES),
     )
     header = element(
         "header",
@@ -101,14 +112,18 @@ def write_report(content: ReportContent, path: Path) -> Path:
 
     A file that is no report of this program is not overwritten.
     """
-    if path.exists() and not _is_report(path):
-        raise WattridgeError("a file of another origin is there", str(path), "choose another name, or move the file")
+    refuse_foreign(path)
     return write_text(path, report_html(content), overwrite=True)
 
 
-def _is_report(path: Path) -> bool:
+def refuse_foreign(path: Path) -> None:
+    """Raises WattridgeError where a file lies there that is no report of this program, HTML or PDF."""
+    if not path.exists():
+        return
     try:
         with path.open("rb") as file:
-            return _MARK.encode() in file.read(4096)
+            head = file.read(4096)
     except OSError:
-        return False
+        head = b""
+    if _MARK.encode() not in head and PDF_CREATOR not in head.replace(b"\x00", b""):
+        raise WattridgeError("a file of another origin is there", str(path), "choose another name, or move the file")

@@ -1,0 +1,139 @@
+"""A report as PDF: the same page laid out on paper, its figures as vectors. Works without a display."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QMarginsF, QRect, QRectF, QSizeF
+from PySide6.QtGui import (
+    QFont,
+    QGuiApplication,
+    QPageLayout,
+    QPageSize,
+    QPainter,
+    QPdfWriter,
+    QPyTextObject,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+)
+from PySide6.QtSvg import QSvgRenderer
+
+from app.engine.report.content import ReportContent
+from app.engine.report.page import PDF_CREATOR, figure_style, refuse_foreign, report_html
+from app.errors import WattridgeError
+
+_FIGURE = QTextFormat.ObjectTypes.UserObject + 1
+_SVG = QTextFormat.Property.UserProperty + 1
+_WIDTH = 0.82  # of a figure, of the page's
+_DPI = 96  # of the layout; vectors are as fine as the paper
+_MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
+_PAPER = (
+    "body{font-size:9pt}h1{font-size:16pt}h2{font-size:12pt}td,th{font-size:7pt;padding:1px 5px}th{text-align:left}"
+    "figcaption,caption{color:#5b6670}pre{font-size:7pt}.badge{color:#d55e00}"
+)
+
+
+class _Figures(QPyTextObject):
+    """Draws the SVG of a place in the text, so wide that two fit on a page."""
+
+    def __init__(self, width: float) -> None:
+        super().__init__()
+        self._width = width
+        self._renderers: dict[str, QSvgRenderer] = {}
+
+    def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
+        told = self._renderer(format).defaultSize()
+        return QSizeF(self._width, self._width * told.height() / max(1, told.width()))
+
+    def drawObject(
+        self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, posInDocument: int, format: QTextFormat
+    ) -> None:
+        self._renderer(format).render(painter, QRectF(rect))
+
+    def _renderer(self, format: QTextFormat) -> QSvgRenderer:
+        svg = str(format.property(_SVG))
+        if svg not in self._renderers:
+            self._renderers[svg] = QSvgRenderer(QByteArray(svg.encode()))
+        return self._renderers[svg]
+
+
+def write_pdf(content: ReportContent, path: Path) -> Path:
+    """Lay the report out on A4 and write it, in place of an older one. Raises WattridgeError as `write_report` does."""
+    refuse_foreign(path)
+    application = _application()
+    html, figures = _taken_apart(report_html(content))
+    writer = QPdfWriter(str(path))
+    writer.setCreator(PDF_CREATOR.decode())
+    writer.setTitle(f"{content.plan.title} on {content.plan.gpu}")
+    writer.setPageLayout(QPageLayout(QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, _margins()))
+    writer.setResolution(_DPI)
+    document = QTextDocument()
+    document.setDefaultFont(QFont("DejaVu Sans", 9))
+    document.documentLayout().setPaintDevice(writer)
+    page = QSizeF(writer.pageLayout().paintRectPixels(_DPI).size())
+    document.setPageSize(page)
+    handler = _Figures(_WIDTH * page.width())
+    document.documentLayout().registerHandler(_FIGURE, handler)
+    document.setDefaultStyleSheet(_PAPER)
+    document.setHtml(html)
+    _put_figures(document, figures)
+    document.print_(writer)
+    del document, handler, writer, application
+    if not path.is_file() or not path.stat().st_size:
+        raise WattridgeError("cannot be written", str(path), "choose a folder that you may write to")
+    return path
+
+
+def _application() -> QGuiApplication:
+    """The one that runs, or one that needs no display."""
+    running = QGuiApplication.instance()
+    if isinstance(running, QGuiApplication):
+        return running
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    return QGuiApplication(["wattridge"])
+
+
+def _margins() -> QMarginsF:
+    return QMarginsF(14, 14, 14, 16)  # mm
+
+
+def _taken_apart(page: str) -> tuple[str, list[str]]:
+    """The page as rich text knows HTML, a mark in place of each figure, and the figures as whole SVG files."""
+    figures: list[str] = []
+    style = f"<style>{figure_style()}</style>"
+
+    def figure(found: re.Match[str]) -> str:
+        svg = found.group(0).replace("</title>", f"</title>{style}", 1).replace("h0", "h0.1")  # no dot without length
+        figures.append(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+        return f"<p>{_MARK}</p>"
+
+    body = page[page.index("<body>") :].replace(_MARK, "")
+    body = re.sub(r"<svg .*?</svg>", figure, body, flags=re.DOTALL)
+    for before, after in {
+        "<dl>": "<table>",
+        "</dl>": "</table>",
+        "<dt>": "<tr><td><span style='color:#5b6670'>",
+        "</dt>": "</span></td>",
+        "<dd>": "<td>",
+        "</dd>": "</td></tr>",
+        "<figcaption>": "<p><span style='color:#5b6670'>",
+        "</figcaption>": "</span></p>",
+    }.items():
+        body = body.replace(before, after)
+    return f"<html>{body}", figures
+
+
+def _put_figures(document: QTextDocument, figures: list[str]) -> None:
+    cursor = QTextCursor(document)
+    for svg in figures:
+        cursor = document.find(_MARK, cursor)
+        if cursor.isNull():
+            return
+        told = QTextCharFormat()
+        told.setObjectType(_FIGURE)
+        told.setProperty(_SVG, svg)
+        cursor.insertText(_MARK, told)
