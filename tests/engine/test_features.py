@@ -55,6 +55,26 @@ def test_equal_products_and_equal_ratios_share_a_level_and_clocks_have_neither()
     assert len(Features(dataclasses.replace(space, parameters=clocks)).axes) == 2
 
 
+def test_products_of_products_hold_up_to_four_sizes_none_of_them_squared() -> None:
+    space = space_of(m=[1, 2, 4], n=[2, 4, 8], x=[1, 2, 4], y=[2, 4, 8])
+    features = Features(space)
+    of_two = {axis.powers: index for index, axis in enumerate(features.axes) if axis.powers}
+    found = features.products([of_two[(0, 1), (2, -1)], of_two[(1, 1), (3, -1)], of_two[(0, 1), (1, 1)]])
+    powers = {features.axes[index].powers for index in found}
+    assert powers == {
+        ((0, 1), (1, 1), (2, -1), (3, -1)),  # m n / x y
+        ((0, 1), (1, -1), (2, -1), (3, 1)),
+        ((1, 1), (2, 1)),  # of m n by m / x
+        ((0, 1), (3, 1)),
+    }
+    assert found == features.products([of_two[(0, 1), (2, -1)], of_two[(1, 1), (3, -1)], of_two[(0, 1), (1, 1)]])
+    work = features.of(
+        np.arange(space.size), [features.axes.index(next(a for a in features.axes if len(a.powers) == 4))]
+    )
+    m, n, x, y = (space.column(name).astype(float) for name in ("m", "n", "x", "y"))
+    assert len(set(zip(work[:, 0].tolist(), (m * n / (x * y)).tolist(), strict=True))) == work.max() + 1
+
+
 def test_many_values_share_levels_in_their_order() -> None:
     space = space_of(x=list(range(1, 201)), y=list(range(1, 201)))
     features = Features(space)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,10 @@ from app.sensors.device_limits import limits_of
 
 def small_space() -> SearchSpace:
     parameters = {"x": [1, 2, 4, 8, 16], "y": [1, 2, 3, 4, 5, 6], "mode": ["a", "b", "c"], "on": [0, 1]}
-    return build_space(parameters, ["x * y <= 48"], {}, limits_of((8, 0)))  # type: ignore[arg-type]
+    clock = {"nvml_gr_clock": [900, 1200, 1300, 1800]}
+    space = build_space(parameters | clock, ["x * y <= 48"], {}, limits_of((8, 0)))  # type: ignore[arg-type]
+    told = tuple(replace(p, device_setting=p.name in clock) for p in space.parameters)
+    return replace(space, parameters=told)
 
 
 SPACE = small_space()
@@ -47,7 +52,8 @@ def by_hand(kernel: Kernel, one: int, other: int) -> float:
             if not axis.derived:
                 length = np.exp(kernel.theta[at])
                 at += 1
-            similar = np.exp(-abs(axis.positions[a] - axis.positions[b]) / length)
+            distance = abs(axis.positions[a] - axis.positions[b]) / length
+            similar = np.exp(-0.5 * distance**2 if axis.smooth else -distance)
         product *= 1 - share + share * similar
     return float(product)
 
@@ -126,6 +132,21 @@ def test_fitting_finds_what_matters() -> None:
     plain, _ = Posterior(Kernel.by_default(FEATURES), rows, others, 60).predict(threads[rows])
     error, plain_error = (np.sqrt(np.mean((m - threads[others]) ** 2)) for m in (mean, plain))
     assert error < 0.5 * plain_error < 0.5 * threads.std()
+
+
+def test_fitting_finds_the_work_of_a_thread() -> None:
+    """A product of four sizes, which comes from the products and ratios of two that tell a part of it."""
+    sizes = {"threads_x": [1, 2, 4, 8], "threads_y": [1, 2, 4, 8], "tile_x": [16, 32, 64, 128], "tile_y": [16, 32, 64]}
+    space = build_space(sizes, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
+    work = np.log2([space.column("tile_x") * space.column("tile_y") / space.column("threads_x")]) - np.log2(
+        space.column("threads_y")
+    )
+    features = Features(space)
+    kernel, rng = Kernel.by_default(features), np.random.default_rng(3)
+    for count in (20, 40, 60):  # as a search fits it again and again
+        rows = rng.permutation(space.size)[:count]
+        kernel = fit_kernel(kernel, rows, (np.abs(work[0] - 8) ** 1.5)[rows], 12)
+    assert ((0, 1), (1, 1), (2, -1), (3, -1)) in [features.axes[index].powers for index in kernel.axes]
 
 
 def test_a_function_drawn_passes_through_what_was_measured_and_wanders_between() -> None:

@@ -1,11 +1,13 @@
 """What a model sees of a configuration: the level it takes on each axis, and how far apart the levels of an axis are.
 
 Every parameter that varies is an axis. Others are derived: what a size means to a processor often shows in how often it
-divides by two (whole warps, banks, vectors), and in products and ratios of two (threads of a block, work of a thread).
+divides by two (whole warps, banks, vectors), and in products and ratios (threads of a block, work of a thread): of two
+sizes at first, then of those that told something, such as a tile's area over the threads that share it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,26 +16,30 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.measurement import Value
 from app.engine.space.search_space import Parameter, Rows, SearchSpace
 
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.intp]
+Powers = tuple[tuple[int, int], ...]  # of a product of sizes: their columns with their exponents, 1 or -1
 
 MOST_LEVELS: Final = 64  # more values than that share levels, so that a table over all pairs stays small
 MOST_PAIRS: Final = 30  # of sizes multiplied and divided, those with the most values first
 _MOST_VALUES: Final = 512  # of such a size
 _MOST_MERGED: Final = 32  # levels of a derived axis
+_MOST_FACTORS: Final = 4  # sizes in one product
+_MOST_COMBINATIONS: Final = 2**14  # of their values
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One thing a configuration has a level of: a parameter, or what is derived from one or two."""
+    """One thing a configuration has a level of: a parameter, or what is derived from some."""
 
     columns: tuple[int, ...]  # of the space's codes
     levels: Levels  # by the codes of those columns
     positions: Floats | None  # where each level lies on 0..1; None where they have no order, or are only two
     derived: bool = False
+    smooth: bool = False  # what changes little from one level to the next: a clock, a power limit
+    powers: Powers = ()
 
     @property
     def count(self) -> int:
@@ -47,10 +53,27 @@ class Features:
     def __init__(self, space: SearchSpace) -> None:
         self._codes = space.codes
         varying = {j: parameter for j, parameter in enumerate(space.parameters) if len(parameter.values) > 1}
-        sizes = {j: numbers for j, parameter in varying.items() if (numbers := _sizes(parameter))}
-        own = [_own_axis(j, parameter.values) for j, parameter in varying.items()]
+        self._sizes = {j: numbers for j, parameter in varying.items() if (numbers := _sizes(parameter))}
+        own = [_own_axis(j, parameter) for j, parameter in varying.items()]
         self.own = len(own)  # axes that are parameters
-        self.axes = (*own, *_powers_of_two(sizes), *_products(sizes))
+        self.axes = [*own, *_powers_of_two(self._sizes), *_products(self._sizes)]  # and those of `products`
+        self.first = len(self.axes)  # axes that are there from the beginning
+        self._of_powers = {axis.powers: index for index, axis in enumerate(self.axes) if axis.powers}
+
+    def products(self, of: Sequence[int]) -> list[int]:
+        """The axes of the products and ratios of every two of some axes, where these are products themselves.
+
+        Those without squares that have not too many factors or values. They are made where they are new.
+        """
+        found = set()
+        for one, other in combinations([powers for index in of if (powers := self.axes[index].powers)], 2):
+            for powers in (_times(one, other, 1), _times(one, other, -1)):
+                if powers and math.prod(len(self._sizes[column]) for column, _ in powers) <= _MOST_COMBINATIONS:
+                    if powers not in self._of_powers:
+                        self._of_powers[powers] = len(self.axes)
+                        self.axes.append(_product(self._sizes, powers))
+                    found.add(self._of_powers[powers])
+        return sorted(found)
 
     def of(self, rows: Sequence[int] | Rows, axes: Sequence[int]) -> Levels:
         """The levels of rows on some axes, shape (rows, axes)."""
@@ -70,15 +93,16 @@ def scaled(values: Floats) -> Floats:
     return (values - low) / (high - low) if high > low else np.zeros(len(values))
 
 
-def _own_axis(column: int, values: tuple[Value, ...]) -> Axis:
+def _own_axis(column: int, parameter: Parameter) -> Axis:
     """The axis of a parameter."""
+    values, smooth = parameter.values, parameter.device_setting
     own = np.arange(len(values), dtype=np.intp)
     if any(isinstance(value, str) for value in values):
         return Axis((column,), own % MOST_LEVELS, None)
     positions = scaled(np.array([float(value) for value in values]))
     if len(values) <= MOST_LEVELS:
-        return Axis((column,), own, positions if len(values) > 2 else None)
-    return Axis((column,), *_merged(positions, MOST_LEVELS))
+        return Axis((column,), own, positions if len(values) > 2 else None, smooth=smooth)
+    return Axis((column,), *_merged(positions, MOST_LEVELS), smooth=smooth)
 
 
 def _sizes(parameter: Parameter) -> list[int]:
@@ -101,8 +125,29 @@ def _products(sizes: Mapping[int, list[int]]) -> Iterator[Axis]:
     pairs = sorted(combinations(sizes, 2), key=lambda pair: -len(sizes[pair[0]]) * len(sizes[pair[1]]))
     for one, other in pairs[:MOST_PAIRS]:
         for sign in (1, -1):
-            logs = np.log(np.array(sizes[one], float))[:, None] + sign * np.log(np.array(sizes[other], float))
-            yield Axis((one, other), *_merged(logs, _MOST_MERGED), derived=True)
+            yield _product(sizes, ((one, 1), (other, sign)))
+
+
+def _times(one: Powers, other: Powers, sign: int) -> Powers:
+    """one * other^sign by column, the first exponent positive: a ratio says what its inverse says.
+
+    Empty where that holds a square, one size alone, or too many.
+    """
+    exponents = dict(one)
+    for column, exponent in other:
+        exponents[column] = exponents.get(column, 0) + sign * exponent
+    powers = sorted((column, exponent) for column, exponent in exponents.items() if exponent)
+    if not 2 <= len(powers) <= _MOST_FACTORS or any(abs(exponent) > 1 for _, exponent in powers):
+        return ()
+    return tuple((column, exponent * powers[0][1]) for column, exponent in powers)
+
+
+def _product(sizes: Mapping[int, list[int]], powers: Powers) -> Axis:
+    """The axis of a product, by its logarithm."""
+    logs = np.zeros(())
+    for column, exponent in powers:
+        logs = logs[..., None] + exponent * np.log(np.array(sizes[column], float))
+    return Axis(tuple(column for column, _ in powers), *_merged(logs, _MOST_MERGED), derived=True, powers=powers)
 
 
 def _merged(values: Floats, most: int) -> tuple[Levels, Floats | None]:

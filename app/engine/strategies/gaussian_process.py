@@ -3,14 +3,15 @@
 A value is a constant plus a Gaussian process of covariance s^2 (C + g I). The correlation of two configurations is a
 product over axes, C = prod_j (1 - w_j + w_j k_j): multiplied out it holds every axis' own effect and the interactions
 of every order (an ANOVA kernel), and w_j says how much axis j matters. k_j falls exponentially with the distance of
-ordered levels, k = exp(-|u - u'| / l_j), as tuning landscapes are rough; without order it is 1 for equal levels and 0
-for others. As axes have few levels, all of it is a table per axis.
+ordered levels, k = exp(-|u - u'| / l_j), as tuning landscapes are rough; that of a clock or power limit is smooth,
+k = exp(-(u - u')^2 / 2 l_j^2); without order it is 1 for equal levels and 0 for others. As axes have few levels, all of
+it is a table per axis.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,7 +22,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from app.engine.space.search_space import Rows
-from app.engine.strategies.features import Features, Floats, Levels
+from app.engine.strategies.features import Axis, Features, Floats, Levels
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -29,6 +30,7 @@ _CHUNK: Final = 4096  # candidates looked at together
 
 # Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points say little about them.
 _LOG_LENGTH: Final = (math.log(0.6), 0.8, math.log(0.03), math.log(10.0))
+_LOG_LENGTH_SMOOTH: Final = (1.0, 0.7, math.log(0.1), math.log(30.0))
 _LOGIT_SHARE: Final = (1.0, 1.5, -6.0, 6.0)
 _LOGIT_SHARE_DERIVED: Final = (-2.0, 2.0, -6.0, 6.0)
 _LOG_NOISE: Final = (math.log(1e-3), 0.7, math.log(1e-6), math.log(0.1))
@@ -36,6 +38,7 @@ _LENGTH_DERIVED: Final = 0.5
 _PRIOR_POINTS: Final = 5.0  # weight of the expectation that s^2 is the variance of the values, which is about 1
 
 _NEW_AXES: Final = 6  # derived axes that a fit may take in
+_NEW_COMBINED: Final = 10  # derived axes, those taken in before and the most promising, multiplied with one another
 _WORTH: Final = 1.0  # slope of the log likelihood along a derived axis' share from which on it is taken in
 _WORTHLESS: Final = 0.01  # share below which it is dropped
 
@@ -83,12 +86,12 @@ class Kernel:
             share = 1 / (1 + math.exp(-self.theta[len(slopes)]))
             own_length = axis.positions is not None and not axis.derived
             length = math.exp(self.theta[len(slopes) + 1]) if own_length else _LENGTH_DERIVED
-            distance, similar = _similarity(axis.positions, axis.count, length)
+            similar, slope = _similarity(axis, length)
             correlation = 1 - share + share * similar
             table[start:end, start:end] = np.log(correlation)
             slopes.append((at, share * (1 - share) * (similar - 1) / correlation))
             if own_length:
-                slopes.append((at, share * distance * similar / correlation))
+                slopes.append((at, share * slope / correlation))
         return table, slopes
 
     def levels(self, rows: Sequence[int] | Rows) -> Levels:
@@ -300,14 +303,22 @@ def _climb(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel
 def _with_worthy(kernel: Kernel, rows: Rows, values: Floats) -> Kernel:
     """The kernel with the derived axes added along whose share the likelihood rises most; itself where none does."""
     pull = _Likelihood(kernel, kernel.one_hot(kernel.levels(rows)), values).pull
-    rises: list[tuple[float, int]] = []
-    for index in range(kernel.features.own, len(kernel.features.axes)):
-        if index not in kernel.axes:
-            axis = kernel.features.axes[index]
-            similar = _similarity(axis.positions, axis.count, _LENGTH_DERIVED)[1]
-            levels = kernel.features.of(rows, [index])[:, 0]
-            rises.append((float((pull * (similar[levels][:, levels] - 1)).sum()), index))
-    worthy = [index for rise, index in sorted(rises, reverse=True)[:_NEW_AXES] if rise > _WORTH]
+
+    def rising(indices: Iterable[int]) -> list[tuple[float, int]]:
+        rises = []
+        for index in indices:
+            if index not in kernel.axes:
+                axis = kernel.features.axes[index]
+                similar, _ = _similarity(axis, _LENGTH_DERIVED)
+                levels = kernel.features.of(rows, [index])[:, 0]
+                rises.append((float((pull * (similar[levels][:, levels] - 1)).sum()), index))
+        return sorted(rises, reverse=True)[:_NEW_AXES]
+
+    features = kernel.features
+    rises = rising(range(features.own, features.first))
+    among = [*(index for index in kernel.axes if index >= features.own), *(i for rise, i in rises if rise > 0)]
+    rises = sorted({*rises, *rising(features.products(among[-_NEW_COMBINED:]))}, reverse=True)
+    worthy = [index for rise, index in rises[:_NEW_AXES] if rise > _WORTH]
     if not worthy:
         return kernel
     added = np.full(len(worthy), _LOGIT_SHARE_DERIVED[0])
@@ -328,12 +339,15 @@ def _without_worthless(kernel: Kernel) -> Kernel:
     return Kernel(kernel.features, tuple(i for at, i in enumerate(kernel.axes) if at not in dropped), theta)
 
 
-def _similarity(positions: Floats | None, count: int, length: float) -> tuple[Floats, Floats]:
-    """The distance over length of every two levels of an axis, and k_j."""
-    if positions is None:
-        return np.zeros((count, count)), np.eye(count)
-    distance = np.abs(positions[:, None] - positions[None, :]) / length
-    return distance, np.exp(-distance)
+def _similarity(axis: Axis, length: float) -> tuple[Floats, Floats]:
+    """k_j of every two levels of an axis, and its slope along log l_j."""
+    if axis.positions is None:
+        return np.eye(axis.count), np.zeros((axis.count, axis.count))
+    distance = np.abs(axis.positions[:, None] - axis.positions[None, :]) / length
+    if axis.smooth:
+        similar = np.exp(-0.5 * distance**2)
+        return similar, distance**2 * similar
+    return np.exp(-distance), distance * np.exp(-distance)
 
 
 def _priors(features: Features, axes: Sequence[int]) -> Floats:
@@ -342,5 +356,5 @@ def _priors(features: Features, axes: Sequence[int]) -> Floats:
     for axis in (features.axes[index] for index in axes):
         rows.append(_LOGIT_SHARE_DERIVED if axis.derived else _LOGIT_SHARE)
         if axis.positions is not None and not axis.derived:
-            rows.append(_LOG_LENGTH)
+            rows.append(_LOG_LENGTH_SMOOTH if axis.smooth else _LOG_LENGTH)
     return np.array([*rows, _LOG_NOISE])
