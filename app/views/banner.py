@@ -29,6 +29,7 @@ class Banner(QFrame):
         self._offers: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
         self.offered = QPushButton()
         self.offered.clicked.connect(self._take_offer)
+        self.offered.hide()
         self._close = QToolButton()
         self._close.setText("Dismiss")
         self._close.setAutoRaise(True)

@@ -43,6 +43,9 @@ class PlotMenus(QObject):
                 view.destroyed.connect(lambda *_, view=view: self._titles.pop(view, None))
                 view.scene().sigMouseClicked.connect(lambda event, view=view: self._clicked(view, event))
                 view.installEventFilter(self)
+                view.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # so that the menu key finds it
+                if not view.accessibleName():
+                    view.setAccessibleName(f"Plot of {title}")
             for plot in plots_of(view):
                 plot.setMenuEnabled(False)  # pyqtgraph's own: transforms, axes by number
 

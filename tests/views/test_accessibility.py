@@ -1,0 +1,129 @@
+"""Every control of every dock and window has a name for a screen reader and is reached by the keyboard."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyqtgraph as pg
+import pytest
+from fakes import FakeGpu, working
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QDialog,
+    QDockWidget,
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QSlider,
+    QTabBar,
+    QTextEdit,
+    QToolBar,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.views.window import MainWindow
+
+Open = Callable[..., Any]
+_CONTROLS = (
+    QAbstractButton,
+    QComboBox,
+    QAbstractSpinBox,
+    QLineEdit,
+    QSlider,
+    QAbstractItemView,
+    QTextEdit,
+    QPlainTextEdit,
+)
+
+
+def controls(root: QWidget) -> Iterator[QWidget]:
+    """What a person can operate; not the parts that Qt makes inside of other controls."""
+    for widget in root.findChildren(QWidget):
+        inside = [parent for parent in _parents(widget) if isinstance(parent, (*_CONTROLS, QTabBar, QToolBar))]
+        of_dock = isinstance(widget.parent(), QDockWidget)  # its own buttons: the View menu does what they do
+        is_plot = isinstance(widget, pg.GraphicsView)
+        shown = not widget.isHidden()  # one that waits for its words has no name yet
+        if (isinstance(widget, _CONTROLS) or is_plot) and shown and not inside and not of_dock:
+            yield widget
+
+
+def _parents(widget: QWidget) -> Iterator[QWidget]:
+    parent = widget.parentWidget()
+    while parent is not None:
+        yield parent
+        parent = parent.parentWidget()
+
+
+def name_of(widget: QWidget) -> str:
+    told = QAccessible.queryAccessibleInterface(widget)
+    return told.text(QAccessible.Text.Name).strip() if told is not None else widget.accessibleName()
+
+
+def described(widget: QWidget) -> str:
+    tip = widget.toolTip()[:40]
+    return f"{type(widget).__name__} in {type(widget.parentWidget()).__name__} ({tip or widget.objectName()})"
+
+
+@pytest.fixture
+def window(qtbot: QtBot, open_program: Open) -> MainWindow:
+    made: MainWindow = open_program(FakeGpu(working)).window
+    with qtbot.waitSignal(made.panels_loaded, timeout=20_000):
+        pass
+    return made
+
+
+def test_every_control_has_a_name_and_is_reached_by_the_keyboard(window: MainWindow) -> None:
+    for name in ("shortcuts", "sensors", "scores", "settings", "about", "tour", "palette"):
+        window.actions_by_name[name].trigger()
+    roots: dict[str, QWidget] = {**window.docks, "centre": window.centralWidget(), "palette": window.palette_of_actions}
+    roots |= {made.windowTitle() or type(made).__name__: made for made in window.findChildren(QDialog)}
+    nameless, unreached, count = [], [], 0
+    for where, root in roots.items():
+        for widget in controls(root):
+            count += 1
+            if not name_of(widget):
+                nameless.append(f"{where}: {described(widget)}")
+            by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+            if not by_tab and not isinstance(widget, QHeaderView) and widget is not window.palette_of_actions.found:
+                unreached.append(f"{where}: {described(widget)}")
+    assert count > 100, "they were all looked at"
+    assert not nameless, "\n".join(nameless)
+    assert not unreached, "\n".join(unreached)
+
+
+def test_the_tab_key_goes_round_a_dock_in_reading_order(qtbot: QtBot, window: MainWindow) -> None:
+    """From top to bottom: nobody should jump up and down the page."""
+    window.show()
+    for name in ("sessions", "tune", "boards"):
+        window.dock_area.bring(name)
+        panel = window.panels[name]
+        inside = set(controls(panel))
+        first = next(w for w in _chain(panel) if w in inside and w.isVisible() and w.isEnabled())
+        order = [w for w in _chain(first) if w in inside and w.isVisible() and w.isEnabled()]
+        assert len(order) >= 2
+        tops = [w.mapTo(panel, w.rect().topLeft()).y() for w in order]
+        jumps = [(above, below) for above, below in itertools.pairwise(tops) if below < above - 12]
+        assert jumps == [], f"{name}: {[described(w) for w in order]}"
+
+
+def _chain(start: QWidget) -> Iterator[QWidget]:
+    widget = start
+    for _ in range(2000):
+        yield widget
+        widget = widget.nextInFocusChain()
+        if widget is start:
+            return
+
+
+def test_nothing_is_modal(window: MainWindow) -> None:
+    for name in ("shortcuts", "sensors", "scores", "settings", "about"):
+        window.actions_by_name[name].trigger()
+    assert all(not dialog.isModal() for dialog in window.findChildren(QDialog))
