@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -93,7 +94,7 @@ class Section:
         value = self._table[key]
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise self.wrong(key, "a number")
-        if not math.isfinite(value) or value < least:
+        if not max(least, -sys.float_info.max) <= value <= sys.float_info.max:
             raise self.wrong(key, f"a number of at least {least:g}" if math.isfinite(least) else "a finite number")
         return float(value)
 

@@ -301,6 +301,12 @@ def test_a_reference_that_cannot_be_checked_is_said(tmp_path: Path) -> None:
             "ProblemSize",
         ),
         (copy.deepcopy(T1) | {"Budget": [{"Type": "Patience", "BudgetValue": 3}]}, "Budget[0].Type", "'Patience'"),
+        (
+            copy.deepcopy(T1) | {"Budget": [{"Type": "TuningDuration", "BudgetValue": 10**400}]},
+            "Budget[0].BudgetValue",
+            "a finite number is needed",
+        ),
+        (with_kernel(KernelFile="\0.cu"), "KernelSpecification.KernelFile", "without the null character"),
         ({"ConfigurationSpace": {"TuningParameters": [], "Conditions": []}}, "TuningParameters", "no parameters"),
         ({"ConfigurationSpace": 5}, "ConfigurationSpace", "a table is needed"),
     ],
@@ -313,6 +319,13 @@ def test_a_mistake_is_one_line_with_the_key(tmp_path: Path, document: dict[str, 
     assert where in caught.value.where
     assert said in f"{caught.value.what} {caught.value.remedy}"
     assert "\n" not in str(caught.value)
+
+
+def test_a_kernel_file_whose_name_no_system_takes_is_a_space_to_look_at(tmp_path: Path) -> None:
+    spec = load_specification(write(tmp_path, with_kernel(KernelFile="long" * 100 + ".cu")))
+    assert space_of(spec).size > 0
+    with pytest.raises(InputError, match="no such source file"):
+        CudaKernel.of(spec, limits_of((8, 0)))
 
 
 def test_a_bad_condition_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ def kernel_of(given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) 
 def _source(name: str, path: Path) -> str:
     """The kernel's file beside the specification, or where the folder above it is meant."""
     for folder in (".", ".."):
-        if (path.parent / folder / name).is_file():
+        if isfile(path.parent / folder / name):
             return str(Path(folder) / name)
     return name
 

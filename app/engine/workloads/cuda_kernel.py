@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from os.path import isfile
 from pathlib import Path
 from typing import Final
 
@@ -75,7 +76,7 @@ class CudaKernel:
                 'add source = "kernel.cu" under [kernel], or choose a simulated GPU',
             )
         for path in kernel.sources:
-            if not path.is_file():
+            if not isfile(path):  # that of a Path raises for a name too long
                 raise InputError("there is no such source file", str(path), "check 'source' under [kernel]")
         if not kernel.problem_size:
             raise InputError("there is no problem_size", str(spec.path), 'add problem_size = ["n"] under [kernel]')
