@@ -57,6 +57,24 @@ def test_the_table_names_every_restriction_with_its_share(capsys: pytest.Capture
     assert rows[9:] == [["a", "3", "1", "4"], ["b", "4", "1", "4"]]
 
 
+def test_a_long_restriction_leaves_its_figures_on_the_terminal_and_is_whole_in_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.toml"
+    long = " and ".join(f"a + {n} > 0" for n in range(40)) + " and a < 3"
+    path.write_text(f"restrictions = ['{long}']\n[parameters]\na = [1, 2, 4]\n")
+    assert main(["space", str(path)]) == 0
+    assert long in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["space", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) <= 90
+    [shown] = [line for line in lines if line.startswith("a + 0 > 0 and")]
+    assert " and a < 3 " in shown
+    assert shown.split()[-3:] == ["1", "33.3", "2"]
+
+
 def test_what_is_wrong_is_one_line_and_status_two(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text("restrictions = ['a > 9']\n[parameters]\na = [1, 2, 4]\n")

@@ -42,7 +42,7 @@ def space(arguments: Namespace) -> int:
     if steps:
         print()
         rows = [[step.restriction, step.removed, round(100 * step.share, 1), step.after] for step in steps]
-        print_table(rows, ("restriction, in the order applied", "removed", "% of those left", "left"))
+        print_table(rows, ("restriction, in the order applied", "removed", "% of those left", "left"), elastic=0)
     print()
     values = [[p.name, len(p.values), p.values[0], p.values[-1]] for p in built.parameters]
     print_table(values, ("parameter", "values", "first", "last"))

@@ -45,9 +45,14 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
-    """Columns as wide as their content; numbers to the right."""
+def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str], *, elastic: int | None = None) -> None:
+    """Columns as wide as their content; numbers to the right. A terminal's width is kept by one `elastic` column."""
     text = [[number(cell) for cell in row] for row in rows]
+    if elastic is not None and sys.stdout.isatty():
+        others = [max(len(line[i]) for line in [list(header), *text]) for i in range(len(header)) if i != elastic]
+        room = max(len(header[elastic]), shutil.get_terminal_size().columns - sum(others) - 2 * len(others))
+        for cells in text:
+            cells[elastic] = _elided(cells[elastic], room)
     widths = [max(len(line[i]) for line in [list(header), *text]) for i in range(len(header))]
     right = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(header))]
 
@@ -59,6 +64,12 @@ def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
     print("  ".join("─" * width for width in widths))
     for cells in text:
         print(line(cells))
+
+
+def _elided(text: str, room: int) -> str:
+    """The text, without its middle where it is too long."""
+    kept = room - 1
+    return text if len(text) <= room else f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
 
 
 def duration(seconds: float | None) -> str:
