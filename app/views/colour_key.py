@@ -119,15 +119,18 @@ class ColourKey(QWidget):
         assert self._coding is not None
         colours = theme.colours()
         scale = colour_scale(colours)
+        every = max(1, math.ceil((self.fontMetrics().height() - 3) / max(step, 1.0)))  # labels that have room
         for place, value in reversed(list(enumerate(self._coding.values))):
             y = top + step / 2 + (len(self._coding.values) - 1 - place) * step
             style = self._coding.style_of_place(place)
             painter.setPen(QPen(QColor(colours.muted), 0.8))
             painter.setBrush(scale[style % COLOURS])
             shape = SHAPES[style // COLOURS] if self._shapes is None else SHAPES[0]
-            draw_marker(painter, shape, QPointF(12, y), 10)
+            draw_marker(painter, shape, QPointF(12, y), min(10.0, max(4.0, step)))
+            if place % every:
+                continue
             painter.setPen(QColor(colours.text))
-            box = QRectF(24, y - step / 2, self.width() - 26, step)
+            box = QRectF(24, y - 20, self.width() - 26, 40)
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._label(value))
 
     def _paint_bar(self, painter: QPainter, bar: QRectF) -> None:

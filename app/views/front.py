@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.engine.analysis.iso_lines import Product
@@ -30,12 +30,13 @@ from app.views.settings import Settings
 from app.views.show_menu import ShowMenu
 
 _EMPTY = (
-    "No session yet.\nOpen a specification or a recorded cache under Tune and press Start;\n"
-    "each measurement then appears here."
+    "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"
+    "or open a stored session under Sessions;\neach measurement then appears here."
 )
 _NO_STYLES = np.empty(0, dtype=np.uint16)
 _WAITING = "Waiting for the first measurements that have both figures."
 _ALL_HIDDEN = "Every measurement is hidden by the filter."
+_ROOM_FOR_BARS = 440  # pixels of height
 _SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms, choices
 
 
@@ -67,7 +68,7 @@ class FrontPanel(QWidget):
 
     def _lay_out(self) -> None:
         self.figures.aside.addWidget(self.show_menu)
-        self.count.setWordWrap(True)
+        self.count.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
         beside.addWidget(self.key, 1)
         beside.addWidget(self.unmark)
@@ -83,7 +84,7 @@ class FrontPanel(QWidget):
         grid.addWidget(self.chooser, 4, 0, 1, 2)
         grid.setRowStretch(1, 1)
         grid.setColumnStretch(0, 1)
-        self.plot.setMinimumHeight(120)
+        self.plot.setMinimumHeight(90)
         self.setMinimumSize(360, 260)
 
     def _connect(self) -> None:
@@ -128,7 +129,8 @@ class FrontPanel(QWidget):
         self.bars.set_session(table, plan)
         self._show_bars()
         self.chooser.set_session(table)
-        self.chooser.setVisible(table is not None)
+        for widget in (self.figures, self.chooser):
+            widget.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
         self.refresh()
 
@@ -231,7 +233,13 @@ class FrontPanel(QWidget):
 
     @Slot()
     def _show_bars(self) -> None:
-        self.bars.setVisible(self.show_menu.bars.isChecked() and bool(self.bars.histograms))
+        wanted = self.show_menu.bars.isChecked() and bool(self.bars.histograms)
+        self.bars.setVisible(wanted and self.height() >= _ROOM_FOR_BARS)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The histograms give way to the plot where there is little room."""
+        super().resizeEvent(event)
+        self._show_bars()
 
     # --- filter, marks, choice ---------------------------------------------------------------------------------------
 
@@ -283,6 +291,7 @@ class FrontPanel(QWidget):
         words += [f"{count_text(failed)} failed"] if failed else []
         words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
         self.count.setText(" · ".join(words))
+        self.count.setToolTip(self.count.text())
 
     def _describe(self, index: int) -> str:
         assert self._table is not None

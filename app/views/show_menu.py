@@ -31,7 +31,9 @@ class ShowMenu(QToolButton):
             tick.toggled.connect(self._toggled)
         menu.addSeparator()
         self.bars = menu.addAction("Pa&rameters")
-        self.bars.setToolTip("How the values of each parameter are distributed; hide values there")
+        self.bars.setToolTip(
+            "How the values of each parameter are distributed; hide values there (where there is room)"
+        )
         self.bars.setCheckable(True)
         self.bars.setChecked(True)
         menu.addSeparator()
