@@ -228,8 +228,10 @@ def _best_level(one: Any, maximise: bool) -> str:
 def _print_difficulty(found: Analysis) -> None:
     if not found.difficulty:
         return
-    part = "" if found.coverage >= 1 else f", over the {100 * found.coverage:.1f} % of the space that was measured"
-    print(f"\nDifficulty: share of local searches that end within p of the optimum{part}")
+    print("\nDifficulty: share of local searches that end within p of the optimum")
+    if found.coverage < 1:
+        share = f"{100 * found.coverage:.1f} %"
+        print(f"  over the {share} of the space that was measured: it lacks neighbours, so it looks harder than it is")
     print_table(
         [
             [name, len(one.minima), *(f"{100 * float(share):.1f} %" for share in one.proportion(_P_SHOWN))]

@@ -23,6 +23,7 @@ from app.engine.space.search_space import SearchSpace
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 BEST_SHARE = 0.1
+_FEWEST = 20  # successful measurements below which shares are not told
 _FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of parameters is left out
 
 
@@ -44,7 +45,7 @@ class Importance:
 
     name: str
     over_all: float  # share of the variance, 0..1; NaN where it does not vary
-    near_best: float  # share of 1
+    near_best: float  # share of 1; NaN where too few were measured to tell
     levels: tuple[Level, ...]
 
 
@@ -77,7 +78,11 @@ def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: 
         found.append(Importance(parameter.name, _share(column[known], scaled), 0.0, levels))
     whole = math.fsum(divergences)
     shares = [each / whole if whole > 0 else 0.0 for each in divergences]
-    told = [Importance(one.name, one.over_all, share, one.levels) for one, share in zip(found, shares, strict=True)]
+    enough = len(scaled) >= _FEWEST
+    told = [
+        Importance(one.name, one.over_all if enough else math.nan, share if enough else math.nan, one.levels)
+        for one, share in zip(found, shares, strict=True)
+    ]
     return sorted(told, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
 
 
@@ -87,6 +92,8 @@ def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 
     Restrictions tie parameters to one another, and what is tied is not told apart: shares need not add up to 1.
     """
     known = np.isfinite(figure)
+    if known.sum() < _FEWEST:
+        return []
     codes, scaled = space.codes[rows[known]].astype(np.int64), _scaled(figure[known])
     varying = [axis for axis in range(codes.shape[1]) if len(codes) and np.ptp(codes[:, axis]) > 0]
     alone = {axis: _share(codes[:, axis], scaled) for axis in varying}

@@ -21,6 +21,7 @@ from app.engine.analysis.iso_lines import Role, role_of
 from app.engine.analysis.pareto import front, hypervolume, reference_point
 from app.engine.analysis.quadrants import Quadrants, quadrants
 from app.engine.analysis.tradeoff import Load
+from app.engine.models.points import CLOCK_SETTINGS
 from app.engine.objectives import Goal, Objective
 from app.engine.results import ResultTable
 
@@ -175,7 +176,11 @@ def _proportional(values: Floats, other: Floats) -> bool:
 
 
 def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Difficulty]:
-    """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured."""
+    """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured.
+
+    Where there are several graphics clocks also of time at the highest: tuning for energy over all clocks is compared
+    with tuning for time in the smaller space that it has (S1 figure 6.5).
+    """
     last_of_row = np.unique(table.rows()[: len(table)][::-1], return_index=True)
     rows = last_of_row[0].astype(np.int64)
     at = len(table) - 1 - last_of_row[1]
@@ -185,8 +190,24 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     wanted: list[tuple[str, Floats]] = [("time", costs.time_s), ("energy", costs.energy_j)]
     if role_of(goal.name) in (None, Role.POWER, Role.EDP):
         wanted.append((goal.name, _positive_cost(values_of(table, goal.name), goal)))
-    found = ((name, difficulty(flow, cost[at])) for name, cost in wanted)
-    return {name: one for name, one in found if one is not None}
+    found = {name: one for name, cost in wanted if (one := difficulty(flow, cost[at])) is not None}
+    highest = _at_highest_clock(table, rows)
+    if highest is not None:
+        alone = difficulty(Flow.of(table.space, rows[highest]), costs.time_s[at[highest]])
+        if alone is not None:
+            found["time at the highest clock"] = alone
+    return found
+
+
+def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
+    """Which of the rows are at the highest graphics clock; None where all are, or the space has no clocks."""
+    name = next((name for name in CLOCK_SETTINGS if name in table.space.names), None)
+    if name is None:
+        return None
+    clocks = table.space.column_of_rows(name, rows)
+    if clocks.dtype.kind not in "if" or clocks.min() == clocks.max():
+        return None
+    return np.flatnonzero(clocks == clocks.max()).astype(np.int64)
 
 
 def _positive_cost(values: Floats, goal: Goal) -> Floats:

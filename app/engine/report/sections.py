@@ -165,7 +165,22 @@ def causes(content: ReportContent) -> str:
     picture = plots.correlation_bars(analysis.correlations)
     if picture:
         told += figure(picture, "Correlation of everything observed with speed and efficiency; ★ differs between them.")
-    return section("What matters", told)
+    return section("What matters", told, _split_table(content))
+
+
+def _split_table(content: ReportContent) -> str:
+    """What matters differently for speed and efficiency: both halves of the cloud (S2 figure 9)."""
+    split = {one.name: one for one in content.analysis.splits}
+    movers = [one for one in content.analysis.correlations if one.mover and one.name in split]
+    rows: list[Sequence[object]] = []
+    for mover in sorted(movers, key=lambda one: -abs(one.moves)):
+        one = split[mover.name]
+        for words, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
+            faster = half.speed / other.speed - 1 if other.speed else math.nan
+            thriftier = half.efficiency / other.efficiency - 1 if other.efficiency else math.nan
+            rows.append((f"{one.name} {words} {number(one.mean)}", half.count, percent(faster), percent(thriftier)))
+    header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
+    return table(header, rows, "The cloud split at the mean of what matters differently for the two")
 
 
 def search(content: ReportContent) -> str:
@@ -181,7 +196,11 @@ def search(content: ReportContent) -> str:
     picture = plots.difficulty_chart(analysis.difficulty)
     if picture:
         minima = ", ".join(f"{len(one.minima)} of {name}" for name, one in analysis.difficulty.items())
-        part = "" if analysis.coverage >= 1 else f" Over the {percent(analysis.coverage)} that was measured."
+        part = ""
+        if analysis.coverage < 1:
+            part = (
+                f" Only {percent(analysis.coverage)} was measured: that lacks neighbours, and looks harder than it is."
+            )
         told += figure(picture, f"Share of local searches that end within p of the optimum; minima: {minima}.{part}")
     return section("The search", told)
 
