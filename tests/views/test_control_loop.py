@@ -129,6 +129,28 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     assert log.toPlainText().count("(session, ") >= 3
 
 
+def test_a_session_that_is_stopped_or_whose_window_is_closed_leaves_nothing(
+    qtbot: QtBot, open_window: Callable[[], tuple[StandIn, MainWindow]], tmp_path: Path
+) -> None:
+    stand_in, window = open_window()
+    before = stand_in.settings()
+    (tmp_path / "scale.cu").write_text("//\n")
+    path = tmp_path / "scale.toml"
+    path.write_text(SPECIFICATION)
+    tune = window.panels["tune"]
+    switch_on(qtbot, window)
+    tune.open(path, start=True)
+    qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
+    tune.stop.click()
+    qtbot.waitUntil(lambda: tune._state is SessionState.STOPPED, timeout=20_000)
+    qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
+    tune.open(path, start=True)
+    qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
+    window.close()
+    assert stand_in.settings() == before
+    assert left_over(stand_in.uuids[0]) is None
+
+
 def test_closing_the_window_puts_back_and_the_next_one_is_read_only(
     qtbot: QtBot, open_window: Callable[[], tuple[StandIn, MainWindow]]
 ) -> None:
