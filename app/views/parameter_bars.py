@@ -178,6 +178,8 @@ class ParameterBars(QScrollArea):
         self._table: ResultTable | None = None
         self.filter: RowFilter = EVERYTHING
         self.histograms: list[Histogram] = []
+        self._counted = -1  # measurements in `_of_all`
+        self._of_all: list[Counts] = []
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -195,7 +197,7 @@ class ParameterBars(QScrollArea):
 
     def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         """One histogram for each parameter that has several values."""
-        self._table, self.filter, self.histograms = table, EVERYTHING, []
+        self._table, self.filter, self.histograms, self._counted = table, EVERYTHING, [], -1
         row = QWidget()
         layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 2, 0, 2)
@@ -212,17 +214,23 @@ class ParameterBars(QScrollArea):
         self.setWidget(row)
 
     def refresh(self, marked: Indices) -> None:
-        """Count anew."""
+        """Count anew: all of them only where the table has grown."""
         if self._table is None:
             return
-        space, rows = self._table.space, self._table.rows()
-        for histogram in self.histograms:
-            codes = space.codes[:, space.names.index(histogram.name)]
-            count = len(space.parameters[space.names.index(histogram.name)].values)
-            counts = [np.bincount(codes[each], minlength=count) for each in (rows, rows[marked])]
-            starts = [bar.codes[0] for bar in histogram.bars]
-            of_all, of_marked = (np.add.reduceat(each, starts) for each in counts)
-            histogram.show_counts(of_all, of_marked, self.filter)
+        rows = self._table.rows()
+        if len(rows) != self._counted:
+            self._counted = len(rows)
+            self._of_all = [self._count(histogram, rows) for histogram in self.histograms]
+        for histogram, of_all in zip(self.histograms, self._of_all, strict=True):
+            histogram.show_counts(of_all, self._count(histogram, rows[marked]), self.filter)
+
+    def _count(self, histogram: Histogram, rows: Indices) -> Counts:
+        """How many rows of the space lie in each bar."""
+        assert self._table is not None
+        space = self._table.space
+        axis = space.names.index(histogram.name)
+        counts = np.bincount(space.codes[rows, axis], minlength=space.axis_sizes[axis])
+        return np.add.reduceat(counts, [bar.codes[0] for bar in histogram.bars])
 
     def show_everything(self) -> None:
         """Hide no value any more."""

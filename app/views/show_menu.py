@@ -1,4 +1,4 @@
-"""`ShowMenu`: what is drawn over the scatter, as a menu of a button; kept over restarts."""
+"""`ShowMenu`: what is drawn over the scatter, as a menu of a button."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ _STRIP_PX = 4.0
 _FEW = 60  # stretches in sight up to which each is tinted over all lanes
 
 
-def windows_of(table: ResultTable, rows: npt.NDArray[np.int64], opened_s: float) -> Windows:
-    """Those of these measurements whose window lies in this run's trace, in order of their starts.
+def windows_of(table: ResultTable, start: int, end: int, opened_s: float) -> Windows:
+    """The windows of measurements [start, end) that lie in this run's trace; (0, 0) where there is none.
 
     `opened_s` is when the trace began, s since the epoch: a measurement of before has stamps of another run.
     """
-    measurements = (table.measurement(int(row)) for row in rows)
-    found = [m.window_ns for m in measurements if m.window_ns is not None and m.timestamp_s >= opened_s]
-    return np.asarray(sorted(found), dtype=np.int64).reshape(-1, 2)
+    measurements = (table.measurement(index) for index in range(start, end))
+    found = [m.window_ns if m.window_ns is not None and m.timestamp_s >= opened_s else (0, 0) for m in measurements]
+    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
 def stretches_px(windows: Windows, bounds: tuple[int, int], left: float, width: float) -> npt.NDArray[np.float64]:
@@ -61,6 +61,8 @@ class WindowMarks(QObject):
         super().__init__(view)
         self._selection, self._view = selection, view
         self._opened_s = time.time()
+        self._table: ResultTable | None = None
+        self._known = NO_WINDOWS  # of every measurement of the table that has been looked at
         self.windows = NO_WINDOWS
         selection.brushed.connect(self._follow)
         selection.changed.connect(self._follow)
@@ -71,8 +73,18 @@ class WindowMarks(QObject):
         table, rows = self._selection.table, self._selection.rows
         if not len(rows) and self._selection.index >= 0:
             rows = np.asarray([self._selection.index], dtype=np.int64)
-        self.windows = windows_of(table, rows, self._opened_s) if table is not None else NO_WINDOWS
+        self.windows = self._windows_among(table, rows) if table is not None else NO_WINDOWS
         self._view.update()
+
+    def _windows_among(self, table: ResultTable, rows: npt.NDArray[np.int64]) -> Windows:
+        """Of these measurements, in order of their starts; each is looked at but once."""
+        if table is not self._table:
+            self._table, self._known = table, NO_WINDOWS
+        fresh = windows_of(table, len(self._known), len(table), self._opened_s)
+        self._known = np.concatenate([self._known, fresh])
+        found = self._known[rows]
+        found = found[found[:, 1] > 0]
+        return found[np.argsort(found[:, 0], kind="stable")]
 
     def _paint(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: Colours) -> None:
         stretches = stretches_px(self.windows, bounds, layout.left, layout.columns)

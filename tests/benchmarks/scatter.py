@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +21,13 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "views")]
 
 import numpy as np  # noqa: E402
-from lab import OBJECTIVE, Lab, grid_space, plan_for  # noqa: E402
+from lab import OBJECTIVE, Lab, plan_for  # noqa: E402
 from PySide6.QtCore import QPointF, QRectF, Qt  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from app.engine.measurement import Measurement, State  # noqa: E402
 from app.engine.results import ResultTable  # noqa: E402
+from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
 from app.engine.store import Store  # noqa: E402
 from app.views.front import FrontPanel  # noqa: E402
 from app.views.results_table import ResultsView  # noqa: E402
@@ -34,9 +36,25 @@ POINTS = 122_304
 BATCH = 10
 
 
+@cache
+def gemm_like() -> SearchSpace:
+    """As many configurations as S1's GEMM space has, times seven clocks; 14 parameters, which is what costs."""
+    kernels = POINTS // 7
+    sizes = [4, 4, 3, 3, 3, 3, 2, 2, 4, 4, 2, 2, 2]
+    rng = np.random.default_rng(3)
+    drawn = np.unique(np.column_stack([rng.integers(0, n, 4 * kernels) for n in sizes]), axis=0)
+    kept = drawn[np.sort(rng.permutation(len(drawn))[:kernels])]
+    codes = np.column_stack([np.repeat(np.arange(7), kernels), np.tile(kept, (7, 1))]).astype(np.uint16)
+    parameters = (
+        Parameter("graphics_clock_mhz", tuple(900 + 90 * i for i in range(7)), device_setting=True),
+        *(Parameter(f"parameter_{place}", tuple(2**i for i in range(n))) for place, n in enumerate(sizes)),
+    )
+    return SearchSpace(parameters, codes, cartesian=7 * int(np.prod(sizes)))
+
+
 def made_up(count: int) -> list[Measurement]:
     """A cloud as sessions give it: speed and efficiency go together, with a front at the upper right."""
-    space = grid_space(7, 8736)
+    space = gemm_like()
     rng = np.random.default_rng(1)
     speed = 2000 + 9000 * rng.beta(2, 3, count)
     efficiency = speed / (90 + 160 * rng.beta(3, 3, count))
@@ -64,7 +82,7 @@ def many(times: list[float]) -> str:
 
 def opening(measurements: list[Measurement]) -> list[tuple[str, str, str]]:
     """A stored session of that size, read from disk and shown in scatter and table."""
-    space = grid_space(7, 8736)
+    space = gemm_like()
     plan = plan_for(space, OBJECTIVE)
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "sessions.sqlite") as store:
         session = store.create_session(plan)
@@ -99,7 +117,7 @@ def opening(measurements: list[Measurement]) -> list[tuple[str, str, str]]:
 
 def main() -> None:
     application = QApplication([])
-    space = grid_space(7, 8736)
+    space = gemm_like()
     table = ResultTable(space)
     measurements = made_up(POINTS + 400 * BATCH)
     table.extend(measurements[:POINTS])

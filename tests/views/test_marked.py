@@ -139,9 +139,17 @@ def test_windows_of_marked_measurements_are_drawn_over_the_traces(qtbot: QtBot) 
     QApplication.processEvents()
 
 
-def test_a_measurement_without_a_window_has_no_mark() -> None:
+def test_a_measurement_without_a_window_has_no_mark(qtbot: QtBot) -> None:
+    gpu = FakeGpu(working)
+    view = LaneView(gpu, filled_trace(gpu, 5.0))
+    qtbot.addWidget(view)
+    lab = Lab()
+    marks = WindowMarks(lab.selection, view)
     table = filled(grid_space(), 5)
-    assert windows_of(table, np.arange(5), 0.0).shape == (0, 2)
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    lab.selection.brush([0, 1, 2])
+    assert not len(marks.windows)
+    assert windows_of(table, 0, 5, 0.0).tolist() == [[0, 0]] * 5
 
 
 @given(
