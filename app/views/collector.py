@@ -30,8 +30,15 @@ class Collector(QObject):
 
     @Slot()
     def settle(self) -> None:
-        """What is loaded by now stays loaded: later collections need not look at it."""
-        gc.collect(1)
+        """What is loaded by now stays loaded: later collections need not look at it.
+
+        Called again for another window: what the window before has left is garbage by then, and was frozen.
+        """
+        if gc.get_freeze_count():
+            gc.unfreeze()
+            gc.collect()
+        else:
+            gc.collect(1)
         gc.freeze()
 
     def stop(self) -> None:

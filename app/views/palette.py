@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import shiboken6
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QHeaderView, QLabel, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
@@ -93,16 +94,21 @@ class Palette(QFrame):
     @Slot()
     def run_chosen(self, *_: object) -> None:
         """Do what is marked."""
-        item = self.found.currentItem()
-        action = item.data(0, _ACTION) if item is not None else None
-        if isinstance(action, QAction) and action.isEnabled():
+        action = self._marked()
+        if action is not None and action.isEnabled():
             self.close_it()
             action.trigger()
+
+    def _marked(self) -> QAction | None:
+        item = self.found.currentItem()
+        action = item.data(0, _ACTION) if item is not None else None
+        return action if isinstance(action, QAction) and shiboken6.isValid(action) else None
 
     @Slot(str)
     def _search(self, typed: str) -> None:
         fits = []
-        for place, (path, action) in enumerate(self._actions):
+        self._actions = [(path, action) for path, action in self._actions if shiboken6.isValid(action)]
+        for place, (path, action) in enumerate(self._actions):  # a menu may have been filled anew meanwhile
             name = _name(action)
             points = score(typed, name)
             if points is None and _all_in(typed, f"{path} {name} {action.statusTip()}"):
@@ -131,9 +137,8 @@ class Palette(QFrame):
 
     @Slot()
     def _explain(self, *_: object) -> None:
-        item = self.found.currentItem()
-        action = item.data(0, _ACTION) if item is not None else None
-        if isinstance(action, QAction):
+        action = self._marked()
+        if action is not None:
             self.says.setText(action.statusTip() + ("" if action.isEnabled() else " · not possible just now"))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
