@@ -218,6 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     apply.add_argument("--clock", type=_clocks, metavar="MHZ", help="the graphics clock, or a range as LOW:HIGH")
     apply.add_argument("--memory-clock", type=_positive_float, metavar="MHZ", help="the memory clock")
     apply.add_argument("--power-limit", type=_positive_float, metavar="W", help="the power limit")
+    apply.add_argument("--profile", metavar="NAME", help="settings that were kept under this name in the window")
     apply.add_argument("--session", type=int, metavar="SESSION", help="take them from a configuration of this session")
     apply.add_argument("--configuration", metavar="NAME=VALUE,...", help="that configuration (default: the best)")
     apply.add_argument("--keep", action="store_true", help="confirm at once: they stay until `wattridge restore`")

@@ -43,9 +43,10 @@ def apply(arguments: Namespace) -> int:
     """Set a board by hand, look whether it obeys, and put it back unless that is confirmed."""
     from app.sensors.select import open_gpu
 
-    chosen, selector = _chosen(arguments)
+    named, selector = _named(arguments)
     gpu = open_gpu(arguments.gpu or selector, seed=arguments.sim_seed)
     try:
+        chosen = {**_of_profile(arguments.profile, gpu), **named}
         if arguments.out:
             return _write(arguments, gpu, chosen)
         guard = guard_of(gpu, allow_control=arguments.allow_control)
@@ -82,8 +83,8 @@ def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str,
     return 0 if seen.obeyed else 1
 
 
-def _chosen(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
-    """The settings to make, and the board of the session that they come from. Raises InputError without any."""
+def _named(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
+    """The settings that are named, and the board of the session that they come from. Raises InputError without any."""
     given: dict[str, Setting | None] = {
         "power_limit_w": arguments.power_limit,
         "memory_clock_mhz": arguments.memory_clock,
@@ -94,9 +95,21 @@ def _chosen(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
     if arguments.session is not None:
         of_session, selector = _of_session(arguments.session, arguments.configuration)
         chosen = {**of_session, **chosen}
-    if not chosen:
-        raise InputError("nothing to set", "apply", "name --clock, --memory-clock, --power-limit or a --session")
+    if not chosen and arguments.profile is None:
+        remedy = "name --clock, --memory-clock, --power-limit, a --profile or a --session"
+        raise InputError("nothing to set", "apply", remedy)
     return chosen, selector
+
+
+def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
+    """The settings of a profile for boards of this kind."""
+    from app.engine.control.profiles import profiles_of
+
+    known = profiles_of(gpu.info.name)
+    if name is not None and name not in known:
+        there = f"there are {', '.join(known)}" if known else "profiles are kept in the window, of each kind of board"
+        raise InputError(f"no profile of {gpu.info.name} is called that", name, there)
+    return {} if name is None else known[name]
 
 
 def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], str | None]:

@@ -20,6 +20,7 @@ from boards import AS_ROOT, StandIn
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
+from app.engine.control.profiles import save_profile
 from app.engine.planning import plan_resume, plan_specification
 from app.engine.specification_loader import load_specification
 from app.engine.store import Store
@@ -259,6 +260,22 @@ def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..
     assert f"ExecStart=/usr/bin/nvidia-smi -i {stand_in.uuids[0]} -lgc 1200,1200" in text
     assert f"ExecStop=/usr/bin/nvidia-smi -i {stand_in.uuids[0]} -pl 700" in text
     assert stand_in.calls() == []
+
+
+def test_a_profile_that_was_kept_in_the_window_is_applied_by_its_name(
+    with_rights: Boards, run: Callable[..., Any]
+) -> None:
+    stand_in = with_rights("h200")
+    save_profile("NVIDIA H200", "night", {"graphics_clock_mhz": (900.0, 1200.0), "power_limit_w": 300.0})
+    apply = ("apply", "--gpu", "0", "--allow-control", "--keep", "--profile")
+    status, applied, said = run(*apply, "night", "--power-limit", "400")
+    assert status == 0, said
+    assert applied["applied"] == {"graphics_clock_mhz": 1200, "power_limit_w": 400}  # what is named goes before
+    assert stand_in.settings()["lock"] == (900, 1200)
+    run("restore")
+    status, refused, _ = run(*apply, "noon")
+    assert status == 2
+    assert "night" in refused["error"]["remedy"]
 
 
 def test_files_for_a_board_without_locks_set_its_application_clocks(
