@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.views import theme
+from app.views.named_bars import NamedBars
 from app.views.plot_figure import Figure, Series
 
 _BAR_SHARE = 0.8  # of a group's room that is bars
@@ -90,16 +91,8 @@ class FigurePlot(QWidget):
         thick = _BAR_SHARE / len(figure.series)
         for place, series in enumerate(figure.series):
             middle = np.arange(count)[::-1] + _BAR_SHARE / 2 - (place + 0.5) * thick
-            values = np.nan_to_num(series.y)
-            bars = pg.BarGraphItem(
-                x0=np.minimum(values, 0),
-                width=np.abs(values),
-                y=middle,
-                height=thick * 0.9,
-                brush=QColor(getattr(colours, series.colour)),
-                pen=pg.mkPen(None),
-            )
-            self.plot.addItem(bars)
+            colour = QColor(getattr(colours, series.colour))
+            self.plot.addItem(NamedBars(series.label, figure.names, series.y, middle, thick * 0.9, colour))
         names = [_short(("◆ " if name in figure.marked else "") + name) for name in figure.names]
         self.plot.getAxis("left").setTicks([[(count - 1 - i, name) for i, name in enumerate(names)]])
         low = min(0.0, *(float(np.nan_to_num(s.y).min(initial=0.0)) for s in figure.series), 0.0)
@@ -124,6 +117,7 @@ class FigurePlot(QWidget):
             self.plot.plot(
                 series.x,
                 series.y,
+                name=series.label,
                 pen=pg.mkPen(colour, width=1 if many else 1.5, style=style) if series.line else None,
                 symbol=series.symbol if series.points else None,
                 symbolSize=7,
@@ -150,7 +144,7 @@ def _dense(series: Series, colour: QColor) -> pg.ScatterPlotItem:
     faint = QColor(colour)
     faint.setAlpha(150)
     return pg.ScatterPlotItem(
-        series.x, series.y, size=3, pen=None, brush=faint, symbol="s", hoverable=False, pxMode=True
+        series.x, series.y, size=3, pen=None, brush=faint, symbol="s", hoverable=False, pxMode=True, name=series.label
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 
+from app.views.named_bars import NamedBars
 from app.views.scatter import PointCloud
 
 Floats = npt.NDArray[np.float64]
@@ -63,6 +64,10 @@ def _curves(plot: pg.PlotItem) -> Iterator[Curve]:
     (x_low, x_high), (y_low, y_high) = plot.vb.viewRange()
     number = 0
     for item in [*plot.items, *plot.vb.childItems()]:
+        if isinstance(item, NamedBars):
+            for name, value, place in zip(item.names, item.values, item.places, strict=True):
+                yield Curve(f"{item.label}: {name}", *titles, np.asarray([value]), np.asarray([place]))
+            continue
         found = _data(item)
         if found is None or not item.isVisible():
             continue

@@ -15,6 +15,7 @@ from app.engine.results import ResultTable
 from app.views.analysed_session import Analysed
 from app.views.analysis import AnalysisPanel
 from app.views.analysis_figures import FIGURES
+from app.views.plot_figures import curves_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
@@ -165,3 +166,17 @@ def test_another_session_takes_the_place_of_the_first(lab: Lab, panel: AnalysisP
     assert panel.session is None
     qtbot.waitUntil(lambda: panel.session is not None, timeout=20_000)
     assert panel.session is not first
+
+
+def test_bars_are_copied_with_their_names_and_points_with_their_series(
+    lab: Lab, panel: AnalysisPanel, qtbot: QtBot
+) -> None:
+    show(lab, panel, qtbot, filled(grid_space()))
+    choose(panel, "importance")
+    drawn = panel.figure.figure
+    assert drawn is not None
+    told = {curve.name: curve.x[0] for curve in curves_of(panel.figure.plot)}
+    assert set(told) == {f"{series.label}: {name}" for series in drawn.series for name in drawn.names}
+    assert told[f"over the whole space: {drawn.names[0]}"] == drawn.series[0].y[0]
+    choose(panel, "effect")
+    assert {curve.name for curve in curves_of(panel.figure.plot)} == {"median", "best"}

@@ -19,6 +19,7 @@ from app.engine.measurement import State
 from app.engine.results import ResultTable
 from app.views.front import FrontPanel
 from app.views.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
+from app.views.plot_figures import curves_of
 from app.views.row_filter import EVERYTHING, RowFilter
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
@@ -194,6 +195,8 @@ def test_logarithmic_axes_keep_every_point_in_sight_with_round_marks(lab: Lab, p
     assert all(float(mark) > 0 for mark in marks)
     assert float(marks[0]) >= points.x.min() * 1e3 * 0.5  # shown in ms
     assert len(points.front) == len(set(points.front))
+    cloud = curves_of(panel.plot)[-1]  # as it is copied: in ms, not logarithms
+    assert np.allclose(np.sort(cloud.x), np.sort(points.x) * 1e3)
 
 
 def test_colour_and_marker_tell_two_different_things_and_the_key_says_which(lab: Lab, panel: FrontPanel) -> None:
