@@ -20,8 +20,8 @@ Floats = npt.NDArray[np.float64]
 
 DRAWS = 400
 _FINE = 161  # clocks at which the curves are drawn
-_LEAST_SHARE = 0.04  # of all belief, that a size of the departure needs to be drawn from
-_MOST_DEPARTURES = 5
+_LEAST_SHARE = 0.02  # of all belief, that a size of the departure needs to be drawn from
+_MOST_DEPARTURES = 8
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
 LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
 _LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below

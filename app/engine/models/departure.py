@@ -61,7 +61,7 @@ class Scales:
 OF_POWER = Scales(
     noise=(0.001, 0.003, 0.008, 0.015, 0.03),
     smooth=(0.005, 0.015, 0.04, 0.1),
-    usual_noise=0.007,
+    usual_noise=0.01,
     noise_spread=1.0,
     no_smooth_share=0.3,
     lengths=(0.03, 0.1, 0.25),
