@@ -68,6 +68,9 @@ _SCALARS: tuple[Any, ...] = (
 )
 
 
+_MOST_COPIED = 2 << 20  # characters
+
+
 def mutated(content: bytes, seed: int, *, bombs: bool = True) -> bytes:
     """The content with one to six mutations, decided by the seed alone; gzipped now and then, `bombs` to gigabytes."""
     rng = random.Random(seed)
@@ -197,12 +200,17 @@ def _changed(document: Any, rng: random.Random) -> Any:
         case 1 if isinstance(holder, dict):
             holder[rng.choice(("", "time", "wattridge", "cache", "a" * 3000, str(key).upper()))] = holder.pop(key)
         case 2 if isinstance(holder, list):
-            holder *= rng.choice((2, 300))
+            holder *= _copies(holder, rng.choice((2, 300)))
         case 3 if isinstance(holder, dict):
-            holder |= {f"{key}{n}": node for n in range(rng.choice((1, 50, 1500)))}
+            holder |= {f"{key}{n}": node for n in range(_copies(node, rng.choice((1, 50, 1500))))}
         case _:
             holder[key] = _value(rng)
     return document
+
+
+def _copies(node: Any, wanted: int) -> int:
+    """So many, or as many as make a file of a few megabytes: copies of copies of copies fill any memory."""
+    return max(1, min(wanted, _MOST_COPIED // len(json.dumps(node))))
 
 
 def _value(rng: random.Random) -> Any:
