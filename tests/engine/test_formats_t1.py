@@ -328,6 +328,13 @@ def test_a_kernel_file_whose_name_no_system_takes_is_a_space_to_look_at(tmp_path
         CudaKernel.of(spec, limits_of((8, 0)))
 
 
+def test_a_closure_is_refused_as_one(tmp_path: Path) -> None:
+    document = copy.deepcopy(T1)
+    document["ConfigurationSpace"]["Conditions"].append({"Expression": "lambda p: p['tile'] > 1", "Parameters": []})
+    with pytest.raises(InputError, match="'Lambda' is not allowed"):
+        load_specification(write(tmp_path, document))
+
+
 def test_a_bad_condition_is_named(tmp_path: Path) -> None:
     document = copy.deepcopy(T1)
     document["ConfigurationSpace"]["Conditions"].append({"Expression": "tile < wide", "Parameters": ["tile"]})

@@ -45,6 +45,13 @@ def test_results_with_either_name_for_the_compile_time(tmp_path: Path, name: str
     assert recording.kernel == "results"
 
 
+def test_results_with_nothing_beside_them_are_read_and_what_is_wrong_in_them_is_named(tmp_path: Path) -> None:
+    recording = read_recording(write(tmp_path, {"results": T4["results"]}))
+    assert len(recording) == len(T4["results"])
+    with pytest.raises(InputError, match="result 1: its 'measurements' are no list"):
+        read_recording(write(tmp_path, {"results": changed(measurements="none")["results"]}))
+
+
 @pytest.mark.parametrize("state", [s for s in State if s is not State.OK])
 def test_every_kind_of_invalidity(tmp_path: Path, state: State) -> None:
     recording = read_recording(write(tmp_path, changed(invalidity=state.value)))

@@ -51,7 +51,7 @@ def read_recording(path: Path | str) -> Recording:
         raise InputError("the file is empty", str(path), "let the tuning run measure something first")
     if begun not in "{[":
         return read_csv(path)
-    scan = _Scan(path, {})
+    scan = _Scan(path, None)
     if scan.skipped:  # the header stands below the entries: once more, knowing it
         scan = _Scan(path, scan.document)
     return scan.recording()
@@ -73,11 +73,11 @@ def is_recording(path: Path) -> bool:
 class _Scan:
     """One way through a JSON file: its header, and its entries where the header stands above them."""
 
-    def __init__(self, path: Path, known: Mapping[str, Any]) -> None:
-        self.document: dict[str, Any] = dict(known)  # all but the entries
+    def __init__(self, path: Path, known: Mapping[str, Any] | None) -> None:
+        self.document: dict[str, Any] = dict(known or {})  # all but the entries
         self.skipped = 0
         self._path = path
-        self._known = bool(known)
+        self._known = known is not None  # all that the header tells, be it nothing
         self._entries: Entries | None = None
         self._taken = 0
         self._stream = JsonStream(str(path), FORMATS)

@@ -47,6 +47,10 @@ class _Substitution(ast.NodeTransformer):
                 name == PROBLEM_SIZE and not isinstance(index, bool) and 0 <= index < len(self._problem_size)
             ):
                 return self._put(self._problem_size[index])
+            case ast.Subscript(value=ast.Name(id=name)) if name == PROBLEM_SIZE:
+                pass
+            case _:
+                return self.generic_visit(node)  # type: ignore[return-value]  # whoever reads it on refuses it
         what = f"'{shortened(ast.unparse(node))}' in '{shortened(self._text)}'"
         size = len(self._problem_size)
         raise InputError(what, self._where, f"{PROBLEM_SIZE} has {size} parts here, counted from 0")
