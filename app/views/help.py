@@ -18,7 +18,7 @@ class HelpWindow(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Keys and mouse")
         self.setModal(False)
-        groups = {**shortcut_table(ACTIONS), "Mouse on the traces": MOUSE_HELP, "Plots": _PLOTS}
+        groups = {**shortcut_table(ACTIONS), "Mouse on the traces": MOUSE_HELP, "Front": _FRONT, "Plots": _PLOTS}
         self.text = QTextBrowser()
         self.text.setAccessibleName("Every shortcut")
         self.text.setHtml("".join(_section(title, lines) for title, lines in groups.items()))
@@ -28,6 +28,15 @@ class HelpWindow(QDialog):
         self.resize(620, 640)
 
 
+_FRONT = (
+    ("Drag", "Mark the measurements in a rectangle; with Ctrl besides those marked already"),
+    ("Right or Shift drag", "Move the picture"),
+    ("Left, Right, Home, End", "Walk along the Pareto front"),
+    ("Esc", "Unmark"),
+    ("Click on a value", "Hide its measurements or show them again, in the histograms; by key: arrows and Space"),
+    ("Right click on a value", "Mark its measurements; by key: Return"),
+    ("Shift with Up or Down in the table", "Mark several rows"),
+)
 _PLOTS = (
     ("Drag, wheel", "Move and zoom"),
     ("Double click", "Show everything again"),
