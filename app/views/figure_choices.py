@@ -89,12 +89,16 @@ class FigureChoices(QWidget):
         return first
 
     def _usual_goals(self) -> tuple[Goal, Goal]:
-        """The front of the objective; else a speed and an efficiency; else the first two figures."""
+        """The front of the objective, where it is about the goal; else a speed and an efficiency; else any two."""
         assert self._plan is not None
-        if len(self._plan.objective.front) >= 2:
-            return self._plan.objective.front[0], self._plan.objective.front[1]
+        front, goal = self._plan.objective.front, self._plan.objective.goal
         metrics_first = sorted(self.offered, key=lambda name: name.endswith(("_s", "_j")))
         speed = next((n for n in metrics_first if is_speed(n)), self.offered[0])
+        about_goal = goal.name in {each.name for each in front[:2]} or not is_efficiency(goal.name)
+        if len(front) >= 2 and (about_goal or goal.name not in self.offered):
+            return front[0], front[1]
+        if len(front) >= 2:  # time and energy stand in for what is looked for: show that itself
+            return likely_goal(speed), goal
         others = [n for n in metrics_first if n != speed] or [speed]
         efficiency = next((n for n in others if is_efficiency(n)), others[0])
         return likely_goal(speed), likely_goal(efficiency)

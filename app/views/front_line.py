@@ -118,8 +118,8 @@ class FrontLine(QObject):
         for label, under in zip(self.labels, below, strict=True):
             at = (label.pos().x() - x0) / (x1 - x0) * width
             wide = max(1.0, label.boundingRect().width())
-            headroom = (y1 - label.pos().y()) / (y1 - y0) * height
-            if not under and headroom < 1.5 * label.boundingRect().height():  # beside its point: above it is no room
+            headroom = ((label.pos().y() - y0) if under else (y1 - label.pos().y())) / (y1 - y0) * height
+            if headroom < 1.5 * label.boundingRect().height():  # beside its point: above or below is no room
                 aside = 12.0 if at < width / 2 and at + wide + 12.0 < width else -12.0 - wide
                 label.setAnchor((-aside / wide, 0.5))
                 continue

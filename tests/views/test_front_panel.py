@@ -176,6 +176,26 @@ def test_without_a_front_in_the_objective_a_speed_and_an_efficiency_are_shown(la
     assert (panel.figures.x_figure.currentData(), panel.figures.y_figure.currentData()) == (SPEED.name, "GFLOPS/W")
 
 
+def test_a_goal_that_is_no_part_of_the_front_is_shown_against_a_speed(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    stand_in = (Goal("time_s", False), Goal("energy_j", False))
+    lab.session(table, plan_for(table.space, Objective(Goal("GFLOPS/W", True), stand_in)))
+    assert (panel.figures.x_figure.currentData(), panel.figures.y_figure.currentData()) == (SPEED.name, "GFLOPS/W")
+    lab.session(table, plan_for(table.space, Objective(Goal("time_s", False), stand_in)))
+    assert (panel.figures.x_figure.currentData(), panel.figures.y_figure.currentData()) == ("time_s", "energy_j")
+
+
+def test_both_ends_are_named_in_sight_where_the_best_is_below(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    stand_in = (Goal("time_s", False), Goal("energy_j", False))
+    lab.session(table, plan_for(table.space, Objective(Goal("time_s", False), stand_in)))
+    for _ in range(3):
+        QApplication.processEvents()
+    view = panel.plot.getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
+    for label in panel.plot.line.labels:
+        assert view.contains(label.mapRectToScene(label.boundingRect()))
+
+
 def test_another_session_replaces_the_first(lab: Lab, panel: FrontPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
