@@ -128,8 +128,8 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 measured=len(session.table),
                 fastest=picks[0],
                 frugal=picks[1],
-                speed_change=picks[1].speed / picks[0].speed - 1,
-                efficiency_change=picks[1].efficiency / picks[0].efficiency - 1,
+                speed_change=_change(picks[0].speed, picks[1].speed),
+                efficiency_change=_change(picks[0].efficiency, picks[1].efficiency),
                 front_x=cloud[own, 0],
                 front_y=cloud[own, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
@@ -179,12 +179,16 @@ def _carried(
             wanted = _parameters(origin.table, index)
             for other, cost, (least_s, least_j) in zip(sessions, costs, best, strict=True):
                 rows = None if other is origin else _rows_with(other.table, wanted)
-                if rows is None or not np.isfinite(cost.energy_j[rows]).any():
+                if rows is None or not np.isfinite(cost.time_s[rows] + cost.energy_j[rows]).any():
                     continue
                 time_ratio = float(np.nanmin(cost.time_s[rows])) / least_s
                 energy_ratio = float(np.nanmin(cost.energy_j[rows])) / least_j
                 found.append(Carried(_label(origin), chosen_for, _label(other), wanted, time_ratio, energy_ratio))
     return found
+
+
+def _change(before: float, after: float) -> float:
+    return after / before - 1 if before else math.nan
 
 
 def _label(session: Compared) -> str:

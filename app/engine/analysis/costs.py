@@ -13,6 +13,7 @@ from app.engine.results import STATES, ResultTable
 
 Floats = npt.NDArray[np.float64]
 _OK = STATES.index(State.OK)
+_LARGEST = 1e50  # of a figure, and the inverse of the smallest: what lies beyond is no measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,17 @@ class Costs:
 
 
 def values_of(table: ResultTable, name: str) -> Floats:
-    """A column of the table over its measurements, NaN where one failed. A copy."""
+    """A column of the table over its measurements, NaN where one failed or told nothing sensible. A copy."""
     length = len(table)
     column = np.array(table.values(name)[:length], dtype=np.float64)
-    column[table.states()[:length] != _OK] = np.nan
+    column[(table.states()[:length] != _OK) | ~(np.abs(column) < _LARGEST)] = np.nan
+    column[np.abs(column) < 1 / _LARGEST] = 0.0
     return column
+
+
+def positive(column: Floats) -> Floats:
+    """NaN in place of what is not above zero: no time, energy or power of a launch is."""
+    return np.where(column > 1 / _LARGEST, column, np.nan)
 
 
 def costs_of(table: ResultTable) -> Costs:
@@ -39,7 +46,7 @@ def costs_of(table: ResultTable) -> Costs:
 
     Energy is time times power; a time that nobody told is 1 / speed, an energy 1 / efficiency, which only tells ratios.
     """
-    time_s, energy_j, power_w = (values_of(table, name) for name in ("time_s", "energy_j", "power_w"))
+    time_s, energy_j, power_w = (positive(values_of(table, name)) for name in ("time_s", "energy_j", "power_w"))
     time_known = bool(np.isfinite(time_s).any())
     if not time_known:
         time_s = _inverse(table, Role.SPEED)
@@ -48,8 +55,7 @@ def costs_of(table: ResultTable) -> Costs:
     if not np.isfinite(energy_j).any():
         energy_j = _inverse(table, Role.EFFICIENCY)
     if energy_known:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            power_w = np.where(np.isnan(power_w), energy_j / time_s, power_w)
+        power_w = np.where(np.isnan(power_w), energy_j / time_s, power_w)
     return Costs(time_s, energy_j, power_w, time_known, energy_known)
 
 
@@ -58,6 +64,4 @@ def _inverse(table: ResultTable, role: Role) -> Floats:
     name = next((name for name in table.value_names if role_of(name) is role), None)
     if name is None:
         return np.full(len(table), np.nan)
-    column = values_of(table, name)
-    with np.errstate(divide="ignore"):
-        return np.where(column > 0, 1 / column, np.nan)
+    return np.asarray(1 / positive(values_of(table, name)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.costs import Floats
+from app.engine.analysis.costs import Floats, values_of
 from app.engine.results import ResultTable
 
 REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
@@ -56,14 +56,14 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
 def drifts_of(table: ResultTable) -> list[DriftOf]:
     """The drift of every reference figure that the session looked at; empty where it never did."""
-    length = len(table)
     found = []
     for name in REFERENCES:
         if name not in table.value_names:
             continue
-        at = np.flatnonzero(np.isfinite(table.values(name)[:length]))
+        values = values_of(table, name)
+        at = np.flatnonzero(np.isfinite(values))
         stamps = [table.measurement(int(index)).timestamp_s for index in at]
-        drift = drift_of(name, stamps, table.values(name)[:length][at])
+        drift = drift_of(name, stamps, values[at])
         if drift is not None:
             found.append(drift)
     return found

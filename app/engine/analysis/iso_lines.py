@@ -107,7 +107,7 @@ def iso_lines(
         elif k == 0:
             along, up = np.array([low_x, x_span[1]]), np.array([y0, y0])
         else:
-            ends = sorted(x0 * (edge / y0) ** (1 / k) for edge in (low_y, y_span[1]))
+            ends = sorted(x0 * math.exp(min(math.log(edge / y0) / k, 700)) for edge in (low_y, y_span[1]))
             first, last = max(low_x, ends[0]), min(x_span[1], ends[1])
             if first >= last:
                 continue

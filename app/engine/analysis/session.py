@@ -11,7 +11,7 @@ import numpy.typing as npt
 from app.engine.analysis.choices import Choice, Wishes, choices
 from app.engine.analysis.convergence import best_so_far, hypervolume_so_far
 from app.engine.analysis.correlations import Correlation, Observed, Split, correlations, split_by_mean
-from app.engine.analysis.costs import Costs, Floats, costs_of, values_of
+from app.engine.analysis.costs import Costs, Floats, costs_of, positive, values_of
 from app.engine.analysis.difficulty import Difficulty, Flow, difficulty
 from app.engine.analysis.drift import REFERENCES, DriftOf, drifts_of
 from app.engine.analysis.failures import FailuresOf, failures_of
@@ -212,7 +212,7 @@ def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
 
 def _positive_cost(values: Floats, goal: Goal) -> Floats:
     """Smaller is better and ratios count; NaN for values that have none."""
-    known = np.where(values > 0, values, np.nan)
+    known = positive(values)
     return 1 / known if goal.maximise else known
 
 

@@ -1,0 +1,76 @@
+"""Whatever figures a file tells, analysis and report come to an end: bounded, valid JSON, well-formed pictures."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.engine.analysis.compare import Compared, compare_sessions
+from app.engine.analysis.document import document_of
+from app.engine.measurement import Measurement, State
+from app.engine.models.points import plain
+from app.engine.objectives import Goal, Objective
+from app.engine.report.content import gather
+from app.engine.report.page import report_html
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.engine.space.build import space_of_table
+from app.engine.store import Store
+from app.errors import InputError
+
+NAMES = ("time_s", "energy_j", "power_w", "GFLOP/s", "GFLOPS/W", "reference_time_s", "word")
+figures = st.sampled_from([0.0, 1.0, 1.0 + 1e-15, 2.0, -3.0, 1e-308, 1e308, 1e-9, math.inf, -math.inf, math.nan])
+outcomes = st.dictionaries(st.sampled_from(NAMES), st.one_of(figures, st.floats()), max_size=len(NAMES))
+goals = st.builds(Goal, st.sampled_from((*NAMES, "clock", "missing")), st.booleans())
+
+
+def table_of(rows: list[tuple[State, dict[str, float]]]) -> ResultTable:
+    values = [(clock, word, n) for clock in (100, 200) for word in ("a", "b", "c") for n in range(5)]
+    space = space_of_table({"clock": [100, 200], "word": ["a", "b", "c"], "n": list(range(5))}, values)
+    table = ResultTable(space)
+    for row, (state, told) in enumerate(rows):
+        table.append(Measurement(row, space.configuration(row), state, told, timestamp_s=1e9 + row))
+    return table
+
+
+sessions = st.lists(st.tuples(st.sampled_from([State.OK] * 4 + [State.RUNTIME]), outcomes), max_size=30).map(table_of)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store(tmp_path_factory.mktemp("store") / "s.sqlite") as opened:
+        yield opened
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(sessions, goals, st.lists(goals, min_size=2, max_size=2, unique_by=lambda goal: goal.name))
+def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, goal: Goal, front: list[Goal]) -> None:
+    objective = Objective(goal, tuple(front))
+
+    def refuse() -> None:
+        raise AssertionError
+
+    plan = SessionPlan("kernel", "board", "", "recorded", table.space, objective, "brute_force", refuse)  # type: ignore[arg-type]
+    content = gather(plan, table, objective, store)
+    json.dumps(plain(document_of(content.analysis)), allow_nan=False)
+    text = report_html(content)
+    assert len(text) < 400_000
+    for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+        ElementTree.fromstring(svg)
+        assert not re.search(r'="[^"]*\b(nan|inf)\b', svg)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sessions, sessions)
+def test_any_two_sessions_are_compared_or_refused(one: ResultTable, other: ResultTable) -> None:
+    with suppress(InputError):  # nothing worked, or no figure is common
+        found = compare_sessions([Compared("1", "a", "nvml", one), Compared("2", "b", "nvml", other)])
+        json.dumps(plain(found), allow_nan=False)
