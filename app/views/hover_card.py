@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.views import theme
+
+_LOOK_MS = 150  # how often is looked whether the plot is still in sight
 
 
 class HoverCard(QLabel):
@@ -16,6 +18,8 @@ class HoverCard(QLabel):
         self._plot = plot
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)
+        self._look = QTimer(self, interval=_LOOK_MS)
+        self._look.timeout.connect(self._leave_unseen)
         self.hide()
 
     def tell(self, text: str) -> None:
@@ -34,11 +38,19 @@ class HoverCard(QLabel):
         self.move(max(0, x), max(0, y))
         self.show()
         self.raise_()
+        self._look.start()
 
     def leave(self) -> None:
         """Hide it; the window may outlive the plot."""
+        self._look.stop()
         if not self.isHidden():
             self.setParent(self._plot)
+
+    @Slot()
+    def _leave_unseen(self) -> None:
+        """A dock behind another one is not hidden, nor does the mouse leave it: it is only out of sight."""
+        if self._plot.visibleRegion().isEmpty():
+            self.leave()
 
     def recolour(self) -> None:
         """Take over the theme's colours."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.engine.objectives import Goal, Objective
@@ -129,6 +129,28 @@ def test_hovering_shows_the_configuration_and_its_figures(lab: Lab, panel: Front
     assert panel.window().rect().contains(card.geometry())
     panel.plot._mouse_moved(QPointF(-50, -50))
     assert not card.isVisible()
+
+
+def test_the_card_goes_when_another_dock_comes_to_the_front(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    window.resize(900, 600)
+    docks = [QDockWidget(name) for name in ("Front", "Other")]
+    for dock, widget in zip(docks, (panel, QLabel("other")), strict=True):
+        dock.setWidget(widget)
+        widget.show()
+        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+    window.tabifyDockWidget(*docks)
+    docks[0].raise_()
+    window.show()
+    qtbot.waitExposed(window)
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    qtbot.waitUntil(lambda: not panel.plot.visibleRegion().isEmpty())
+    panel.plot._mouse_moved(place(panel, 3))
+    assert panel.plot._card.isVisible()
+    docks[1].raise_()
+    qtbot.waitUntil(lambda: not panel.plot._card.isVisible(), timeout=3000)
 
 
 def test_a_click_selects_the_measurement_and_the_selection_is_ringed(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
