@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 # on simulated boards, whose voltage bends at a point, the interval then holds the truth in 90 to 99 %.
 _TAIL = 0.0125
 _TRUST = 0.5  # of a point's departure from the curves: half is taken for real, half for noise
-_AS_GOOD = 0.0005  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
+_AS_GOOD = 0.001  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
 
 
 @dataclass(frozen=True, slots=True)
