@@ -107,7 +107,7 @@ def difficulty_chart(curves: dict[str, Difficulty]) -> str:
     p = np.linspace(1.0, 1.5, 101)
     chart = Chart(Axis("p, times the optimum", 1.0, 1.5), Axis("proportion of centrality", 0.0, 1.02), "Difficulty")
     for at, (name, one) in enumerate(curves.items()):
-        chart.line(p, one.proportion(p), f"b{at}", f"minimising {name}")
+        chart.line(p, one.proportion(p), f"b{at}", name)
     return chart.text
 
 
@@ -158,7 +158,7 @@ def roofline_chart(sweep: Sweep, kernel: PlacedKernel | None) -> str:
     if model is None:
         return ""
     intensity, power = sweep.intensity(), sweep.points.power_w
-    shown = np.isfinite(intensity) & (intensity > 0)
+    shown = np.isfinite(intensity) & (intensity > 0) & sweep.points.full()
     span = intensity[shown] if shown.any() else np.array([0.25, 128.0])
     grid = np.geomspace(float(span.min()), float(span.max()), 160)
     efficiency = sweep.points.flops / power / 1e9

@@ -201,7 +201,9 @@ def search(content: ReportContent) -> str:
             part = (
                 f" Only {percent(analysis.coverage)} was measured: that lacks neighbours, and looks harder than it is."
             )
-        told += figure(picture, f"Share of local searches that end within p of the optimum; minima: {minima}.{part}")
+        told += figure(
+            picture, f"Share of local searches for the least that end within p of the optimum; minima: {minima}.{part}"
+        )
     return section("The search", told)
 
 
@@ -226,7 +228,8 @@ def model(content: ReportContent) -> str:
     for sweep in content.rooflines:
         picture = plots.roofline_chart(sweep, content.kernel)
         if picture and sweep.model is not None:
-            told += figure(picture, f"Work per energy over intensity, {sweep.label}, {sweep.origin}. K is this kernel.")
+            kernel = " K is this kernel." if content.kernel is not None and content.kernel.energy_j else ""
+            told += figure(picture, f"Work per energy over intensity, {sweep.label}, {sweep.origin}.{kernel}")
             told += facts(
                 {
                     "Energy of a flop": f"{number(sweep.model.eps_flop_pj, 3)} pJ",
