@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QLabel
 
 from app.views import theme
 
@@ -13,7 +13,7 @@ _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 class HoverCard(QLabel):
     """Belongs to a plot, and while it is shown to the plot's window, since the plot may be too small to hold it."""
 
-    def __init__(self, plot: QWidget) -> None:
+    def __init__(self, plot: QAbstractScrollArea) -> None:
         super().__init__(plot)
         self._plot = plot
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -49,7 +49,7 @@ class HoverCard(QLabel):
     @Slot()
     def _leave_unseen(self) -> None:
         """A dock behind another one is not hidden, nor does the mouse leave it: it is only out of sight."""
-        if self._plot.visibleRegion().isEmpty():
+        if self._plot.viewport().visibleRegion().isEmpty():
             self.leave()
 
     def recolour(self) -> None:
