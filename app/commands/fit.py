@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from app.engine.models.caps import CapFit
     from app.engine.models.frequency import FrequencyFit
 
+_PARAMETERS = (  # as people read them, their keys, their units
+    ("P_idle", "p_idle_w", "W"),
+    ("P_max", "p_max_w", "W"),
+    ("α", "alpha_w_per_mhz", "W/MHz"),
+    ("β", "beta_per_mhz", "per MHz"),
+)
+
 
 def fit(arguments: Namespace) -> int:
     """Fit the frequency model, or power caps, to a file, a stored session, or a sweep of a board."""
@@ -132,13 +139,13 @@ def print_fit(document: dict[str, Any]) -> None:
     )
     measured = document["voltage_ridge_mhz"]
     by_voltage = "" if measured is None else f", {number(measured)} MHz on the measured voltage"
-    print(f"ridge {_clock(document, 'ridge')} by the {document['form']} form{by_voltage}")
+    error = document["standard_errors"].get("ridge_mhz") if document["ridge_bracketed"] else None
+    spread = "" if error is None else f", standard error {number(error, 2)} MHz,"
+    print(f"ridge {_clock(document, 'ridge')}{spread} by the {document['form']} form{by_voltage}")
     low, high = document["range_mhz"]
     print(f"range to search {number(low)}–{number(high)} MHz (±10 %)")
-    print(
-        f"P_idle {number(document['p_idle_w'])} W, P_max {number(document['p_max_w'])} W, "
-        f"R² {number(document['r2'], 5)}, RMSE {number(document['rmse_w'])} W"
-    )
+    print(", ".join(_parameter(document, *each) for each in _PARAMETERS))
+    print(f"R² {number(document['r2'], 5)}, RMSE {number(document['rmse_w'])} W")
     for reason in document["reasons"]:
         print(f"  {reason}")
     if document["choices"]:
@@ -153,6 +160,14 @@ def print_fit(document: dict[str, Any]) -> None:
             for each in document["memory_clocks"]
         ]
         print_table(rows, ("memory MHz", "graphics MHz", "energy", "time"))
+
+
+def _parameter(document: dict[str, Any], label: str, name: str, unit: str) -> str:
+    """A fitted figure with its standard error, where the points tell them."""
+    value, error = document[name], document["standard_errors"].get(name)
+    if value is None:
+        return f"{label} {'no cap seen' if name == 'p_max_w' else 'not told'}"
+    return f"{label} {number(value)}" + (f" ± {number(error, 2)}" if error is not None else "") + f" {unit}"
 
 
 def _clock(document: dict[str, Any], name: str) -> str:
