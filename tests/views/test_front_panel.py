@@ -152,6 +152,7 @@ def test_the_card_goes_when_another_dock_comes_to_the_front(lab: Lab, panel: Fro
     assert panel.plot._card.isVisible()  # it stays while the plot is in sight
     docks[1].raise_()
     qtbot.waitUntil(lambda: not panel.plot._card.isVisible(), timeout=3000)
+    panel.setParent(None)  # it outlives the window
 
 
 def test_a_click_selects_the_measurement_and_the_selection_is_ringed(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
