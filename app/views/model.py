@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QMenu,
@@ -22,22 +19,20 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine import events
-from app.engine.clock_fits import ClockFit, fits_of_file, fits_of_store
+from app.engine.clock_fits import ClockFit
 from app.engine.models.frequency import FrequencyFit
 from app.views import theme
-from app.views.background import Background
 from app.views.context import Context
 from app.views.methods import MethodsView
 from app.views.model_caps import CapsPlot
 from app.views.model_facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
 from app.views.model_plot import ModelPlot
+from app.views.model_sources import FitSources
 from app.views.model_voltage import VoltagePlot
 from app.views.overlay_list import OverlayList
 
 _SWEEP_POINTS = 10
-_PAST = 15  # sessions that are offered
 _WIDE = 700  # pixels from which the words fit beside the plot
-_FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
 _EMPTY = (
     "No model yet.\n"
     "'Fit a clock sweep' runs a fully loading kernel at about ten clocks;\n"
@@ -53,9 +48,8 @@ class ModelPanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._fitting = False
-        self._reader = Background(self)
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
-        self.add, self.remove, self.steer = QToolButton(), QPushButton("&Remove"), QPushButton("S&teer")
+        self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.progress, self.message = QProgressBar(), QLabel()
         self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
         self.list: OverlayList[ClockFit] = OverlayList(
@@ -70,8 +64,8 @@ class ModelPanel(QWidget):
         self.steer.clicked.connect(self.steer_session)
         self.list.changed.connect(self._draw)
         self.tabs.currentChanged.connect(self._tab_changed)
-        self._reader.done.connect(self._read)
-        self._reader.failed.connect(self._complain)
+        self.add.found.connect(self._read)
+        self.add.failed.connect(self._complain)
         bridge = context.bridge
         bridge.session_started.connect(self._session_moved)
         bridge.measurements_added.connect(self._session_moved)
@@ -92,12 +86,6 @@ class ModelPanel(QWidget):
         self.with_memory = _checkable(menu, "At each &memory clock", "A sweep for each memory clock the board can take")
         self.sweep.setMenu(menu)
         self.session.setToolTip("Fit to the configuration that was measured at the most clocks")
-        self.add.setText("&Add")
-        self.add.setToolTip("Overlay another board or kernel")
-        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.add.setMenu(QMenu(self.add))
-        self.add.menu().aboutToShow.connect(self._fill_sources)
-        self.add.menu().triggered.connect(self._source_chosen)
         self.remove.setToolTip("Take the chosen fit out of the picture; sessions and files stay")
         self.steer.setToolTip(
             "Keep the next session to the clocks within ±10 % of the optimum, once the points bracket it"
@@ -154,7 +142,7 @@ class ModelPanel(QWidget):
 
     def shutdown(self) -> None:
         """End what runs in the background."""
-        self._reader.shutdown()
+        self.add.shutdown()
         self.methods.shutdown()
 
     @property
@@ -201,44 +189,6 @@ class ModelPanel(QWidget):
             self.progress.show()
         self._context.bridge.submit(command)
         self._set_buttons()
-
-    # --- other sources -----------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _fill_sources(self) -> None:
-        menu = self.add.menu()
-        menu.clear()
-        menu.addAction("A &file …").setData("file")
-        menu.addSection("Past sessions")
-        past = self._context.store.sessions()[:_PAST]
-        for record in past:
-            menu.addAction(f"{record.id}  {record.shown_name} · {record.gpu}").setData(record.id)
-        if not past:
-            menu.addAction("none yet").setEnabled(False)
-
-    @Slot(QAction)
-    def _source_chosen(self, action: QAction) -> None:
-        if action.data() == "file":
-            self.choose_file()
-        elif action.data() is not None:
-            self._complain("", "")
-            store, session = self._context.store, int(action.data())
-            self._reader.run(lambda _stop: fits_of_store(store, session))
-
-    @Slot()
-    def choose_file(self) -> None:
-        """Let the person choose a file."""
-        dialog = QFileDialog(self, "Open a sweep of clocks or power limits", "", _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.open_path)
-        dialog.open()
-
-    @Slot(str)
-    def open_path(self, path: str) -> None:
-        """Add what a CSV or a recording tells of clocks and power limits."""
-        self._complain("", "")
-        self._reader.run(lambda _stop: fits_of_file(Path(path)))
 
     # --- answers -----------------------------------------------------------------------------------------------------
 

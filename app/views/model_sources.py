@@ -1,0 +1,82 @@
+"""`FitSources`: the button that adds fits to the picture, from files and past sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+
+from app.engine.clock_fits import fits_of_file, fits_of_store
+from app.errors import WattridgeError
+from app.views.background import Background
+from app.views.context import Context
+
+_PAST = 15  # sessions that are offered
+_FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
+
+
+class FitSources(QToolButton):
+    """`found` tells the fits of what was chosen, `failed` what is wrong with it and the remedy; both empty: tried."""
+
+    found = Signal(object)  # list[ClockFit]
+    failed = Signal(str, str)
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._reader = Background(self)
+        self.setText("&Add")
+        self.setToolTip("Overlay another board or kernel")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        self.setMenu(menu)
+        menu.aboutToShow.connect(self._fill)
+        menu.triggered.connect(self._chosen)
+        self._reader.done.connect(self.found)
+        self._reader.failed.connect(self.failed)
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._reader.shutdown()
+
+    @Slot(str)
+    def open(self, path: str) -> None:
+        """Add what a CSV or a recording tells of clocks and power limits."""
+        self.failed.emit("", "")
+        self._reader.run(lambda _stop: fits_of_file(Path(path)))
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose a file."""
+        dialog = QFileDialog(self, "Open a sweep of clocks or power limits", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.open)
+        dialog.open()
+
+    @Slot()
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        menu.addAction("A &file …").setData("file")
+        menu.addSection("Past sessions")
+        try:
+            past = self._context.store.sessions()[:_PAST]
+        except WattridgeError as error:
+            self.failed.emit(error.what, error.remedy)
+            past = []
+        for record in past:
+            menu.addAction(f"{record.id}  {record.shown_name} · {record.gpu}").setData(record.id)
+        if not past:
+            menu.addAction("none yet").setEnabled(False)
+
+    @Slot(QAction)
+    def _chosen(self, action: QAction) -> None:
+        if action.data() == "file":
+            self.choose_file()
+        elif action.data() is not None:
+            self.failed.emit("", "")
+            store, session = self._context.store, int(action.data())
+            self._reader.run(lambda _stop: fits_of_store(store, session))
