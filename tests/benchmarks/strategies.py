@@ -4,9 +4,9 @@ python tests/benchmarks/strategies.py FOLDER_OF_PUBLISHED_SPACES [STRATEGY ...]
 
 The folder holds `searchspaces_kernel_tuner_paper.json`; the space is its hotspot kernel. Costs are made up at once: a
 valley over the parameters, ripples, and one configuration in twenty failing. Each strategy runs in a process of its
-own, SciPy loaded: its processor and wall time per evaluation with everything it builds, the longest wait for a batch,
-the most memory of the process, space included, and how good its best is among all rows. Never part of the test suite:
-wall-clock time does not gate anything.
+own, SciPy loaded, linear algebra in one thread (the other cores compile): its processor and wall time per evaluation
+with everything it builds, the longest wait for a batch, the most memory of the process, space included, and how good
+its best is among all rows. Never part of the test suite: wall-clock time does not gate anything.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import platform
 import resource
 import subprocess
@@ -95,9 +96,10 @@ def main(folder: Path, names: list[str]) -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}, NumPy {np.__version__}")
     print(f"{hotspot(folder).size} valid rows, batches of {BATCH}; aims: {MOST_MS:g} ms (models 50), {MOST_MB:g} MB\n")
     print(ROWS.format("strategy", "evals", "cpu ms/eval", "wall ms/eval", "longest ms", "MB", "best's rank"))
+    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     for name in names or base.names():
         words = [sys.executable, __file__, str(folder), "--one", name]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=one_thread)
         if done.returncode:
             print(f"{name:24} failed: {done.stderr.strip().splitlines()[-1]}")
             continue
