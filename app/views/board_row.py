@@ -54,6 +54,7 @@ class BoardRow(QFrame):
         self._figures = {channel: QLabel() for channel, _, _ in _FIGURES}
         figures = QHBoxLayout()
         figures.setSpacing(16)
+        figures.addWidget(self.power)
         for channel, _, what in _FIGURES:
             self._figures[channel].setToolTip(what)
             self._figures[channel].setFont(theme.number_font(-0.5))
@@ -63,7 +64,6 @@ class BoardRow(QFrame):
         grid.setContentsMargins(6, 4, 6, 4)
         grid.setVerticalSpacing(2)
         grid.addWidget(self.name, 0, 0)
-        grid.addWidget(self.power, 0, 1)
         grid.addWidget(self.full, 0, 2)
         grid.addWidget(self.remove, 0, 3)
         grid.addWidget(self.spark, 1, 0, 1, 4)

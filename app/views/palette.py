@@ -14,7 +14,6 @@ from app.views.fuzzy import score
 
 _SHOWN = 60
 _WIDTH, _HEIGHT = 620, 380
-_ACTION = Qt.ItemDataRole.UserRole
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
 _KEYS = (*_STEPS, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape)
 
@@ -27,6 +26,7 @@ class Palette(QFrame):
         self._window = parent
         self._actions: list[tuple[str, QAction]] = []
         self._came_from: QWidget | None = None
+        self._found: list[QAction] = []
         self._rows: list[QTreeWidgetItem] = []  # of the list, the best fit first
         self.setObjectName("palette")
         self.setFrameShape(QFrame.Shape.StyledPanel)
@@ -80,10 +80,10 @@ class Palette(QFrame):
         if not self.isVisible():
             return
         self.hide()
-        self._show_rows([])
+        self._show_rows([], [])
         self._actions.clear()
         came_from, self._came_from = self._came_from, None
-        if came_from is not None and came_from.isVisible():
+        if came_from is not None and shiboken6.isValid(came_from) and came_from.isVisible():
             came_from.setFocus()
 
     @property
@@ -101,8 +101,8 @@ class Palette(QFrame):
 
     def _marked(self) -> QAction | None:
         item = self.found.currentItem()
-        action = item.data(0, _ACTION) if item is not None else None
-        return action if isinstance(action, QAction) and shiboken6.isValid(action) else None
+        action = self._found[self._rows.index(item)] if item in self._rows else None
+        return action if action is not None and shiboken6.isValid(action) else None
 
     @Slot(str)
     def _search(self, typed: str) -> None:
@@ -121,18 +121,19 @@ class Palette(QFrame):
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             ticked = "✓ " if action.isCheckable() and action.isChecked() else ""
             item = QTreeWidgetItem([ticked + _name(action), path, keys])
-            item.setData(0, _ACTION, action)
             item.setDisabled(not enabled)
             rows.append(item)
-        self._show_rows(rows)
+        self._show_rows(rows, [fit[-1] for fit in fits[:_SHOWN]])
         if rows:
             self.found.setCurrentItem(rows[0])
         else:
             self.says.setText("Nothing is called so")
 
-    def _show_rows(self, rows: list[QTreeWidgetItem]) -> None:
+    def _show_rows(self, rows: list[QTreeWidgetItem], actions: list[QAction]) -> None:
+        """The actions are kept beside the items, not in them: Qt would keep the address of what is gone."""
+        self._rows, self._found = [], []
         self.found.clear()
-        self._rows = rows
+        self._rows, self._found = rows, actions
         self.found.addTopLevelItems(rows)
 
     @Slot()

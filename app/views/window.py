@@ -445,9 +445,9 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Take the files in."""
-        event.acceptProposedAction()
-        assert self.session_flow is not None  # nothing is accepted before
-        self.session_flow.take_files(dropped_files(event.mimeData()))
+        if self.session_flow is not None:
+            event.acceptProposedAction()
+            self.session_flow.take_files(dropped_files(event.mimeData()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
 
