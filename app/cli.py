@@ -240,7 +240,7 @@ def _parser() -> argparse.ArgumentParser:
         _call("analyse", "analyse"),
     )
     analyse.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
-    analyse.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+    _add_goal(analyse)
     _add_choosing(analyse)
 
     report = add("report", "a session as one HTML file, or as PDF", _call("report", "report"))
@@ -251,7 +251,7 @@ def _parser() -> argparse.ArgumentParser:
         "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
     )
     report.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
-    report.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+    _add_goal(report)
     _add_choosing(report)
 
     compare = add("compare", "several sessions or boards side by side", _call("analyse", "compare"))

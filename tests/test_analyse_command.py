@@ -53,6 +53,14 @@ def test_a_recording_is_analysed_by_its_figures_of_work(capsys: pytest.CaptureFi
     assert told["gpu"] == "NVIDIA RTX 4000 Ada Generation"
 
 
+def test_a_session_that_comes_with_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told = run(capsys, "analyse", "h200-sgemm-session", "--maximise", "GFLOP/s")
+    assert (status, told["gpu"], told["objective"]) == (0, "NVIDIA H200", "max:GFLOP/s")
+    assert told["choosers"]["fastest"]["index"] == told["choosers"]["least_energy"]["index"]
+    assert "at_most_power" not in told["choosers"], "no limit lies between what draws the same"
+    assert told["choosers"]["fastest"]["configuration"]["block_size_x"] == 32
+
+
 def test_the_front_may_be_over_other_figures(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
     status, told = run(capsys, "analyse", str(shared_data / VECTOR_ADD), "--front", "min:time_s,min:energy_j")
     assert status == 0
@@ -84,10 +92,11 @@ def test_a_stored_session_is_analysed(capsys: pytest.CaptureFixture[str], sessio
         (("analyse", "--slower", "-1"), "--slower"),
         (("analyse", "--hours", "9999"), "--hours"),
         (("analyse", "--front", "max:nonsense,min:time_s"), "--front"),
+        (("analyse", "--minimise", "nonsense"), "--minimise"),
         (("report", "--choose", "nonsense"), "--choose"),
         (("report", "--choose", "knee", "--configuration", "a=1"), "report"),
     ],
-    ids=["no session", "no file", "weight", "slower", "hours", "front", "chooser", "two choices"],
+    ids=["no session", "no file", "weight", "slower", "hours", "front", "goal", "chooser", "two choices"],
 )
 def test_bad_words_are_one_line(
     capsys: pytest.CaptureFixture[str], session: int, words: tuple[str, ...], names: str

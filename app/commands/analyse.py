@@ -25,7 +25,7 @@ def analyse(arguments: Namespace) -> int:
     from app.engine.analysis.session import analyse as analyse_table
 
     opened = open_session(arguments.source)
-    objective = _objective(opened, arguments)
+    objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, wishes=wishes_of(arguments), load=load_of(arguments))
     if arguments.json:
         print_json({**_heading(opened), **document_of(found)})
@@ -76,10 +76,17 @@ def load_of(arguments: Namespace) -> Load:
     )
 
 
-def _objective(opened: Opened, arguments: Namespace) -> Objective:
-    from app.engine.objectives import Objective
+def objective_of(opened: Opened, arguments: Namespace) -> Objective:
+    """The session's objective and front, or those that a person names in their place. Raises InputError."""
+    from app.engine.objectives import Goal, Objective
 
-    return Objective(opened.objective.goal, _front(arguments, opened) or opened.objective.front)
+    goal = opened.objective.goal
+    for option, maximise in (("maximise", True), ("minimise", False)):
+        name = getattr(arguments, option)
+        if name is not None:
+            goal = Goal(name, maximise)
+            _check(name, f"--{option}", opened)
+    return Objective(goal, _front(arguments, opened) or opened.objective.front)
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:
@@ -88,11 +95,16 @@ def _front(arguments: Namespace, opened: Opened | None = None) -> Any:
     if not arguments.front:
         return ()
     goals = parse_front(arguments.front)
-    known = (*opened.table.value_names, *opened.table.space.names) if opened else None
     for goal in goals:
-        if known is not None and goal.name not in known:
-            raise InputError(f"there is no value '{goal.name}'", "--front", f"known: {', '.join(known)}")
+        if opened is not None:
+            _check(goal.name, "--front", opened)
     return goals
+
+
+def _check(name: str, option: str, opened: Opened) -> None:
+    known = (*opened.table.value_names, *opened.table.space.names)
+    if name not in known:
+        raise InputError(f"there is no value '{name}'", option, f"known: {', '.join(known)}")
 
 
 def _heading(opened: Opened) -> dict[str, Any]:
@@ -151,7 +163,7 @@ def _print_choices(found: Analysis) -> None:
     measured = [*(["ms"] if costs.time_known else []), *(["J"] if costs.energy_known else [])]
     print_table(rows, ("choice", *measured, "in words", *names))
     for choice in told:
-        if choice.yearly is not None and choice.name == "least_energy":
+        if choice.name == "least_energy" and choice.yearly is not None and choice.yearly.saved_kwh > 0:
             print(f"least energy, the same work over a year: {choice.yearly.words} (while the kernel runs)")
 
 
@@ -160,9 +172,11 @@ def _print_plane(found: Analysis) -> None:
     if plane is None or plane.quadrants is None:
         return
     (x, y), cut = plane.goals, plane.quadrants
+    reference = ", ".join(number(float(each)) for each in plane.reference)
+    print(f"\nFront over {x} and {y}")
     print(
-        f"\nFront over {x} and {y}: {len(plane.front)} points, hypervolume {number(plane.hypervolume, 5)} "
-        f"(reference {', '.join(number(float(each)) for each in plane.reference)}); hull of {len(plane.hull)} corners"
+        f"on it {len(plane.front)}, hypervolume {number(plane.hypervolume, 5)} (reference {reference}), "
+        f"corners of the hull {len(plane.hull)}"
     )
     counts = (
         (f"better {x.name} than the best by {y.name}", cut.better_x),

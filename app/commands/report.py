@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from app.commands.analyse import load_of, wishes_of
+from app.commands.analyse import load_of, objective_of, wishes_of
 from app.commands.sources import open_session
 from app.commands.take_away import chosen_index
 from app.commands.terminal import print_json
@@ -18,7 +18,6 @@ def report(arguments: Namespace) -> int:
     `arguments.write_pdf` lays it out on paper: that takes Qt, which commands do not have.
     """
     from app.engine.formats.export import file_stem
-    from app.engine.objectives import Objective, parse_front
     from app.engine.report.content import gather
     from app.engine.report.page import write_report
     from app.engine.store import Store
@@ -26,13 +25,12 @@ def report(arguments: Namespace) -> int:
     if arguments.configuration is not None and arguments.choose is not None:
         raise InputError("one choice is enough", "report", "leave out --configuration or --choose")
     opened = open_session(arguments.source)
-    front = parse_front(arguments.front) if arguments.front else opened.objective.front
     path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
     with Store() as store:
         content = gather(
             opened.plan,
             opened.table,
-            Objective(opened.objective.goal, front),
+            objective_of(opened, arguments),
             store,
             record=opened.record,
             chosen=chosen_index(arguments.configuration, opened.table),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app.commands.sources import recording_path
 from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, stop_on_interrupt
 from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionState
 from app.engine.objectives import Goal, parse_front
@@ -99,7 +100,7 @@ def replay(arguments: Namespace) -> int:
     from app.engine.planning import plan_replay
     from app.engine.store import Store
 
-    path = _cache_file(arguments.cache)
+    path = recording_path(arguments.cache)
     if arguments.follow:
         return _follow(path, arguments)
     plan = plan_replay(path, **_overrides(arguments))
@@ -126,15 +127,6 @@ def _follow(path: Path, arguments: Namespace) -> int:
         plan = plan_follow(path, stop, objective=objective, front=front)
     with Store() as store:
         return _run(plan, store, arguments)
-
-
-def _cache_file(text: str) -> Path:
-    """A file, or the name of a session that comes with the program."""
-    path = Path(text)
-    if path.exists() or path.name != text:
-        return path
-    shipped = resources() / "recordings" / f"{text}.json.gz"
-    return shipped if shipped.is_file() else path
 
 
 def _overrides(arguments: Namespace) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import InputError
+from app.paths import resources
 
 if TYPE_CHECKING:
     from app.engine.objectives import Objective
@@ -45,7 +46,16 @@ def open_session(source: str | None) -> Opened:
     with _collector_at_rest():
         if source is None or (source.isdecimal() and not Path(source).exists()):
             return _stored(int(source) if source is not None else None)
-        return _recorded(Path(source))
+        return _recorded(recording_path(source))
+
+
+def recording_path(text: str) -> Path:
+    """A file, or the name of a session that comes with the program."""
+    path = Path(text)
+    if path.exists() or path.name != text:
+        return path
+    shipped = resources() / "recordings" / f"{text}.json.gz"
+    return shipped if shipped.is_file() else path
 
 
 @contextmanager

@@ -23,7 +23,7 @@ class Wishes:
     """What a person sets: limits and the weight of time."""
 
     slower: float = 0.05  # 5 % more time at most
-    power_w: float | None = None  # None: the median of the front's fastest and least energy
+    power_w: float | None = None  # None: halfway between those of the fastest and of the least energy
     weight: float = 0.5  # a in M = a t + (1 - a) e
 
 
@@ -89,7 +89,7 @@ def against(
 
 def _between(costs: Costs, first: int | None, frugal: int | None) -> float:
     """A power limit worth looking at where nobody states one: halfway between the two ends, in whole watts."""
-    if first is None or frugal is None:
+    if first is None or frugal is None or first == frugal:
         return math.nan
     middle = float(costs.power_w[first] + costs.power_w[frugal]) / 2
-    return float(round(middle)) if math.isfinite(middle) else math.nan
+    return float(math.ceil(middle)) if math.isfinite(middle) else math.nan
