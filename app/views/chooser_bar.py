@@ -119,6 +119,7 @@ class ChooserBar(QWidget):
         self.per_year.setToolTip("Hours a year, price of electricity, carbon intensity")
         self.per_year.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.per_year.setMenu(menu_with(self.load, self.per_year))
+        self.per_year.menu().aboutToShow.connect(self.load.look_again)
         self.words = QLabel()
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -254,6 +255,7 @@ class ChooserBar(QWidget):
     @Slot()
     def _tell(self) -> None:
         """What the selected one costs and gains against the fastest."""
+        self.load.look_again()
         self.words.setText(self._said())
 
     def _said(self) -> str:

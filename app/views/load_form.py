@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QDoubleSpinBox, QFormLayout, QMenu, QWidget, QWidgetAction
 
 from app.engine.analysis.tradeoff import HOURS_PER_YEAR, Load
@@ -17,9 +17,9 @@ class LoadForm(QWidget):
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
-        self.hours = _number(settings.load_hours_per_year, HOURS_PER_YEAR, 100, 0, " h a year")
-        self.price = _number(settings.price_per_kwh, 100.0, 0.01, 3, " EUR per kWh")
-        self.carbon = _number(settings.carbon_g_per_kwh, 5000.0, 10, 0, " g CO2 per kWh")
+        self.hours = _number(HOURS_PER_YEAR, 100, 0, " h a year")
+        self.price = _number(100.0, 0.01, 3, " EUR per kWh")
+        self.carbon = _number(5000.0, 10, 0, " g CO₂ per kWh")
         form = QFormLayout(self)
         for words, field, tip in (
             ("&Runs for", self.hours, "How long the fastest configuration would run in a year"),
@@ -30,6 +30,18 @@ class LoadForm(QWidget):
             field.setAccessibleName(words.replace("&", ""))
             field.valueChanged.connect(self._keep)
             form.addRow(words, field)
+        self.look_again()
+
+    @Slot()
+    def look_again(self) -> None:
+        """The settings may have been changed elsewhere."""
+        for field, value in (
+            (self.hours, self._settings.load_hours_per_year),
+            (self.price, self._settings.price_per_kwh),
+            (self.carbon, self._settings.carbon_g_per_kwh),
+        ):
+            with QSignalBlocker(field):
+                field.setValue(value)
 
     @property
     def load(self) -> Load:
@@ -55,11 +67,10 @@ def menu_with(form: QWidget, parent: QWidget) -> QMenu:
     return menu
 
 
-def _number(value: float, most: float, step: float, decimals: int, unit: str) -> QDoubleSpinBox:
+def _number(most: float, step: float, decimals: int, unit: str) -> QDoubleSpinBox:
     field = QDoubleSpinBox()
     field.setDecimals(decimals)
     field.setRange(0.0, most)
     field.setSingleStep(step)
     field.setSuffix(unit)
-    field.setValue(value)
     return field

@@ -21,6 +21,7 @@ from app.views.front import FrontPanel
 from app.views.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
 from app.views.plot_figures import curves_of
 from app.views.row_filter import EVERYTHING, RowFilter
+from app.views.settings import Settings
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 
@@ -346,3 +347,14 @@ def test_a_filter_toggles_groups_of_values() -> None:
     assert some.passes(space, rows).sum() == space.size * 6 // 8
     assert not some.toggled("tile", (0, 1))
     assert RowFilter({"layout": frozenset({0, 1})}).passes(space, rows).sum() == 0
+
+
+def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, panel: FrontPanel) -> None:
+    show(lab, panel)
+    panel.chooser.choose_by("least_energy")
+    before = panel.chooser.words.text()
+    Settings().price_per_kwh = 2.5
+    lab.selection.select(lab.selection.index - 1)
+    panel.chooser.choose_by("least_energy")
+    assert panel.chooser.load.price.value() == 2.5
+    assert panel.chooser.words.text() != before
