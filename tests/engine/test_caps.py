@@ -49,6 +49,16 @@ def test_the_model_of_a_limit() -> None:
     assert fit.best_within_5_percent_w == 250
 
 
+def test_power_that_no_speed_comes_from_is_told() -> None:
+    """60 W are drawn however slow the work."""
+    limits = np.linspace(100, 300, 9)
+    power = np.minimum(limits, 270)
+    fit = fit_caps(limits, power, ((power - 60) / 210) ** 0.4)
+    assert fit is not None
+    assert fit.speed_base_w == pytest.approx(60, abs=3)
+    assert fit.speed(limits) == pytest.approx(((power - 60) / 210) ** 0.4, abs=0.01)
+
+
 def test_limits_that_never_bind_are_said() -> None:
     fit = fit_caps(LIMITS, np.full(5, 80.0), np.full(5, 1.0))
     assert fit is not None

@@ -14,6 +14,8 @@ Floats = npt.NDArray[np.float64]
 
 _LEAST_LIMITS = 3
 _BINDS = 0.97  # of the power without a limit: what is drawn below it was held down
+_MOST_BASE = 0.98  # of the least power drawn
+_FAR_BETTER = 0.25  # of the squared residuals without a base
 _OVERSHOOT = 0.03  # relative, beyond which a limit is called not kept
 
 
@@ -32,7 +34,8 @@ class CapFit:
     free_power_w: float  # drawn where no limit binds
     kept: float | None  # power over the limit where it binds, the median; None where none does
     largest_overshoot: float  # of power over the limit, relative, of any point
-    speed_exponent: float | None  # speed ~ power^k where the limit binds
+    speed_exponent: float | None  # speed ~ (power - base)^k where the limit binds
+    speed_base_w: float  # power that no speed comes from: what is drawn however slow the work
     best_within_5_percent_w: float  # the least energy at no less than 95 % of the full speed
     reasons: tuple[str, ...]
     simulated: bool = False
@@ -51,8 +54,8 @@ class CapFit:
 
     def speed(self, limit_w: npt.ArrayLike) -> Floats:
         """Modelled speed at limits over the full speed."""
-        share = self.power(limit_w) / self.free_power_w
-        return np.asarray(share ** (self.speed_exponent or 0.0))
+        share = (self.power(limit_w) - self.speed_base_w) / (self.free_power_w - self.speed_base_w)
+        return np.asarray(np.maximum(share, 0.0) ** (self.speed_exponent or 0.0))
 
 
 def fit_caps(
@@ -76,7 +79,7 @@ def fit_caps(
     free_power = float(power[-1])
     binds = power < _BINDS * free_power
     kept = float(np.median(power[binds] / limit[binds])) if binds.any() else None
-    exponent = _exponent(power, speed, binds)
+    exponent, base = _speed_law(np.minimum(free_power, (kept or 1.0) * limit), speed, binds)
     energy = power / speed
     best = int(energy.argmin())
     quick = np.flatnonzero(speed >= 0.95 * speed.max())
@@ -102,6 +105,7 @@ def fit_caps(
         kept=kept,
         largest_overshoot=overshoot,
         speed_exponent=exponent,
+        speed_base_w=base,
         best_within_5_percent_w=float(limit[quick[energy[quick].argmin()]]),
         reasons=tuple(reasons),
         simulated=simulated,
@@ -109,12 +113,27 @@ def fit_caps(
     )
 
 
-def _exponent(power: Floats, speed: Floats, binds: npt.NDArray[np.bool_]) -> float | None:
-    """How the speed follows the power it is held down to: least squares of the logarithms, through full speed."""
+def _speed_law(power: Floats, speed: Floats, binds: npt.NDArray[np.bool_]) -> tuple[float | None, float]:
+    """How the speed follows the power it is held down to, (power - base)^k: k, and the base in W.
+
+    Least squares of the logarithms, through full speed, for each of many bases; a base other than none must explain
+    the points far better. `power` is what the limits let through.
+    """
     if binds.sum() < 2:
-        return None
-    x, y = np.log(power[binds] / power[-1]), np.log(speed[binds] / speed[-1])
-    return float(x @ y / (x @ x))
+        return None, 0.0
+    full, y = float(power[-1]), np.log(speed[binds] / speed[-1])
+
+    def fitted(base: float) -> tuple[float, float]:
+        x = np.log((power[binds] - base) / (full - base))
+        k = float(x @ y / (x @ x))
+        return float(((k * x - y) ** 2).sum()), k
+
+    none = fitted(0.0)
+    if binds.sum() < _LEAST_LIMITS:
+        return none[1], 0.0
+    bases = np.linspace(0.0, _MOST_BASE * float(power.min()), 40)
+    best = min(bases.tolist(), key=lambda base: fitted(base)[0])
+    return (fitted(best)[1], best) if fitted(best)[0] < _FAR_BETTER * none[0] else (none[1], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
