@@ -69,6 +69,14 @@ def test_the_best_run_scores_one_and_the_worst_is_below_chance() -> None:
     assert (yardstick.advantage(range(99, -1, -1)) < 0).all()
 
 
+def test_a_run_known_by_its_figures_alone_scores_the_same() -> None:
+    baseline = Baseline(np.random.default_rng(1).permutation(200.0 + np.arange(200)))
+    yardstick = Yardstick(baseline)
+    rows = np.random.default_rng(2).permutation(200)
+    figures = baseline.reached(rows, yardstick.points.astype(np.int64))
+    assert np.array_equal(yardstick.advantage_of(figures), yardstick.advantage(rows), equal_nan=True)
+
+
 def test_points_are_fiftieths_of_the_budget_rounded_up() -> None:
     yardstick = Yardstick(Baseline(np.arange(1000.0)))
     budget = yardstick.chance.budget
