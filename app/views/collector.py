@@ -7,13 +7,23 @@ them where Qt forbids it; and a full collection halts every thread for tens of m
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import sys
+from contextlib import suppress
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
 _TURN_MS = 500
 _YOUNG = 2_000  # new objects that are worth a look
 _OLDER_EVERY, _ALL_EVERY = 10, 600  # turns: 5 s and 5 min
+
+
+def give_back() -> None:
+    """Let the C library return freed memory to the system: glibc keeps it for ever behind one small piece in use."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class Collector(QObject):
@@ -40,6 +50,7 @@ class Collector(QObject):
         else:
             gc.collect(1)
         gc.freeze()
+        give_back()
 
     def stop(self) -> None:
         self._timer.stop()
@@ -52,6 +63,7 @@ class Collector(QObject):
         self._turns += 1
         if self._turns % _ALL_EVERY == 0:
             gc.collect()
+            give_back()
         elif self._turns % _OLDER_EVERY == 0:
             gc.collect(1)
         elif gc.get_count()[0] > _YOUNG:

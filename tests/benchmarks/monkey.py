@@ -218,10 +218,9 @@ class Monkey:
             return "-"
         view = self.random.choice(found)
         model = view.model()
-        row, column = (
-            self.random.randrange(model.rowCount(QModelIndex())),
-            self.random.randrange(max(1, model.columnCount(QModelIndex()))),
-        )
+        head = getattr(view, "horizontalHeader", getattr(view, "header", None))
+        columns = head().count() if head is not None else 1
+        row, column = self.random.randrange(model.rowCount(QModelIndex())), self.random.randrange(max(1, columns))
         view.setCurrentIndex(model.index(row, column))
         if self.random.random() < 0.2 and hasattr(view, "sortByColumn"):
             view.sortByColumn(column, self.random.choice((Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder)))
