@@ -168,6 +168,15 @@ def test_hypervolume_after_each_evaluation(values: np.ndarray, maximise: tuple[b
     )
 
 
+def test_hypervolume_of_a_long_session() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.random((5000, 2)) * (1 + np.arange(5000)[:, None] / 5000)
+    values[rng.random(5000) < 0.1] = np.nan
+    told = hypervolume_so_far(values, (True, False), (0.0, 2.0))
+    for count in (1, 1000, 1024, 1025, 3000, 5000):
+        assert told[count - 1] == pytest.approx(hypervolume(values[:count], (True, False), (0.0, 2.0)))
+
+
 def test_best_so_far_and_its_steps() -> None:
     figure = np.array([np.nan, 3.0, 5.0, np.nan, 2.0, 2.0])
     assert best_so_far(figure, maximise=False)[1:].tolist() == [3, 3, 3, 2, 2]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+_BLOCK = 1024  # evaluations that are looked at together
 
 
 def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
@@ -22,19 +23,29 @@ def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
 def hypervolume_so_far(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequence[float]) -> Floats:
     """The hypervolume of two goals after each evaluation, shape (n,): what `pareto.hypervolume` gives of that many.
 
-    `values` has shape (n, 2), NaN where one failed. O(n log k) with k points on the front, for most of them O(log k).
+    `values` has shape (n, 2), NaN where one failed. O(n log k) with k points on the front.
     """
     sign = np.where(np.asarray(maximise, dtype=np.bool_), -1.0, 1.0)
-    points = (np.asarray(values, dtype=np.float64).reshape(-1, 2) * sign).tolist()
+    points = np.asarray(values, dtype=np.float64).reshape(-1, 2) * sign
     corner_x, corner_y = (np.asarray(reference, dtype=np.float64) * sign).tolist()
     stairs: list[tuple[float, float]] = []  # the front: x rises, y falls
-    volume = 0.0
-    told = np.empty(len(points))
-    for at, (x, y) in enumerate(points):
-        if x < corner_x and y < corner_y:  # never of a NaN
-            volume += _added(stairs, x, y, corner_x, corner_y)
-        told[at] = volume
-    return told
+    added = np.zeros(len(points))
+    for start in range(0, len(points), _BLOCK):
+        block = points[start : start + _BLOCK]
+        for at in (start + np.flatnonzero(_may_add(stairs, block, corner_x, corner_y))).tolist():
+            x, y = points[at].tolist()
+            added[at] = _added(stairs, x, y, corner_x, corner_y)
+    return np.cumsum(added)
+
+
+def _may_add(
+    stairs: list[tuple[float, float]], points: Floats, corner_x: float, corner_y: float
+) -> npt.NDArray[np.bool_]:
+    """Which points the stairs do not beat as they are now; never a NaN."""
+    x, y = points[:, 0], points[:, 1]
+    front = np.array([(-np.inf, corner_y), *stairs])
+    height = front[np.searchsorted(front[:, 0], x, side="right") - 1, 1]
+    return np.asarray((x < corner_x) & (y < height), dtype=np.bool_)
 
 
 def steps(curve: Floats) -> tuple[Indices, Floats]:

@@ -100,7 +100,7 @@ def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 
     found = []
     for a, b in combinations(varying, 2):
         joint = codes[:, a] * len(space.parameters[b].values) + codes[:, b]
-        if len(joint) / len(np.unique(joint)) < _FEWEST_PER_GROUP:
+        if len(joint) / np.count_nonzero(np.bincount(joint)) < _FEWEST_PER_GROUP:
             continue
         beyond = _share(joint, scaled) - alone[a] - alone[b]
         if beyond > 0.001:
