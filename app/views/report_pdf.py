@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QMarginsF, QRect, QRectF, QSizeF
+from PySide6.QtCore import QByteArray, QEventLoop, QMarginsF, QRect, QRectF, QSizeF
 from PySide6.QtGui import (
     QFont,
     QGuiApplication,
@@ -62,9 +62,13 @@ class _Figures(QPyTextObject):
 
 
 def write_pdf(content: ReportContent, path: Path) -> Path:
-    """Lay the report out on A4 and write it, in place of an older one. Raises WattridgeError as `write_report` does."""
+    """Lay the report out on A4 and write it, in place of an older one. Raises WattridgeError as `write_report` does.
+
+    From any thread.
+    """
     refuse_foreign(path)
     application = _application()
+    timers = QEventLoop()  # the layout starts timers, which a plain thread has no place for
     html, figures = _taken_apart(report_html(content))
     writer = QPdfWriter(str(path))
     writer.setCreator(PDF_CREATOR.decode())
@@ -82,7 +86,7 @@ def write_pdf(content: ReportContent, path: Path) -> Path:
     document.setHtml(html)
     _put_figures(document, figures)
     document.print_(writer)
-    del document, handler, writer, application
+    del document, handler, writer, timers, application
     if not path.is_file() or not path.stat().st_size:
         raise WattridgeError("cannot be written", str(path), "choose a folder that you may write to")
     return path

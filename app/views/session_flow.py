@@ -52,7 +52,7 @@ class SessionFlow(QObject):
         self._window.panels["sessions"].take_in_files(paths)
 
     def write_report(self, path: Path) -> None:
-        """Write the shown session as one HTML file, its chosen configuration the selected one, else the best."""
+        """Write the shown session as one HTML or PDF file, its chosen configuration the selected one, else the best."""
         window = self._window
         plan, table, session = window.selection.plan, window.selection.table, window.selection.session
         if plan is None or table is None or not len(table):
@@ -71,6 +71,10 @@ class SessionFlow(QObject):
             hours, price, carbon = load
             a_year = Load(hours_per_year=hours, price_per_kwh=price, carbon_g_per_kwh=carbon)
             content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=a_year)
+            if path.suffix.lower() == ".pdf":
+                from app.views.report_pdf import write_pdf
+
+                return write_pdf(content, path)
             return write_report(content, path)
 
         window.statusBar().showMessage(f"Writing {path.name} …")

@@ -418,7 +418,7 @@ class MainWindow(QMainWindow):
             self.banner.tell("there is no session to report", "run one, or open one under Sessions")
         else:
             name = f"{self.selection.plan.title}-report.html"
-            self.ask_file("Report", name, "HTML (*.html)", self.session_flow.write_report)
+            self.ask_file("Report", name, "HTML or PDF (*.html *.pdf)", self.session_flow.write_report)
 
     def ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
         dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
