@@ -26,7 +26,7 @@ from app.engine.objectives import parse_front  # noqa: E402
 from app.engine.strategies import base  # noqa: E402
 
 SHARES = (0.9, 0.95, 0.98, 0.99)
-STRATEGIES = ("random_sample", "nsga2", "multi_objective_bayesian")
+STRATEGIES = ("random_sample", "nsga2", "multi_objective_bayesian", "auto")
 TARGET = 0.15  # of the rows for the last share
 ROW = "{:26}" + "{:>8}" * len(SHARES) + "{:>8}{:>12}{:>9}"
 
