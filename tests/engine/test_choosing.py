@@ -27,7 +27,7 @@ from app.engine.analysis.costs import costs_of, values_of
 from app.engine.analysis.hull import convex_hull, spread_at
 from app.engine.analysis.iso_lines import Product, Role, iso_lines, role_of
 from app.engine.analysis.quadrants import quadrants
-from app.engine.analysis.tradeoff import Load, tradeoff, yearly
+from app.engine.analysis.tradeoff import Load, percent_words, tradeoff, yearly
 from app.engine.formats.read import read_recording
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
@@ -208,6 +208,13 @@ def test_words() -> None:
     assert words(1.034, 0.9964) == "0.4 % less energy for 3.4 % more time"
     assert words(1.1, math.nan) == "10 % more time"
     assert words(math.nan, math.nan) == "not known"
+    assert [percent_words(share) for share in (0.18, -0.034, 0.0041, 0.05, math.nan)] == [
+        "18 %",
+        "3.4 %",
+        "0.4 %",
+        "5 %",
+        "–",
+    ]
 
 
 def test_a_year() -> None:

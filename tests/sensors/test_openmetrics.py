@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -231,6 +232,29 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
     document = json.loads(out)
     assert document["url"] == url
     assert document["served"] >= 1
+
+
+def test_without_a_name_every_real_board_is_served(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards = [open_gpu(f"simulated:{name}") for name in ("a100", "v100")]
+    for index, gpu in enumerate(boards):
+        gpu.info = replace(gpu.info, index=index, source="nvml")
+    monkeypatch.setattr("app.sensors.select.list_gpus", lambda: boards)
+    documents: list[str] = []
+
+    def served(self: MetricsServer) -> str:
+        documents.append(self._server.document())
+        return "http://127.0.0.1/metrics"
+
+    monkeypatch.setattr(MetricsServer, "url", property(served))
+    assert main(["monitor", "--openmetrics", ":0", "--duration", "1.2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["gpu"] for each in told["gpus"]] == [gpu.info.name for gpu in boards]
+    assert all(each["energy_j"] > 0 for each in told["gpus"])
+    families = parse(documents[-1])
+    assert families["wattridge_power_instant_watts"].value(gpu="0", name=boards[0].info.name) > 0
+    assert families["wattridge_power_instant_watts"].value(gpu="1", name=boards[1].info.name) > 0
 
 
 def test_what_does_not_go_together_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

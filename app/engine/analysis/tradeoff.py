@@ -103,7 +103,9 @@ def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
 
 
 def percent_words(share: float) -> str:
-    """'18 %', '3.4 %', '0.4 %': whole from 10 % on."""
+    """'18 %', '3.4 %', '0.4 %': whole from 10 % on; a dash where it is unknown."""
+    if math.isnan(share):
+        return "–"
     percent = abs(share) * 100
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %".replace(".0 %", " %")
 
