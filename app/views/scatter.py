@@ -20,8 +20,9 @@ from app.views.stamps import Stamps
 from app.views.theme import Colours
 
 Floats = npt.NDArray[np.float64]
-_SIZES = ((300, 11.0), (3_000, 9.0), (30_000, 7.0))  # up to so many points, this wide; above, small
-_SMALL = 5.0
+_SIZES = ((300, 11.0), (3_000, 9.0), (30_000, 7.0), (60_000, 5.0))  # up to so many points, this wide; above, small
+_SMALL = 4.0
+_STAMPED = 5.0  # markers up to that size are stamped
 
 
 class PointCloud(QGraphicsItem):
@@ -124,7 +125,7 @@ class PointCloud(QGraphicsItem):
 
     def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
         ratio = painter.device().devicePixelRatioF()
-        many = self.marker_size() == _SMALL
+        many = self.marker_size() <= _STAMPED
         picture = self._picture
         if picture is None or picture.devicePixelRatio() != ratio or isinstance(picture, QImage) != many:
             picture = self._picture = self._blank(ratio, many)

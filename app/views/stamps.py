@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from app.views.markers import COLOURS, DIM, SHAPES, Styles, colour_scale, dim_colour, draw_marker
 from app.views.theme import Colours
 
+Places = npt.NDArray[np.int64]
 Pixels = npt.NDArray[np.uint32]  # shape (height, width), premultiplied ARGB
 
 
@@ -20,41 +21,53 @@ class Stamps:
     def __init__(self, size: float, colours: Colours) -> None:
         """`size` in device pixels."""
         self.reach = math.ceil(size / 2) + 1  # pixels around the middle that a stamp may cover
-        self._covered = [_covered(shape, size, self.reach) for shape in SHAPES]
+        drawn = [_covered(shape, size, self.reach) for shape in SHAPES]
+        outside_in = sorted(set().union(*drawn), key=lambda pixel: (-(pixel[0] ** 2 + pixel[1] ** 2), pixel))
+        self._offsets = [(dy, dx, np.asarray([(dy, dx) in pixels for pixels in drawn])) for dy, dx in outside_in]
         scale = np.asarray([colour.rgba() for colour in colour_scale(colours)], dtype=np.uint32)
         faint = np.full(COLOURS, _premultiplied(dim_colour(colours), QColor(colours.base)), dtype=np.uint32)
         self._colour = np.concatenate([np.tile(scale, len(SHAPES)), np.tile(faint, len(SHAPES))])
 
     def stamp(self, pixels: Pixels, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], style: Styles) -> None:
-        """Put markers on the picture, later ones over earlier ones of their kind, dimmed ones below all others.
+        """Put markers on the picture, dimmed ones below all others. The middle of each lies above the rims of all, so
+        that no shape hides the others as such.
 
         `x`, `y` in device pixels; each may lie anywhere.
         """
         height, width = pixels.shape
-        flat = pixels.reshape(-1)
         column, row = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
+        reach = self.reach
+        whole = (column >= reach) & (column < width - reach) & (row >= reach) & (row < height - reach)
         inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-        whole = (
-            (column >= self.reach) & (column < width - self.reach) & (row >= self.reach) & (row < height - self.reach)
-        )
-        for faint in (True, False):
-            for shape, offsets in enumerate(self._covered):
-                first = shape * COLOURS + (DIM if faint else 0)
-                mine = (style >= first) & (style < first + COLOURS)
-                if not mine.any():
-                    continue
-                at = np.flatnonzero(mine & whole)
-                place, colour = row[at] * width + column[at], self._colour[style[at]]
-                for dy, dx in offsets:
-                    flat[place + (dy * width + dx)] = colour
-                at = np.flatnonzero(mine & ~whole & inside)
-                for dy, dx in offsets if len(at) else ():  # at the rim, where a stamp is cut off
-                    there = at[(row[at] + dy >= 0) & (row[at] + dy < height)]
-                    there = there[(column[there] + dx >= 0) & (column[there] + dx < width)]
-                    flat[(row[there] + dy) * width + column[there] + dx] = self._colour[style[there]]
+        for kind in (style >= DIM, style < DIM):
+            self._stamp_whole(pixels, *(each[kind & whole] for each in (column, row, style)))
+            self._stamp_rim(pixels, *(each[kind & inside & ~whole] for each in (column, row, style)))
+
+    def _stamp_whole(self, pixels: Pixels, column: Places, row: Places, style: Styles) -> None:
+        """Markers that no edge of the picture cuts off."""
+        if not len(style):
+            return
+        flat, width = pixels.reshape(-1), pixels.shape[1]
+        place, colour, shape = row * width + column, self._colour[style], style // COLOURS % len(SHAPES)
+        present = np.bincount(shape, minlength=len(SHAPES)) > 0
+        for dy, dx, covers in self._offsets:
+            if covers[present].all():
+                flat[place + (dy * width + dx)] = colour
+            elif covers[present].any():
+                some = covers[shape]
+                flat[place[some] + (dy * width + dx)] = colour[some]
+
+    def _stamp_rim(self, pixels: Pixels, column: Places, row: Places, style: Styles) -> None:
+        """Markers at the edge: what of them lies in the picture."""
+        height, width = pixels.shape
+        shape = style // COLOURS % len(SHAPES)
+        for dy, dx, covers in self._offsets if len(style) else ():
+            y, x = row + dy, column + dx
+            some = covers[shape] & (x >= 0) & (x < width) & (y >= 0) & (y < height)
+            pixels[y[some], x[some]] = self._colour[style[some]]
 
 
-def _covered(shape: str, size: float, reach: int) -> list[tuple[int, int]]:
+def _covered(shape: str, size: float, reach: int) -> set[tuple[int, int]]:
     """(dy, dx) of the pixels that a marker covers by half or more."""
     side = 2 * reach + 1
     image = QImage(side, side, QImage.Format.Format_ARGB32_Premultiplied)
@@ -65,7 +78,7 @@ def _covered(shape: str, size: float, reach: int) -> list[tuple[int, int]]:
     painter.setBrush(QColor(0, 0, 0))
     draw_marker(painter, shape, image.rect().toRectF().center(), size)
     painter.end()
-    return [(y - reach, x - reach) for y in range(side) for x in range(side) if image.pixelColor(x, y).alpha() >= 128]
+    return {(y - reach, x - reach) for y in range(side) for x in range(side) if image.pixelColor(x, y).alpha() >= 128}
 
 
 def _premultiplied(faint: QColor, ground: QColor) -> int:

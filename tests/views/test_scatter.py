@@ -18,7 +18,7 @@ from app.engine.objectives import Goal
 from app.engine.results import ResultTable
 from app.views import theme
 from app.views.front_points import FrontPoints
-from app.views.markers import COLOURS, SHAPES, Coding
+from app.views.markers import COLOURS, DIM, SHAPES, Coding, colour_scale
 from app.views.scatter import PointCloud
 
 
@@ -69,6 +69,56 @@ def test_points_are_drawn_where_they_are_and_nowhere_else(cloud: PointCloud) -> 
     ]
     assert changed
     assert all(abs(x - centre.x()) <= 8 and abs(y - centre.y()) <= 8 for x, y in changed)
+
+
+def test_points_by_the_ten_thousand_are_drawn_where_they_are_and_cut_off_at_the_edge(cloud: PointCloud) -> None:
+    empty = picture(cloud)
+    places = np.asarray([(5.0, 5.0), (2.0, 8.0), (0.0, 3.0), (10.0, 10.0), (12.0, 5.0)])  # two at edges, one outside
+    x, y = np.tile(places, (8000, 1)).T
+    cloud.set_points(x, y, np.zeros(len(x), dtype=np.uint16))
+    drawn = picture(cloud)
+    view = cloud._view
+    expected = theme.LIGHT.colour_map[0]
+    half = cloud.marker_size() / 2 + 1.5
+    at = [view.mapViewToScene(QPointF(*place)) for place in places[:4]]
+    for scene in at[:2]:
+        assert drawn.pixelColor(scene.toPoint()).name() == expected
+    changed = {
+        (u, v) for u in range(drawn.width()) for v in range(drawn.height()) if drawn.pixel(u, v) != empty.pixel(u, v)
+    }
+    assert all(any(abs(u - s.x()) <= half and abs(v - s.y()) <= half for s in at) for u, v in changed)
+    assert any(abs(u - at[2].x()) <= half and abs(v - at[2].y()) <= half for u, v in changed)  # cut off, yet there
+
+
+@pytest.mark.parametrize("count", [500, 40_000], ids=["drawn", "stamped"])
+def test_what_is_dimmed_lies_below_whatever_comes_later(cloud: PointCloud, count: int) -> None:
+    style = np.full(count, DIM, dtype=np.uint16)
+    style[0] = 0
+    cloud.set_points(np.full(count, 5.0), np.full(count, 5.0), style)
+    view = cloud._view
+    centre = view.mapViewToScene(QPointF(5.0, 5.0)).toPoint()
+    assert picture(cloud).pixelColor(centre).name() == theme.LIGHT.colour_map[0]
+    cloud.set_styles(np.full(count, DIM, dtype=np.uint16))
+    assert picture(cloud).pixelColor(centre).name() != theme.LIGHT.colour_map[0]
+
+
+def test_no_shape_hides_the_others_where_tens_of_thousands_lie(cloud: PointCloud) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.uniform(0, 10, (2, 60_000))
+    shape = rng.integers(0, 4, 60_000)
+    style = (shape * COLOURS + shape * 15).astype(np.uint16)
+    cloud.set_points(x, y, style)
+    drawn = picture(cloud)
+    box = cloud._view.sceneBoundingRect().toRect().adjusted(4, 4, -4, -4)
+    colours = [
+        drawn.pixelColor(u, v).name()
+        for u in range(box.left(), box.right(), 3)
+        for v in range(box.top(), box.bottom(), 3)
+    ]
+    scale = [colour.name() for colour in colour_scale(theme.LIGHT)]
+    shares = [colours.count(scale[place * 15]) / len(colours) for place in range(4)]
+    assert min(shares) > 0.15
+    assert sum(shares) > 0.9
 
 
 def test_a_view_that_moves_moves_the_points(cloud: PointCloud) -> None:
