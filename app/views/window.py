@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDockWidget, QFileDialog, QLabel, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QLabel,
+    QMainWindow,
+    QTabWidget,
+    QToolBar,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.sensors.sampler import SensorEvent
 from app.views import theme
@@ -24,6 +32,7 @@ from app.views.context import Context
 from app.views.control_switch import ControlSwitch
 from app.views.docks import Docks, placeholder
 from app.views.figures import duration_text
+from app.views.file_menus import FileMenus
 from app.views.monitor import MonitorPanel
 from app.views.palette import Palette
 from app.views.panels import CHANNELS, PANELS
@@ -60,7 +69,6 @@ class MainWindow(QMainWindow):
         self._store: Store | None = None
         self._guard: DeviceGuard | None = None
         self._specification: tuple[Path, bool] | None = None
-        self._write_chosen: Callable[[Path], None] | None = None
         self._closed = False
         self.panels: dict[str, Any] = {}
         info = station.gpu.info
@@ -95,7 +103,9 @@ class MainWindow(QMainWindow):
             toolbar.addWidget(self.control_switch)
         self.palette_of_actions = Palette(self)
         self.settings = Settings()
-        self.actions_made.submenus["recent"].aboutToShow.connect(self._fill_recent)
+        submenus = self.actions_made.submenus
+        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
+        self.files.chosen.connect(lambda path: self.open_specification(path, start=False))
         self._restore()
         self.statusBar().setSizeGripEnabled(False)
         self._kept = QLabel()
@@ -397,42 +407,13 @@ class MainWindow(QMainWindow):
         self.actions_by_name["undo"].setEnabled(history.can_undo)
         self.actions_by_name["redo"].setEnabled(history.can_redo)
 
-    @Slot()
-    def _fill_recent(self) -> None:
-        menu = self.actions_made.submenus["recent"]
-        menu.clear()
-        for path in self.settings.recent:
-            action = menu.addAction(path.name)
-            action.setStatusTip(f"Open {path}")
-            action.setToolTip(str(path))
-            action.triggered.connect(lambda _=False, path=path: self.open_specification(path, start=False))
-        if menu.isEmpty():
-            menu.addAction("nothing yet").setEnabled(False)
-        else:
-            menu.addSeparator()
-            menu.addAction("Forget these").triggered.connect(self.settings.forget_recent)
-
     def ask_report(self) -> None:
         """Choose where the report of the shown session goes."""
         if self.session_flow is None or self.selection.plan is None:
             self.banner.tell("there is no session to report", "run one, or open one under Sessions")
         else:
             name = f"{self.selection.plan.title}-report.html"
-            self.ask_file("Report", name, "HTML or PDF (*.html *.pdf)", self.session_flow.write_report)
-
-    def ask_file(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
-        dialog = QFileDialog(self, title, str(Path.home() / name), kinds)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(name)
-        self._write_chosen = write
-        dialog.fileSelected.connect(self._file_chosen)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-
-    @Slot(str)
-    def _file_chosen(self, path: str) -> None:
-        if self._write_chosen is not None:
-            self._write_chosen(Path(path))
+            self.files.ask("Report", name, "HTML or PDF (*.html *.pdf)", self.session_flow.write_report)
 
     def leave(self) -> None:
         """Close the window; the program ends with it."""

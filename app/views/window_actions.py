@@ -12,6 +12,7 @@ LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}
 _FILE = (
     ActionSpec("open", "&Open…", "&File", "Ctrl+O", "Open a specification or a recording to tune"),
     ActionSpec("recent", "Open &recent", "&File", submenu=True),
+    ActionSpec("examples", "Open an e&xample", "&File", submenu=True),
     ActionSpec(
         "write_csv",
         "Export &readings as CSV…",

@@ -20,8 +20,8 @@ def handlers_of(window: MainWindow) -> dict[str, Handler]:
     view = monitor.view
     handlers: dict[str, Handler] = {
         "open": lambda _: window.choose_file(),
-        "write_csv": lambda _: window.ask_file("Readings", "readings.csv", "CSV (*.csv)", monitor.write_csv),
-        "write_picture": lambda _: window.ask_file(
+        "write_csv": lambda _: window.files.ask("Readings", "readings.csv", "CSV (*.csv)", monitor.write_csv),
+        "write_picture": lambda _: window.files.ask(
             "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", monitor.write_picture
         ),
         "settings": lambda _: beside.show_settings(),

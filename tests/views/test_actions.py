@@ -63,7 +63,7 @@ def test_the_palette_finds_and_does(qtbot: QtBot, open_program: Open) -> None:
     assert window.monitor.view.window_of_time.length_s == 600
 
     window.actions_by_name["palette"].trigger()
-    window._fill_recent()  # what was offered of it is gone
+    window.actions_made.submenus["recent"].aboutToShow.emit()  # what was offered of it is gone
     for row in palette._rows:
         palette.found.setCurrentItem(row)
     qtbot.keyClicks(palette.typed, "nothing y")
