@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from app.engine.formats.files import write_text
-from app.engine.report import sections
+from app.engine.report import findings, sections
 from app.engine.report.content import ReportContent
 from app.engine.report.html import element, esc, paragraph
 from app.engine.report.plots import lettered
@@ -92,15 +92,15 @@ def report_html(content: ReportContent) -> str:
         element(
             "main",
             sections.question(content),
-            sections.answer(content, letters),
-            sections.front(content, letters),
-            sections.causes(content),
-            sections.search(content),
-            sections.model(content),
-            sections.traces(content),
+            findings.answer(content, letters),
+            findings.front(content, letters),
+            findings.causes(content),
+            findings.search(content),
+            findings.model(content),
+            findings.traces(content),
             sections.device(content),
-            sections.failures(content),
-            sections.results(content),
+            findings.failures(content),
+            findings.results(content),
             sections.reproduce(content),
         ),
     )
