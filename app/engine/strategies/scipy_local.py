@@ -87,7 +87,7 @@ class Cobyla(_Local):
     method = "COBYLA"
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
-        return {"rhobeg": 0.3, "tol": _CONVERGED / float(box.steps.max())}
+        return {"rhobeg": 0.3, "tol": 1.0 / float(box.steps.max())}  # nearer, it thinks long and asks what is known
 
 
 @strategy
