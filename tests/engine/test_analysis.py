@@ -310,6 +310,11 @@ def test_the_published_gemm_cache_whole(shared_data: Path) -> None:
     assert list(told["choosers"]["fastest"]["configuration"].values()) == [1815, 32, 1, 2, 64, 64, 2]
     assert list(told["choosers"]["least_energy"]["configuration"].values()) == [1485, 32, 2, 2, 64, 128, 2]
     assert told["choosers"]["least_energy"]["words"] == "11 % less energy for 27 % more time"
+    assert told["weights"][0]["index"] == told["choosers"]["least_energy"]["index"]
+    assert told["weights"][-1]["index"] == told["choosers"]["fastest"]["index"]
+    middle = next(one for one in told["weights"] if one["a_from"] <= 0.5 <= one["a_to"])
+    assert middle["index"] == told["choosers"]["weighted"]["index"]
+    assert {one["index"] for one in told["weights"]} <= {point["index"] for point in told["front"]}
     cut = told["quadrants"]
     assert sum(cut[name]["count"] for name in ("both", "x_only", "y_only", "neither")) == 4690
     assert cut["x_line"] == pytest.approx(63.176, abs=5e-4)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.engine.analysis.choices import Choice
+from app.engine.analysis.choosers import weight_ranges
 from app.engine.analysis.convergence import steps
 from app.engine.analysis.correlations import Coefficient, Correlation
 from app.engine.analysis.costs import Floats
@@ -23,7 +24,10 @@ _MOST_STEPS = 1000  # points of a curve over evaluations
 
 
 def document_of(analysis: Analysis) -> dict[str, Any]:
-    """Every figure of it; what is unknown is None. Configurations come with all values that were measured."""
+    """Every figure of it; what is unknown is None. Configurations come with all values that were measured.
+
+    `weights` has the choice by the least a t + (1 - a) e for every a in 0..1, as ranges of a.
+    """
     table, plane = analysis.table, analysis.plane
     return {
         "objective": str(analysis.objective),
@@ -37,6 +41,10 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
         "reference": list(plane.reference) if plane else None,
         "spread": _spread(plane) if plane else None,
         "choosers": {choice.name: _choice(table, choice) for choice in analysis.choices},
+        "weights": [
+            {"a_from": one.low, "a_to": one.high, "index": one.index}
+            for one in weight_ranges(analysis.costs.time_s, analysis.costs.energy_j)
+        ],
         "correlations": [_correlation(one) for one in analysis.correlations],
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
         "splits": plain(list(analysis.splits)),
