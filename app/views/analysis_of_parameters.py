@@ -69,8 +69,8 @@ def split_cloud(session: Analysed, name: str, _second: str = "") -> Figure | str
             symbol=symbol,
         )
         for side, colour, mask, symbol in (
-            ("up to", "blue", known & ~above, "s"),
-            ("above", "orange", above, "o"),
+            ("up to", "low", known & ~above, "s"),
+            ("above", "high", above, "o"),
         )
     ]
     return Figure(

@@ -11,12 +11,15 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.views import theme
+from app.views.markers import COLOURS, SHAPES, colour_scale
 from app.views.named_bars import NamedBars
 from app.views.plot_figure import Figure, Series
+from app.views.scatter import PointCloud
 
 _BAR_SHARE = 0.8  # of a group's room that is bars
 _FEWEST_ROWS = 5.0  # of bars there is room for: fewer are no thicker
-_DENSE = 5000  # points from which they are small and not joined
+_ON_SCALE = {"low": 8, "high": COLOURS - 8}  # colours of clouds: places on the scale
+_SHAPES = {"o": SHAPES.index("circle"), "s": SHAPES.index("square")}  # of clouds
 _NAME = 22  # characters of a name beside its bars
 
 
@@ -31,6 +34,7 @@ class FigurePlot(QWidget):
         self.plot.hideButtons()
         for axis in ("bottom", "left"):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
+        self._cloud = PointCloud(self.plot.getViewBox(), theme.colours())  # of series of very many points
         self.plot.getPlotItem().layout.setContentsMargins(2, 6, 12, 2)
         self._said = QLabel()
         self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -62,6 +66,8 @@ class FigurePlot(QWidget):
         """Draw anew in the present colours."""
         colours, figure = theme.colours(), self.figure
         self.plot.clear()
+        self._cloud.set_colours(colours)
+        self._cloud.set_points(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint16))
         self.plot.setVisible(figure is not None)
         self.caption.setVisible(figure is not None)
         self._said.setVisible(figure is None)
@@ -91,7 +97,7 @@ class FigurePlot(QWidget):
         thick = _BAR_SHARE / len(figure.series)
         for place, series in enumerate(figure.series):
             middle = np.arange(count)[::-1] + _BAR_SHARE / 2 - (place + 0.5) * thick
-            colour = QColor(getattr(colours, series.colour))
+            colour = _colour(series.colour)
             self.plot.addItem(NamedBars(series.label, figure.names, series.y, middle, thick * 0.9, colour))
         names = [_short(("◆ " if name in figure.marked else "") + name) for name in figure.names]
         self.plot.getAxis("left").setTicks([[(count - 1 - i, name) for i, name in enumerate(names)]])
@@ -108,23 +114,22 @@ class FigurePlot(QWidget):
         colours = theme.colours()
         self.plot.setMouseEnabled(x=True, y=True)
         for series in figure.series:
-            colour = QColor(getattr(colours, series.colour))
-            many = len(series.y) > _DENSE
+            colour = _colour(series.colour)
             style = Qt.PenStyle.DashLine if series.dashed else Qt.PenStyle.SolidLine
-            if series.points and many:
-                self.plot.addItem(_dense(series, colour))
+            if series.colour in _ON_SCALE:
                 continue
             self.plot.plot(
                 series.x,
                 series.y,
                 name=series.label,
-                pen=pg.mkPen(colour, width=1 if many else 1.5, style=style) if series.line else None,
+                pen=pg.mkPen(colour, width=1.5, style=style) if series.line else None,
                 symbol=series.symbol if series.points else None,
                 symbolSize=7,
                 symbolBrush=colour,
                 symbolPen=pg.mkPen(QColor(colours.base), width=0.5),
                 antialias=len(series.y) < 2000,
             )
+        self._draw_clouds([series for series in figure.series if series.colour in _ON_SCALE])
         if figure.ticks:
             self.plot.getAxis("bottom").setTicks([_thinned(figure.ticks)])
         xs = np.concatenate([s.x for s in figure.series])
@@ -138,14 +143,23 @@ class FigurePlot(QWidget):
                 low, high = whole or (float(known.min()), float(known.max()))
                 set_range(low, high if high > low else low + (abs(low) or 1.0) * 0.1, padding=0.05)
 
+    def _draw_clouds(self, clouds: list[Series]) -> None:
+        """All of them in turns, so that none lies above another as such."""
+        if not clouds:
+            return
+        markers = [_SHAPES[each.symbol] * COLOURS + _ON_SCALE[each.colour] for each in clouds]
+        styles = np.repeat(markers, [len(each.x) for each in clouds]).astype(np.uint16)
+        turns = np.argsort(
+            np.concatenate([np.arange(len(each.x)) / max(1, len(each.x)) for each in clouds]), kind="stable"
+        )
+        x, y = np.concatenate([each.x for each in clouds]), np.concatenate([each.y for each in clouds])
+        self._cloud.set_points(x[turns], y[turns], styles[turns])
 
-def _dense(series: Series, colour: QColor) -> pg.ScatterPlotItem:
-    """Points by the ten thousand: one brush, no outline, not hoverable."""
-    faint = QColor(colour)
-    faint.setAlpha(150)
-    return pg.ScatterPlotItem(
-        series.x, series.y, size=3, pen=None, brush=faint, symbol="s", hoverable=False, pxMode=True, name=series.label
-    )
+
+def _colour(name: str) -> QColor:
+    """A colour of the theme, or one of its scale's ends."""
+    colours = theme.colours()
+    return colour_scale(colours)[_ON_SCALE[name]] if name in _ON_SCALE else QColor(getattr(colours, name))
 
 
 def _thinned(ticks: tuple[str, ...], at_most: int = 10) -> list[tuple[float, str]]:
@@ -164,10 +178,9 @@ def _key_of(figure: Figure) -> str:
     """What each colour stands for, where there are several."""
     if len(figure.series) < 2:
         return ""
-    colours = theme.colours()
     parts = []
     for series in figure.series:
         sign = "■" if figure.names else _SIGNS[series.symbol] if series.points else "╌╌" if series.dashed else "━"
-        colour = getattr(colours, series.colour)
+        colour = _colour(series.colour).name()
         parts.append(f'<span style="color: {colour}">{sign}</span>&nbsp;{html.escape(series.label)}')
     return " &nbsp; ".join(parts) + "<br>"

@@ -12,7 +12,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One thing of several in a plot, told apart by colour (a name of the theme's) and by its marker or place."""
+    """One thing of several in a plot, told apart by colour (a name of the theme's) and by its marker or place.
+
+    A cloud, which may be of very many points, is 'low' or 'high': one of the ends of the theme's scale.
+    """
 
     label: str
     colour: str

@@ -180,3 +180,17 @@ def test_bars_are_copied_with_their_names_and_points_with_their_series(
     assert told[f"over the whole space: {drawn.names[0]}"] == drawn.series[0].y[0]
     choose(panel, "effect")
     assert {curve.name for curve in curves_of(panel.figure.plot)} == {"median", "best"}
+
+
+def test_neither_half_of_a_split_cloud_hides_the_other(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+    show(lab, panel, qtbot, filled(grid_space()))
+    choose(panel, "split")
+    style = panel.figure._cloud._style[: len(panel.figure._cloud)]
+    assert len(style) == 150
+    first = style[:20]
+    assert len(set(first)) == 2  # drawn in turns
+    key = panel.figure.caption.text()
+    assert "■" in key
+    assert "●" in key
+    choose(panel, "best")
+    assert not len(panel.figure._cloud)
