@@ -76,12 +76,20 @@ class Monkey:
         self.done: deque[str] = deque(maxlen=40)
         self.faults: list[str] = []
         self.kinds: Counter[str] = Counter()
+        self.popups = QTimer(interval=700)  # a tool button's menu has a loop of its own, that waits for somebody
+        self.popups.timeout.connect(self._close_popup)
+        self.popups.start()
         self.program = Program(watched_gpu(HOME))
         self._ready()
 
     @property
     def window(self) -> Any:
         return self.program.window
+
+    def _close_popup(self) -> None:
+        popup = QApplication.activePopupWidget()
+        if popup is not None:
+            popup.close()
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
@@ -259,9 +267,7 @@ class Monkey:
         return f"{self.window.width()}x{self.window.height()}"
 
     def close_dialog(self) -> str:
-        popup = QApplication.activePopupWidget()
-        if popup is not None:
-            popup.close()
+        self._close_popup()
         shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog) and w.isVisible()]
         for dialog in shown[: self.random.randint(0, 3)]:
             dialog.close()
@@ -390,6 +396,7 @@ def run(seconds: float, seed: int, folder: Path) -> int:
         print(line)
     if amiss:
         print("last steps:", *monkey.done, sep="\n  ")
+    monkey.popups.stop()
     monkey.program.close()
     print("nothing amiss" if not amiss else f"{len(amiss)} amiss")
     return 1 if amiss else 0

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyqtgraph as pg
-import pytest
 from fakes import FakeGpu, working
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
@@ -72,19 +71,17 @@ def described(widget: QWidget) -> str:
     return f"{type(widget).__name__} in {type(widget.parentWidget()).__name__} ({tip or widget.objectName()})"
 
 
-@pytest.fixture
-def window(qtbot: QtBot, open_program: Open) -> MainWindow:
-    made: MainWindow = open_program(FakeGpu(working)).window
-    with qtbot.waitSignal(made.panels_loaded, timeout=20_000):
+def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, open_program: Open) -> None:
+    window: MainWindow = open_program(FakeGpu(working)).window
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
         pass
-    return made
-
-
-def test_every_control_has_a_name_and_is_reached_by_the_keyboard(window: MainWindow) -> None:
     for name in ("shortcuts", "sensors", "scores", "settings", "about", "tour", "palette"):
         window.actions_by_name[name].trigger()
+    dialogs = window.findChildren(QDialog)
+    assert len(dialogs) >= 5
+    assert all(not dialog.isModal() for dialog in dialogs), "nothing waits for them"
     roots: dict[str, QWidget] = {**window.docks, "centre": window.centralWidget(), "palette": window.palette_of_actions}
-    roots |= {made.windowTitle() or type(made).__name__: made for made in window.findChildren(QDialog)}
+    roots |= {made.windowTitle() or type(made).__name__: made for made in dialogs}
     nameless, unreached, count = [], [], 0
     for where, root in roots.items():
         for widget in controls(root):
@@ -97,21 +94,29 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(window: MainWin
     assert count > 100, "they were all looked at"
     assert not nameless, "\n".join(nameless)
     assert not unreached, "\n".join(unreached)
-
-
-def test_the_tab_key_goes_round_a_dock_in_reading_order(qtbot: QtBot, window: MainWindow) -> None:
-    """From top to bottom: nobody should jump up and down the page."""
-    window.show()
+    window.side_windows._made["tour"].end()
+    window.palette_of_actions.close_it()
     for name in ("sessions", "tune", "boards"):
+        from_top_to_bottom(window, name)
+    for name in window.docks:
         window.dock_area.bring(name)
-        panel = window.panels[name]
-        inside = set(controls(panel))
-        first = next(w for w in _chain(panel) if w in inside and w.isVisible() and w.isEnabled())
-        order = [w for w in _chain(first) if w in inside and w.isVisible() and w.isEnabled()]
-        assert len(order) >= 2
-        tops = [w.mapTo(panel, w.rect().topLeft()).y() for w in order]
-        jumps = [(above, below) for above, below in itertools.pairwise(tops) if below < above - 12]
-        assert jumps == [], f"{name}: {[described(w) for w in order]}"
+    qtbot.wait(50)
+    for name, panel in window.panels.items():
+        for view in panel.findChildren(pg.GraphicsView):
+            assert view in window.plot_menus._titles, f"{name} has a plot without a menu"  # type: ignore[union-attr]
+
+
+def from_top_to_bottom(window: MainWindow, name: str) -> None:
+    """The tab key goes round a dock in reading order: nobody should jump up and down the page."""
+    window.dock_area.bring(name)
+    panel = window.panels[name]
+    inside = set(controls(panel))
+    first = next(w for w in _chain(panel) if w in inside and w.isVisible() and w.isEnabled())
+    order = [w for w in _chain(first) if w in inside and w.isVisible() and w.isEnabled()]
+    assert len(order) >= 2
+    tops = [w.mapTo(panel, w.rect().topLeft()).y() for w in order]
+    jumps = [(above, below) for above, below in itertools.pairwise(tops) if below < above - 12]
+    assert jumps == [], f"{name}: {[described(w) for w in order]}"
 
 
 def _chain(start: QWidget) -> Iterator[QWidget]:
@@ -121,9 +126,3 @@ def _chain(start: QWidget) -> Iterator[QWidget]:
         widget = widget.nextInFocusChain()
         if widget is start:
             return
-
-
-def test_nothing_is_modal(window: MainWindow) -> None:
-    for name in ("shortcuts", "sensors", "scores", "settings", "about"):
-        window.actions_by_name[name].trigger()
-    assert all(not dialog.isModal() for dialog in window.findChildren(QDialog))

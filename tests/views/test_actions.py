@@ -76,9 +76,7 @@ def test_the_palette_finds_and_does(qtbot: QtBot, open_program: Open) -> None:
     qtbot.keyClick(palette.typed, Qt.Key.Key_Escape)
     assert not palette.isVisible()
 
-
-def test_every_menu_is_within_the_palette_reach(qtbot: QtBot, open_program: Open) -> None:
-    window = ready(qtbot, open_program(FakeGpu(working)))
+    # every menu is within its reach
     offered = {action.objectName() for _, action in every_action(window.menuBar())}
     assert {spec.name for spec in ACTIONS if not spec.submenu} <= offered
     assert any("GPU" in path and "A100" in action.text() for path, action in every_action(window.menuBar()))
@@ -102,26 +100,18 @@ def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> Non
     start.trigger()
     assert len(pressed) == 1
     assert not window.docks["tune"].isHidden(), "where it happens is brought to sight"
-    button.setEnabled(False)
-    assert not start.isEnabled()
-
-
-def test_a_key_of_the_traces_is_theirs_alone(qtbot: QtBot, open_program: Open) -> None:
-    """Space presses the button that has the focus; it holds the traces only where they have it."""
-    window = ready(qtbot, open_program(FakeGpu(working)))
+    # a key of the traces is theirs alone: Space presses the button that has the focus
     view = window.monitor.view
-    button = next(b for b in window.panels["tune"].findChildren(QPushButton) if b.isEnabled())
-    button.clicked.disconnect()
-    pressed: list[bool] = []
-    button.clicked.connect(lambda: pressed.append(True))
     window.dock_area.bring("tune")
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
-    assert pressed
+    assert len(pressed) == 2
     assert view.window_of_time.live
     view.setFocus()
     qtbot.keyClick(view, Qt.Key.Key_Space)
     assert not view.window_of_time.live
+    button.setEnabled(False)
+    assert not start.isEnabled()
 
 
 def test_the_page_of_keys_tells_every_one(qtbot: QtBot) -> None:

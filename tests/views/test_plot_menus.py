@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 import pytest
 import shiboken6
-from fakes import FakeGpu, working
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage
@@ -24,8 +22,6 @@ from app.views.front import FrontPanel
 from app.views.log_axis import LogAxis
 from app.views.plot_figures import as_csv, curves_of
 from app.views.plot_menus import PlotMenus
-
-Open = Callable[..., Any]
 
 
 @pytest.fixture
@@ -136,15 +132,3 @@ def test_the_menu_comes_by_click_and_by_key(qtbot: QtBot, plot: pg.PlotWidget, m
     assert len(shown()) == 5
     assert not plot.getViewBox().menuEnabled(), "pyqtgraph's own does not come too"
     menus._menu.close()  # type: ignore[union-attr]
-
-
-def test_every_plot_of_the_window_has_it(qtbot: QtBot, open_program: Open) -> None:
-    window = open_program(FakeGpu(working)).window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    for name in window.docks:
-        window.dock_area.bring(name)
-    qtbot.wait(50)
-    for name, panel in window.panels.items():
-        for view in panel.findChildren(pg.GraphicsView):
-            assert view in window.plot_menus._titles, name

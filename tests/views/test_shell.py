@@ -148,7 +148,7 @@ def test_the_simulated_board_says_so_in_diagnostics(qtbot: QtBot) -> None:
 
 
 def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
-    program = open_program(FakeGpu(working))
+    program = open_program(FakeGpu(working))  # its panels are not waited for
     log = Log(program.tell_fault)
     try:
         program.window.banner.tell("the fan fell off", "put it back")
