@@ -338,6 +338,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         os.environ["WATTRIDGE_DATA"] = name
         os.environ["HOME"] = name
+        os.chdir(name)  # a folder that it types may be a relative one
         qt = application()
         QApplication.setAttribute(Qt.ApplicationAttribute.AA_DontUseNativeDialogs)
         QDesktopServices.openUrl = lambda *_: True  # type: ignore[method-assign, assignment]

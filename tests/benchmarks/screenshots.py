@@ -76,7 +76,26 @@ def take(folder: Path, size: str, specification: Path) -> None:
     window.bridge.fit_finished.connect(fitted.append)
     window.panels["model"].fit_sweep()
     wait(lambda: bool(fitted), 60)
-    window.open_specification(resources() / "examples" / "stencil.toml", start=False)
+    sessions, recordings = window.panels["sessions"], resources() / "recordings"
+    sessions.take_in_files([recordings / "h200-sgemm-session.json.gz"])  # a real board's
+    wait(lambda: sessions.model.total == 2, 20)
+    rest(0.5)
+    sessions.open_asked.emit(1)
+    wait(lambda: window.selection.session == 1, 20)
+    wait(lambda: not sessions._soon.isActive() and not sessions._errands.busy, 5)
+    sessions.table.clearSelection()
+    sessions.choose({1})
+    sessions.label.name.setText("the demonstration")
+    sessions.label.tags.setText("simulated, first look")
+    sessions.label.write()
+    window.panels["compare"].look_again()
+    rest(0.5)
+    ticks = window.panels["compare"].list
+    for place in range(ticks.count()):
+        ticks.item(place).setCheckState(Qt.CheckState.Checked)
+    window.panels["roofline"].open(recordings / "h200-roofline-fp32.json.gz")
+    window.monitor.view.set_length(600.0)
+    rest(1.0)
     table = window.selection.table
     if table is not None and len(table):
         window.selection.select(int(table.values(table.value_names[0]).argmin()))
