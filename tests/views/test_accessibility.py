@@ -1,4 +1,4 @@
-"""Every control of every dock and window has a name for a screen reader and is reached by the keyboard."""
+"""Every control of every dock and window has a name and is reached by the keyboard; all of it fits a laptop."""
 
 from __future__ import annotations
 
@@ -77,6 +77,9 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
         pass
     for name in ("shortcuts", "sensors", "scores", "settings", "about", "tour", "palette"):
         window.actions_by_name[name].trigger()
+    least = window.minimumSizeHint()
+    assert least.width() <= 1000, "a laptop's 1366x768 with a panel of its own, and larger letters"
+    assert least.height() <= 600
     dialogs = window.findChildren(QDialog)
     assert len(dialogs) >= 5
     assert all(not dialog.isModal() for dialog in dialogs), "nothing waits for them"
