@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from html import escape
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QEventLoop, QMarginsF, QRect, QRectF, QSizeF
@@ -15,6 +16,7 @@ from PySide6.QtGui import (
     QPainter,
     QPdfWriter,
     QPyTextObject,
+    QTextBlock,
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
@@ -29,6 +31,7 @@ from app.errors import WattridgeError
 _FIGURE = QTextFormat.ObjectTypes.UserObject + 1
 _SVG = QTextFormat.Property.UserProperty + 1
 _WIDTH = 0.82  # of a figure, of the page's
+_MOST_PASSES = 8
 _DPI = 96  # of the layout; vectors are as fine as the paper
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
 _PAPER = (
@@ -52,7 +55,9 @@ class _Figures(QPyTextObject):
     def drawObject(
         self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, posInDocument: int, format: QTextFormat
     ) -> None:
+        painter.save()  # the renderer leaves its pen and its opacity behind
         self._renderer(format).render(painter, QRectF(rect))
+        painter.restore()
 
     def _renderer(self, format: QTextFormat) -> QSvgRenderer:
         svg = str(format.property(_SVG))
@@ -75,21 +80,59 @@ def write_pdf(content: ReportContent, path: Path) -> Path:
     writer.setTitle(f"{content.plan.title} on {content.plan.gpu}")
     writer.setPageLayout(QPageLayout(QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, _margins()))
     writer.setResolution(_DPI)
-    document = QTextDocument()
-    document.setDefaultFont(QFont("DejaVu Sans", 9))
-    document.documentLayout().setPaintDevice(writer)
-    page = QSizeF(writer.pageLayout().paintRectPixels(_DPI).size())
-    document.setPageSize(page)
-    handler = _Figures(_WIDTH * page.width())
-    document.documentLayout().registerHandler(_FIGURE, handler)
-    document.setDefaultStyleSheet(_PAPER)
-    document.setHtml(html)
-    _put_figures(document, figures)
+    document, handler = _with_headings_kept(html, figures, writer)
     document.print_(writer)
     del document, handler, writer, timers, application
     if not path.is_file() or not path.stat().st_size:
         raise WattridgeError("cannot be written", str(path), "choose a folder that you may write to")
     return path
+
+
+def _with_headings_kept(html: str, figures: list[str], writer: QPdfWriter) -> tuple[QTextDocument, _Figures]:
+    """The laid out text; a heading at the foot of a page goes to the next one, where its section begins."""
+    for _ in range(_MOST_PASSES):
+        document, handler = _laid_out(html, figures, writer)
+        alone = _heading_alone(document)
+        heading = f"<h2>{escape(alone)}</h2>"
+        if not alone or heading not in html:
+            break
+        html = html.replace(heading, heading.replace("<h2>", '<h2 style="page-break-before:always">'), 1)
+    return document, handler
+
+
+def _laid_out(html: str, figures: list[str], writer: QPdfWriter) -> tuple[QTextDocument, _Figures]:
+    """The text in pages, and what draws its figures, which lives as long."""
+    document = QTextDocument()
+    document.setDefaultFont(QFont("DejaVu Sans", 9))
+    document.setDefaultStyleSheet(_PAPER)
+    document.setHtml(html)
+    _put_figures(document, figures)  # before there is a layout: one that is changed piece by piece loses paragraphs
+    page = QSizeF(writer.pageLayout().paintRectPixels(_DPI).size())
+    handler = _Figures(_WIDTH * page.width())
+    document.documentLayout().registerHandler(_FIGURE, handler)
+    document.documentLayout().setPaintDevice(writer)
+    document.setPageSize(page)
+    return document, handler
+
+
+def _heading_alone(document: QTextDocument) -> str:
+    """The first heading with nothing of its section on its page; empty where there is none."""
+    height, layout = document.pageSize().height(), document.documentLayout()
+
+    def page_of(block: QTextBlock) -> int:
+        top = layout.blockBoundingRect(block).top()
+        line = block.layout().lineAt(0)
+        return int((top + (line.y() if line.isValid() else 0.0)) // height)
+
+    block = document.begin()
+    while block.isValid():
+        after = block.next()
+        while after.isValid() and not after.text():
+            after = after.next()
+        if block.blockFormat().headingLevel() > 0 and after.isValid() and page_of(after) > page_of(block):
+            return block.text()
+        block = block.next()
+    return ""
 
 
 def _application() -> QGuiApplication:
