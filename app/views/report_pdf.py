@@ -75,11 +75,8 @@ def write_pdf(content: ReportContent, path: Path) -> Path:
     application = _application()
     timers = QEventLoop()  # the layout starts timers, which a plain thread has no place for
     html, figures = _taken_apart(report_html(content))
-    writer = QPdfWriter(str(path))
-    writer.setCreator(PDF_CREATOR.decode())
+    writer = _paper(path)
     writer.setTitle(f"{content.plan.title} on {content.plan.gpu}")
-    writer.setPageLayout(QPageLayout(QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, _margins()))
-    writer.setResolution(_DPI)
     document, handler = _with_headings_kept(html, figures, writer)
     document.print_(writer)
     del document, handler, writer, timers, application
@@ -144,8 +141,14 @@ def _application() -> QGuiApplication:
     return QGuiApplication(["wattridge"])
 
 
-def _margins() -> QMarginsF:
-    return QMarginsF(14, 14, 14, 16)  # mm
+def _paper(path: Path) -> QPdfWriter:
+    """A4, upright; margins in mm."""
+    writer = QPdfWriter(str(path))
+    writer.setCreator(PDF_CREATOR.decode())
+    size, upright = QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait
+    writer.setPageLayout(QPageLayout(size, upright, QMarginsF(14, 14, 14, 16)))
+    writer.setResolution(_DPI)
+    return writer
 
 
 def _taken_apart(page: str) -> tuple[str, list[str]]:

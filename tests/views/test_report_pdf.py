@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QByteArray
-from PySide6.QtGui import QColor, QImage, QPainter, QPdfWriter
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 from app.cli import main
@@ -20,7 +20,7 @@ from app.engine.report.page import report_html
 from app.engine.store import Store
 from app.errors import WattridgeError
 from app.paths import resources
-from app.views.report_pdf import _heading_alone, _taken_apart, _with_headings_kept, write_pdf
+from app.views.report_pdf import _heading_alone, _paper, _taken_apart, _with_headings_kept, write_pdf
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_pdf_is_written_whole(content: ReportContent, tmp_path: Path, qapp: 
 
 def test_every_paragraph_has_its_place(content: ReportContent, tmp_path: Path, qapp: object) -> None:
     html, figures = _taken_apart(report_html(content))
-    writer = QPdfWriter(str(tmp_path / "x.pdf"))
+    writer = _paper(tmp_path / "x.pdf")
     document, handler = _with_headings_kept(html, figures, writer)
     layout, block, texts = document.documentLayout(), document.begin(), []
     while block.isValid():
