@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 # on simulated boards, whose voltage bends at a point, the interval then holds the truth in 90 to 99 %.
 _TAIL = 0.0125
 _TRUST = 0.5  # of a point's departure from the curves: half is taken for real, half for noise
+_CLEARLY = 0.003  # expected loss by which another clock must be better than what was measured, where not bracketed
 _AS_GOOD = 0.001  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
 
 
@@ -53,17 +54,20 @@ def recommend(
     """The clock to use: of the supported ones within the sampled range, else of the sampled ones.
 
     `energy` per work, in any unit, as it was measured at the sampled clocks, shape (n,). Where the optimum is not
-    bracketed, or where only sampled clocks are known, what was measured there counts beside what the curves say.
+    bracketed, or where only sampled clocks are known, what was measured there counts beside what the curves say, and
+    a clock between the sampled ones must be clearly better.
     """
     sampled, at = np.unique(sampled_mhz, return_inverse=True)
     within = candidates(sampled, supported_mhz)
-    loss_sampled = valley.loss_at(sampled)
+    loss_sampled, loss = valley.loss_at(sampled), valley.loss_at(within)
     if not bracketed or len(within) == len(sampled):
         modelled = np.log1p(loss_sampled)
         measured = np.bincount(at, np.log(energy)) / np.bincount(at)
         departure = measured - modelled
-        return float(sampled[(modelled + _TRUST * (departure - departure.mean())).argmin()])
-    loss = valley.loss_at(within)
+        best = int((modelled + _TRUST * (departure - departure.mean())).argmin())
+        if len(within) == len(sampled) or loss_sampled[best] < loss.min() + _CLEARLY:
+            return float(sampled[best])
+        return float(within[loss.argmin()])
     near = np.isin(sampled, within)
     if near.any() and loss_sampled[near].min() <= loss.min() + _AS_GOOD:
         return float(sampled[near][loss_sampled[near].argmin()])
