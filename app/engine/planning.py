@@ -120,6 +120,10 @@ def plan_specification(
     WattridgeError where the board cannot run it or the rights are not to be had.
     """
     limits, notes = _ready_to_run(spec, gpu)
+    options: Mapping[str, Any] = strategy_options or {}
+    if strategy in (None, spec.strategy):  # another strategy has options of its own
+        _check_search(spec)
+        options = {**spec.strategy_options, **options}
     goal = objective or (spec.objective.goal if spec.objective else None) or (front[0] if front else None)
     if goal is None:
         raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
@@ -146,7 +150,7 @@ def plan_specification(
             objective=Objective(goal, tuple(front)),
             strategy=strategy or spec.strategy,
             make_runner=_measuring(spec, gpu, space, guard),
-            strategy_options=dict(strategy_options if strategy_options is not None else spec.strategy_options),
+            strategy_options=dict(options),
             max_evaluations=max_evaluations if max_evaluations is not None else _budget(spec, space),
             max_seconds=max_seconds if max_seconds is not None else spec.max_seconds,
             patience=patience if patience is not None else spec.patience,
@@ -399,6 +403,17 @@ def _model_range(
             "give graphics_clock_mhz as a list or as { points = n }",
         )
     return fit.range_mhz
+
+
+def _check_search(spec: Specification) -> None:
+    """The specification's own strategy and its options are known. Raises InputError naming the file and the key."""
+    key = "strategy"
+    try:
+        chosen = strategies.get(spec.strategy)
+        key = "options"
+        strategies.make_options(chosen, dict(spec.strategy_options))
+    except InputError as error:
+        raise InputError(error.what, f"{spec.path}: search.{key}", error.remedy) from None
 
 
 def _checked(plan: SessionPlan) -> SessionPlan:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_fakes import Listener
@@ -86,6 +88,34 @@ def written(folder: Path, text: str) -> Specification:
     path = folder / "gemm.toml"
     path.write_text(text)
     return load_specification(path)
+
+
+def test_options_of_the_specification_are_those_of_its_own_strategy(tmp_path: Path) -> None:
+    own = 'strategy = "genetic_algorithm"\noptions = { population_size = 8, newcomers = 0.2 }'
+    spec = written(tmp_path, re.sub("strategy = .*", own, GEMM))
+
+    def options(**given: Any) -> dict[str, Any]:
+        return dict(plan_specification(spec, board("a100"), **given).strategy_options)
+
+    assert options() == {"population_size": 8, "newcomers": 0.2}
+    assert options(strategy_options={"newcomers": "0.5"}) == {"population_size": 8, "newcomers": "0.5"}
+    assert options(strategy="random_sample") == {}
+    assert options(strategy="tabu_search", strategy_options={"tenure": "3"}) == {"tenure": "3"}
+
+
+@pytest.mark.parametrize(
+    ("search", "key", "said"),
+    [
+        ('strategy = "genetik"', "search.strategy", "unknown strategy 'genetik'"),
+        ('strategy = "random_sample"\noptions = { size = 3 }', "search.options", "has no option 'size'"),
+        ('strategy = "tabu_search"\noptions = { tenure = 3.5 }', "search.options", "is 3.5"),
+        ('strategy = "tabu_search"\noptions = { tenure = -3 }', "search.options", "tenure must be at least"),
+    ],
+)
+def test_a_wrong_search_is_named_with_its_file_and_key(tmp_path: Path, search: str, key: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        plan_specification(written(tmp_path, re.sub("strategy = .*", search, GEMM)), board("a100"))
+    assert caught.value.where == f"{tmp_path / 'gemm.toml'}: {key}"
 
 
 def runs_as_asked(measured: Measurement) -> bool:
