@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.engine.recipes import Methods
@@ -12,7 +13,8 @@ from app.views import theme
 from app.views.model_plot import dress
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
-_LINE = 16  # characters of a name before it goes on in the next line
+_LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most
+_AXIS = 70  # pixels beside the bars
 
 
 class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -27,6 +29,7 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._legend = self.addLegend(offset=(-8, 4), colCount=2)
         for axis in ("bottom", "left"):
             self.getAxis(axis).enableAutoSIPrefix(False)
+        self.getAxis("bottom").setStyle(hideOverlappingLabels=False)
         theme.notifier().changed.connect(self.redraw)
         self.redraw()
 
@@ -61,8 +64,16 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             for x, value in zip(places, values, strict=True):
                 self._say(f"{value:+.1f}", x, value, below=value < 0)
         self.addItem(pg.InfiniteLine(pos=0.0, angle=0, pen=pg.mkPen(colours.muted, width=1)))
+        room_px = (self.width() - _AXIS) / len(results)
+        length = int(np.clip(room_px / self.fontMetrics().averageCharWidth() - 1, *_LINES))
         names = [
-            (at, f"{_in_lines(each.label)}\n{each.clock_mhz:.0f} MHz\n{each.measurements} measured")
+            (
+                at,
+                "\n".join(
+                    _in_lines(words, length)
+                    for words in (each.label, f"{each.clock_mhz:.0f} MHz", f"{each.measurements} measured")
+                ),
+            )
             for at, each in enumerate(results)
         ]
         self.getAxis("bottom").setTicks([names])
@@ -73,17 +84,23 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.setXRange(-0.5, len(results) - 0.5, padding=0.01)
         self.setYRange(low - room, high + 2.5 * room, padding=0.0)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Names are broken to the room there is."""
+        super().resizeEvent(event)
+        if getattr(self, "_methods", None) is not None:
+            self.redraw()
+
     def _say(self, words: str, x: float, y: float, *, below: bool) -> None:
         text = pg.TextItem(words, color=theme.colours().text, anchor=(0.5, 0.0 if below else 1.0))
         text.setPos(x, y)
         self.addItem(text, ignoreBounds=True)
 
 
-def _in_lines(name: str) -> str:
+def _in_lines(name: str, length: int) -> str:
     """A name broken after words so that neighbours do not run into each other."""
     lines = [""]
     for word in name.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > _LINE:
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > length:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return "\n".join(lines)
