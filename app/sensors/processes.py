@@ -13,10 +13,11 @@ from app.sensors.errors import GpuLost, NoDriver, NotSupported, SensorError
 Use = Literal["compute", "graphics", "compute and graphics"]
 UNSEEN = "not visible here"  # a process of another user's container, or one that has just ended
 
-# what for -> NVML's functions, newest first: an older driver lacks the newer ones
+# what for -> NVML's functions, newest first: an older driver lacks the newer ones. The name without a version raises an
+# error of pynvml's own where the driver is older than it.
 _FUNCTIONS: tuple[tuple[Use, tuple[str, ...]], ...] = (
-    ("compute", ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2")),
-    ("graphics", ("nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2")),
+    ("compute", ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")),
+    ("graphics", ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2")),
 )
 
 

@@ -269,6 +269,15 @@ int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *celsius) { (voi
 int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *bytes) {
     BEGIN; bytes[0] = 80ULL << 30; bytes[1] = 79ULL << 30; bytes[2] = 1ULL << 30; return end(b);
 }
+struct process { uint32_t pid; unsigned long long used; uint32_t instance, compute; };
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, struct process *found) {
+    BEGIN;
+    unsigned room = *count;
+    *count = 1;
+    if (!found || room < 1) return refuse(7);  /* insufficient size: how many there are is told */
+    found[0] = (struct process){(uint32_t)getpid(), 512ULL << 20, 0xffffffff, 0xffffffff};
+    return end(b);
+}
 int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *mj) {
     BEGIN; *mj = (unsigned long long)(b->energy_uj / 1000); return end(b);
 }

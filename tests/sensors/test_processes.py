@@ -17,7 +17,7 @@ from app.sensors.processes import UNSEEN, GpuProcess, TellsProcesses, nvml_proce
 from app.sensors.select import open_gpu
 from app.sensors.simulated.gpu import SimulatedGpu
 
-COMPUTE, GRAPHICS = "nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"
+COMPUTE, GRAPHICS = "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3"
 
 
 def told(pid: int, mib: float | None) -> Any:
@@ -48,7 +48,7 @@ def test_the_largest_comes_first_and_one_of_both_kinds_once() -> None:
 
 
 def test_an_older_driver_is_asked_in_its_own_words() -> None:
-    assert [p.pid for p in nvml_processes(asking({f"{COMPUTE}_v2": [told(7, 1)]}))] == [7]
+    assert [p.pid for p in nvml_processes(asking({COMPUTE.replace("_v3", "_v2"): [told(7, 1)]}))] == [7]
 
 
 @pytest.mark.parametrize(

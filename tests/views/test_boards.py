@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,10 @@ from fakes import FakeGpu, working
 from lab import Lab
 from pytestqt.qtbot import QtBot
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "nvml"))
+from stand_in_fixtures import boards  # noqa: F401
+
+from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards import BoardsPanel
@@ -128,3 +134,25 @@ def test_any_board_in_full_and_the_other_takes_its_place(qtbot: QtBot, open_prog
         qtbot.waitUntil(lambda: len(program.window.panels["boards"].boards) == 2, timeout=10_000)
     finally:
         program.close()
+
+
+def test_real_boards_are_there_of_themselves_with_their_processes(
+    qtbot: QtBot, made: Callable[..., BoardsPanel], request: pytest.FixtureRequest
+) -> None:
+    stand_in = request.getfixturevalue("boards")("h200", "a4000")
+    nvml_library.LIBRARY._ready = False
+    try:
+        panel = made(open_gpu("0", voltage=False))
+        qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
+        assert [board.own for board in panel.boards] == [True, False]
+        assert panel.boards[1].gpu.info.uuid == stand_in.uuids[1]
+        assert not panel._rows[1].remove.isVisible(), "a board that is there is shown"
+        assert panel._rows[1].full.isEnabled()
+        qtbot.waitUntil(lambda: "W" in panel._rows[1].power.text(), timeout=5000)
+        panel.hide()
+        panel.show()
+        qtbot.waitUntil(lambda: len(cells(panel)) == 2, timeout=10_000)
+        assert [row[1] for row in cells(panel)] == [str(os.getpid())] * 2
+        assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2
+    finally:
+        nvml_library.LIBRARY._ready, nvml_library.LIBRARY._module = False, None
