@@ -7,7 +7,16 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QAbstractTableModel, QItemSelectionRange, QModelIndex, QPersistentModelIndex, Qt, Slot
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelectionModel,
+    QItemSelectionRange,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+    Slot,
+)
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
@@ -21,12 +30,15 @@ from app.views.selection import Selection
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
+_MOST_FOLLOWED = 200  # selected rows
 _PADDING = 14  # pixels around a cell's text
 _NUMBER, _STATE = 0, 1  # the two columns before the parameters
 
 
 class ResultsModel(QAbstractTableModel):
     """Rows are measurements, named by their index into the `ResultTable`; nothing is copied out of it."""
+
+    about_to_reorder = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -175,6 +187,7 @@ class ResultsModel(QAbstractTableModel):
 
     def _reorder(self) -> None:
         """Put the rows in order. The stable sort takes what is in order already for nothing."""
+        self.about_to_reorder.emit()
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
         held = [self.index_at(index.row()) for index in before]
@@ -182,10 +195,8 @@ class ResultsModel(QAbstractTableModel):
             column, descending = self._sorted_by
             key = self._key(column)[self._order]
             self._order = self._order[np.argsort(-key if descending else key, kind="stable")]
-        after = [
-            self.index(row if (row := self.row_of(at)) is not None else -1, i.column())
-            for at, i in zip(held, before, strict=True)
-        ]
+        rows = self._rows_of(held)
+        after = [self.index(row, i.column()) for row, i in zip(rows, before, strict=True)]
         self.changePersistentIndexList(before, after)
         self.layoutChanged.emit()
 
@@ -197,6 +208,12 @@ class ResultsModel(QAbstractTableModel):
         colour = QColor(theme.colours().orange)
         colour.setAlpha(60)
         return QBrush(colour)
+
+    def _rows_of(self, held: list[int]) -> list[int]:
+        """The rows that show these measurements, -1 where none does; of a hundred thousand at once, too."""
+        rows = np.full(self._taken, -1, dtype=np.int64)
+        rows[self._order] = np.arange(len(self._order))
+        return [int(row) for row in rows[np.asarray(held, dtype=np.int64)]]
 
     def _key(self, column: int) -> npt.NDArray[np.float64]:
         assert self._table is not None
@@ -246,6 +263,7 @@ class ResultsView(QTableView):
         self.setSortingEnabled(True)
         self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.horizontalHeader().setSortIndicatorClearable(True)
+        self.horizontalHeader().setHighlightSections(False)  # else Qt asks every row of every column when it paints
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setAlternatingRowColors(True)
@@ -255,6 +273,7 @@ class ResultsView(QTableView):
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         self.setAccessibleName("Results of the session")
         self.results.modelReset.connect(self._columns_changed)
+        self.results.about_to_reorder.connect(self._keep_few_selected)
         self.selectionModel().currentRowChanged.connect(self._row_chosen)
         self.selectionModel().selectionChanged.connect(self._rows_chosen)
         selection.changed.connect(self._follow)
@@ -292,6 +311,20 @@ class ResultsView(QTableView):
         self.results.set_marked(self._selection.rows, only=self._only_marked)
         self._choosing_rows = False
         self.viewport().update()
+
+    def selectAll(self) -> None:
+        """Mark every row that is shown; Qt's own way asks for every cell."""
+        self._selection.brush(self.results.indices_at(np.arange(self.results.rowCount())))
+
+    @Slot()
+    def _keep_few_selected(self) -> None:
+        """Of very many selected rows the present one: Qt would follow each cell through the new order. Marks stay."""
+        chosen = self.selectionModel()
+        if sum(each.height() for each in cast(Iterable[QItemSelectionRange], chosen.selection())) > _MOST_FOLLOWED:
+            self._choosing_rows = True
+            flags = QItemSelectionModel.SelectionFlag
+            chosen.select(self.currentIndex(), flags.ClearAndSelect | flags.Rows)
+            self._choosing_rows = False
 
     @Slot()
     def _rows_chosen(self) -> None:

@@ -48,7 +48,8 @@ class Selection(QObject):
     @Slot(object)
     def brush(self, rows: npt.ArrayLike) -> None:
         """Mark measurements, by their indices into `table`; none of them takes the mark away."""
-        marked = np.unique(np.asarray(rows, dtype=np.int64))
+        marked = np.sort(np.asarray(rows, dtype=np.int64))
+        marked = marked[np.append(True, marked[1:] != marked[:-1])[: len(marked)]]
         if not np.array_equal(marked, self.rows):
             self.rows = marked
             self.brushed.emit()

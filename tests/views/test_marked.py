@@ -168,3 +168,21 @@ def test_stretches_cover_just_the_windows_in_sight_without_touching(
     }
     assert (found[1:, 0] > found[:-1, 1]).all()
     assert ((found >= 10) & (found <= 10 + length)).all()
+
+
+def test_ctrl_a_marks_every_row_and_sorting_very_many_chosen_rows_keeps_their_marks(qtbot: QtBot) -> None:
+    lab = Lab()
+    table = filled(grid_space(20, 16))
+    view = shown(lab, table, qtbot)
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert len(lab.selection.rows) == len(table)
+    lab.selection.brush([])
+    view.selectRow(0)
+    shift = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier
+    qtbot.keyClick(view, Qt.Key.Key_End, shift)
+    marked = lab.selection.rows.copy()
+    assert len(marked) == len(table)
+    view.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    assert len(view.selectionModel().selectedRows()) == 1
+    assert np.array_equal(lab.selection.rows, marked)
