@@ -2,8 +2,8 @@
 
 Rounds of random steps (actions, buttons, fields, keys, mouse, docks, files); after each round another board's window
 takes the place of the last one and everything is counted: no exception, no thread, timer or widget too many, memory
-flat within 5 % from the second quarter on. Exit status 1 and the last steps where something is amiss. The same seed
-draws the same numbers; what they meet depends on the machine's pace too.
+flat within 5 % from the second quarter's median to the last one's. Exit status 1 and the last steps where something is
+amiss. The same seed draws the same numbers; what they meet depends on the machine's pace too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import faulthandler
 import gc
 import os
 import random
+import statistics
 import sys
 import tempfile
 import threading
@@ -141,7 +142,7 @@ class Monkey:
                 told += f" > {chosen.text()}"
                 chosen.trigger()
             return told
-        QTimer.singleShot(0, button.click)
+        QTimer.singleShot(0, lambda: button.click() if shiboken6.isValid(button) else None)
         return told
 
     def change_field(self) -> str:
@@ -282,6 +283,7 @@ class Monkey:
         while popup is not None:
             popup.close()
             popup = QApplication.activePopupWidget()
+        self._ready()  # it may just have changed the board
         old = self.window
         old.panels["tune"].stop_session()
         old.settings.reset()
@@ -384,15 +386,17 @@ def run(seconds: float, seed: int, folder: Path) -> int:
     qInstallMessageHandler(None)
     faulthandler.cancel_dump_traceback_later()
     amiss = list(faults)
-    later = rounds[max(1, len(rounds) // 4) :]
+    quarter = max(1, len(rounds) // 4)
+    later = rounds[quarter:]
     for what, slack in (("threads", 0), ("timers", 2), ("widgets", 10), ("windows", 2)):
         if later[-1][what] > min(r[what] for r in rounds) + slack:
             amiss.append(f"{what} grew from {min(r[what] for r in rounds):.0f} to {later[-1][what]:.0f}")
-    growth = later[-1]["rss_mb"] / later[0]["rss_mb"] - 1
+    early = statistics.median(r["rss_mb"] for r in later[:quarter])  # what is loaded by need is there by then
+    growth = statistics.median(r["rss_mb"] for r in later[-quarter:]) / early - 1
     if growth > 0.05:
         amiss.append(f"memory grew by {100 * growth:.1f} %")
     print(f"{steps} steps in {time.monotonic() - begun:.0f} s: {dict(monkey.kinds)}")
-    print(f"memory {100 * growth:+.1f} % from round {len(rounds) - len(later)} on")
+    print(f"memory {100 * growth:+.1f} % from the second quarter's median to the last one's")
     for line in amiss:
         print(line)
     if amiss:
