@@ -72,6 +72,16 @@ def test_the_published_spread() -> None:
     assert spread_at([], [], 1) is None
 
 
+def test_the_published_trade_of_speed_for_energy() -> None:
+    """S2 3.2: the most efficient kernel runs 16 % longer than the fastest one."""
+    time_s, energy_j = 1 / HULL_GFLOPS, 1 / HULL_EFFICIENCY
+    fast, frugal = fastest(time_s, energy_j), least_energy(time_s, energy_j)
+    assert (fast, frugal) == (0, 1)
+    change = tradeoff(time_s[fast], energy_j[fast], to_time_s=time_s[frugal], to_energy_j=energy_j[frugal])
+    assert change.words == "2.1 % less energy for 16 % more time"
+    assert {one.index for one in weight_ranges(time_s, energy_j)} == {0, 1}, "the arc between them is one line"
+
+
 @given(clouds)
 def test_the_hull_holds_every_point_and_needs_every_corner(cloud: np.ndarray) -> None:
     x, y = cloud[:, 0], cloud[:, 1]
