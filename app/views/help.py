@@ -18,7 +18,7 @@ class HelpWindow(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Keys and mouse")
         self.setModal(False)
-        groups = {**shortcut_table(ACTIONS), "Mouse on the traces": MOUSE_HELP, "Front": _FRONT, "Plots": _PLOTS}
+        groups = {**shortcut_table(ACTIONS), "On the traces": MOUSE_HELP, "Front": _FRONT, "Plots": _PLOTS}
         self.text = QTextBrowser()
         self.text.setAccessibleName("Every shortcut")
         self.text.setHtml("".join(_section(title, lines) for title, lines in groups.items()))

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontMetrics,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 Overlay = Callable[[QPainter, Layout, Span, theme.Colours], None]  # draws what lies within bounds over the lanes
 _CLICK_PX = 4
+_KEY_STEP = 0.1  # of what is shown, for a press of an arrow
 
 
 class LaneView(QWidget):
@@ -75,7 +77,7 @@ class LaneView(QWidget):
         self.setMinimumSize(260, 220)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Traces")
         theme.notifier().changed.connect(self.redraw)
 
@@ -302,6 +304,19 @@ class LaneView(QWidget):
             self._cursor_ns = self._instant_at(event.position().toPoint().x())
             self.zoom(0.8**steps)
         event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right move through time, End follows the newest reading again."""
+        steps = {Qt.Key.Key_Left: -_KEY_STEP, Qt.Key.Key_Right: _KEY_STEP}
+        step = steps.get(Qt.Key(event.key()))
+        if step is not None:
+            length_s = self.window_of_time.length_s
+            self.window_of_time.pan(step * length_s, self._trace.last_ns, self._trace.first_ns)
+            self._window_moved()
+        elif event.key() == Qt.Key.Key_End:
+            self.hold(False)
+        else:
+            super().keyPressEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
         self._set_cursor(None)

@@ -195,6 +195,21 @@ def test_hold_zoom_move_and_back_to_live(bench: Bench) -> None:
     assert bench.view.snapshot.end_ns >= bench.trace.last_ns
 
 
+def test_the_arrows_move_through_time_and_end_is_live(bench: Bench, qtbot: QtBot) -> None:
+    view = bench.view
+    view.set_length(10.0)
+    assert view.focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert view.snapshot is not None
+    end = view.snapshot.end_ns
+    qtbot.keyClick(view, Qt.Key.Key_Left)
+    qtbot.keyClick(view, Qt.Key.Key_Left)
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert not view.window_of_time.live
+    assert (end - view.snapshot.end_ns) / 1e9 == pytest.approx(1.0, abs=0.2)
+    qtbot.keyClick(view, Qt.Key.Key_End)
+    assert view.window_of_time.live
+
+
 def test_the_csv_holds_the_marked_span_with_units_and_says_simulated(
     bench: Bench, qtbot: QtBot, tmp_path: Path
 ) -> None:
