@@ -46,6 +46,7 @@ class MethodsView(QWidget):
         super().__init__(parent)
         self._context = context
         self._methods: Methods | None = None
+        self._failed = False
         self._background = Background(self)
         self.compare = QToolButton()
         self.compare.setText("&Compare methods")
@@ -145,7 +146,8 @@ class MethodsView(QWidget):
     @Slot(object)
     def show_methods(self, methods: Methods) -> None:
         """Draw them and write them out."""
-        self._methods = methods
+        self._methods, self._failed = methods, False
+        self._recolour()
         said = source_words(methods.source)
         clocks = methods.clocks_mhz
         self.title.setText(
@@ -173,11 +175,14 @@ class MethodsView(QWidget):
 
     @Slot(str, str)
     def _complain(self, what: str, remedy: str) -> None:
+        self._failed = True
         self.message.setText(f"{what}: {remedy}" if remedy else what)
+        self._recolour()
 
     @Slot()
     def _recolour(self) -> None:
-        self.message.setStyleSheet(f"color: {theme.colours().muted};")
+        colours = theme.colours()
+        self.message.setStyleSheet(f"color: {colours.vermillion if self._failed else colours.muted};")
 
 
 def _cells(result: MethodResult) -> tuple[str, ...]:

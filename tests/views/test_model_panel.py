@@ -273,3 +273,12 @@ def test_the_methods_are_bars_and_a_table(panel: ModelPanel) -> None:
         [100 * getattr(each, name) for each in methods.results] for name in ("efficiency_change", "speed_change")
     )
     assert heights == expected
+
+
+def test_a_session_that_measured_too_little_says_what_to_do(lab: Lab, panel: ModelPanel, qtbot: QtBot) -> None:
+    table = filled(grid_space(), rows=20)
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    panel.methods.compare_session()
+    qtbot.waitUntil(lambda: "not measured" in panel.methods.message.text(), timeout=20_000)
+    assert "brute_force" in panel.methods.message.text()
+    assert panel.methods.methods is None
