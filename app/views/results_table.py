@@ -353,8 +353,9 @@ class ResultsView(QTableView):
         if row is None:
             self.clearSelection()
         elif self.currentIndex().row() != row or not self.selectionModel().hasSelection():
-            self.selectRow(row)
-            self.scrollTo(self.results.index(row, 0))
+            at, flags = self.results.index(row, 0), QItemSelectionModel.SelectionFlag
+            self.selectionModel().setCurrentIndex(at, flags.ClearAndSelect | flags.Rows)  # whatever keys are held
+            self.scrollTo(at)
 
     @Slot()
     def _columns_changed(self) -> None:
