@@ -109,12 +109,25 @@ def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> li
             boards.setdefault(points.gpu, []).append(points)
         chosen = {gpu: choose(found) for gpu, found in boards.items()}
         loads = {(gpu, points.others): [points] for gpu, points in chosen.items()}
-    found = [ClockFit(fit_memory_clocks(each), None, origin) for each in list(loads.values())[:_MOST]]
+    kept = list(loads.values())[:_MOST]
+    found = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
     for gpu in dict.fromkeys(each.gpu for each in caps):
         best = max((each for each in caps if each.gpu == gpu), key=lambda each: (len(each.limit_w), each.free_power_w))
-        alone = [at for at, each in enumerate(found) if each.gpu == gpu]
-        if len(alone) == 1:
-            found[alone[0]] = ClockFit(found[alone[0]].fit, best, origin)
-        else:
+        beside = _least_limited([(at, each[0].limit_w) for at, each in enumerate(kept) if each[0].gpu == gpu])
+        if beside is None:
             found.append(ClockFit(None, best, origin))
+        else:
+            found[beside] = ClockFit(found[beside].fit, best, origin)
     return found
+
+
+def _least_limited(loads: Sequence[tuple[int, float | None]]) -> int | None:
+    """Of loads with the power limit each was measured under, the one that stands beside power limits, if any does.
+
+    The only one, or the one under the highest limit where all others were measured under lower ones.
+    """
+    if len(loads) == 1:
+        return loads[0][0]
+    limits = [limit for _, limit in loads if limit is not None]
+    highest = [at for at, limit in loads if limit is not None and limit == max(limits)]
+    return highest[0] if len(limits) == len(loads) and len(highest) == 1 else None

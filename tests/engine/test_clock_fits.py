@@ -72,6 +72,21 @@ def test_clocks_and_limits_of_one_load_are_compared(tmp_path: Path) -> None:
     assert told.clocks.energy < told.caps.energy < 1
 
 
+def test_of_clocks_under_several_limits_the_highest_stands_beside_the_limits(tmp_path: Path) -> None:
+    """Clocks times limits: at the highest clock the limits bind."""
+    rows = [
+        f"A100,{limit},{clock},{min(float(BOARD.power_w(clock)), limit):.3f},{2.0 / clock:.8f}"
+        for limit in (160, 200, 400)
+        for clock in CLOCKS
+    ]
+    file = tmp_path / "grid.csv"
+    file.write_text("\n".join(["gpu,power_limit_w,clock_mhz,power_w,time_s", *rows]))
+    found = fits_of_file(file)
+    assert [each.caps is not None for each in found] == [False, False, True]
+    assert "power_limit_w=400" in found[2].label
+    assert found[2].comparison is not None
+
+
 def test_the_methods_of_a_recording(shared_data: Path) -> None:
     """The real board: every kernel at ten clocks; its most efficient configuration is at the lowest of them."""
     methods = methods_of_recording(shared_data / "kernel-tuner" / "ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
