@@ -44,13 +44,13 @@ class Collector(QObject):
 
         Called again for another window: what the window before has left is garbage by then, and was frozen.
         """
-        if gc.get_freeze_count():
+        again = gc.get_freeze_count() > 0
+        if again:
             gc.unfreeze()
-            gc.collect()
-        else:
-            gc.collect(1)
+        gc.collect(2 if again else 1)
         gc.freeze()
-        give_back()
+        if again:
+            give_back()
 
     def stop(self) -> None:
         self._timer.stop()
