@@ -98,6 +98,12 @@ def fits_of_store(store: Store, session: int) -> list[ClockFit]:
     return fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
 
 
+def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
+    """The newest fit of a board of that name that was made here; nothing where there is none."""
+    found = store.latest_fit(gpu)
+    return [] if found is None else [ClockFit(found[0], None, found[1])]
+
+
 def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:
     """One entry per load, its memory clocks in one; of many loads, or of power limits, the best of each board."""
     loads: dict[tuple[str, tuple[str, ...]], list[Points]] = {}

@@ -75,6 +75,7 @@ class ModelPanel(QWidget):
         context.selection.steered.connect(self._steered)
         theme.notifier().changed.connect(self._show_words)
         self._draw()
+        self.add.open_on_file()
 
     def _fill_controls(self) -> None:
         self.sweep.setText("Fit a clock &sweep")
@@ -206,6 +207,8 @@ class ModelPanel(QWidget):
 
     @Slot(object)
     def _read(self, found: list[ClockFit]) -> None:
+        if not found:
+            return
         self.list.put(found)
         self.list.choose(found[0])
         if found[0].fit is None:

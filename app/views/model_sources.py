@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
-from app.engine.clock_fits import fits_of_file, fits_of_store
+from app.engine.clock_fits import fits_of_file, fits_of_store, newest_fit
 from app.errors import WattridgeError
 from app.views.background import Background
 from app.views.context import Context
@@ -40,6 +40,11 @@ class FitSources(QToolButton):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._reader.shutdown()
+
+    def open_on_file(self) -> None:
+        """Add the newest fit of the window's board that was made here."""
+        store, gpu = self._context.store, self._context.gpu.info.name
+        self._reader.run(lambda _stop: newest_fit(store, gpu))
 
     @Slot(str)
     def open(self, path: str) -> None:

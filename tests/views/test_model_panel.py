@@ -20,13 +20,15 @@ from app.engine.clock_fits import ClockFit
 from app.engine.fitting import caps_of_sweep, fit_of_sweep
 from app.engine.method_tables import methods_of_table
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
+from app.engine.store import Store
 from app.sensors.select import open_gpu
 from app.views.model import ModelPanel
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    with Store(tmp_path / "store.db") as store, closing(open_gpu("simulated:h200")) as gpu:
+        yield Lab(gpu=gpu, store=store)
 
 
 @pytest.fixture
@@ -247,6 +249,18 @@ def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: Mo
     panel.with_limits.setChecked(True)
     panel.sweep.click()
     assert lab.engine.commands == [events.Fit(sweep=True, points=10, power_limits=True)]
+
+
+def test_the_newest_fit_of_the_board_is_there_the_next_time(lab: Lab, h200: FrequencyFit, qtbot: QtBot) -> None:
+    lab.context.store.save_fit(dataclasses.replace(h200, gpu="another"), "another board")
+    lab.context.store.save_fit(dataclasses.replace(h200, gpu=lab.context.gpu.info.name), "a sweep of yesterday")
+    again = ModelPanel(lab.context)
+    qtbot.addWidget(again)
+    qtbot.waitUntil(lambda: again.list.count() == 1, timeout=5_000)
+    assert "a sweep of yesterday" in again.facts.toPlainText()
+    assert again.fit is not None
+    assert again.fit.power(900.0) == pytest.approx(h200.power(900.0))
+    again.shutdown()
 
 
 def test_a_file_is_added_and_a_bad_one_says_why(panel: ModelPanel, shared_data: Path, qtbot: QtBot) -> None:
