@@ -68,6 +68,7 @@ class ComparePanel(QWidget):
         self._files: list[Path] = []
         self.result: Result | None = None
         self.list = QListWidget()
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
         self.add, self.none = QPushButton("Add a &file …"), QPushButton("&Untick all")
         self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from app.engine.analysis.iso_lines import Role, role_of
 from app.engine.objectives import Goal, likely_goal
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
@@ -93,7 +94,8 @@ class FigureChoices(QWidget):
         assert self._plan is not None
         front, goal = self._plan.objective.front, self._plan.objective.goal
         metrics_first = sorted(self.offered, key=lambda name: name.endswith(("_s", "_j")))
-        speed = next((n for n in metrics_first if is_speed(n)), self.offered[0])
+        rates = [n for n in metrics_first if role_of(n) is Role.SPEED]
+        speed = next((n for n in (*rates, *metrics_first) if is_speed(n)), self.offered[0])
         about_goal = goal.name in {each.name for each in front[:2]} or not is_efficiency(goal.name)
         if len(front) >= 2 and (about_goal or goal.name not in self.offered):
             return front[0], front[1]

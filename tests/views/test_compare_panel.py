@@ -63,8 +63,10 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     panel.show()
     qtbot.waitUntil(lambda: panel.list.count() == 2, timeout=5000)
     assert "Tick two" in panel.figure.note
-    tick(panel, 0)
-    tick(panel, 1)
+    panel.list.setCurrentRow(0)
+    for _ in range(2):  # by the keyboard alone
+        qtbot.keyClick(panel.list, Qt.Key.Key_Space)
+        qtbot.keyClick(panel.list, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: panel.result is not None, timeout=10_000)
     drawn = panel.figure.figure
     assert drawn is not None

@@ -209,6 +209,16 @@ def test_a_goal_that_is_no_part_of_the_front_is_shown_against_a_speed(lab: Lab, 
     assert (panel.figures.x_figure.currentData(), panel.figures.y_figure.currentData()) == ("time_s", "energy_j")
 
 
+def test_a_rate_is_shown_rather_than_a_time_where_both_were_measured(
+    lab: Lab, panel: FrontPanel, shared_data: Path
+) -> None:
+    table, _ = cache_session(shared_data / PS3)
+    assert table.value_names.index("time") < table.value_names.index("TFLOPS")
+    stand_in = (Goal("time_s", False), Goal("energy_j", False))
+    lab.session(table, plan_for(table.space, Objective(Goal("TFLOPS/J", True), stand_in)))
+    assert (panel.figures.x_figure.currentData(), panel.figures.y_figure.currentData()) == ("TFLOPS", "TFLOPS/J")
+
+
 def test_both_ends_are_named_in_sight_where_the_best_is_below(lab: Lab, panel: FrontPanel) -> None:
     table = filled(grid_space())
     stand_in = (Goal("time_s", False), Goal("energy_j", False))
