@@ -156,7 +156,7 @@ class ComparePanel(QWidget):
             self.list.clear()
             for record in self._records or ():
                 when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
-                text = f"{record.shown_name} · {record.gpu} · {count_text(record.evaluated)} measured · {when}"
+                text = f"{record.id}  {record.shown_name} · {record.gpu} · {count_text(record.evaluated)} measured · {when}"
                 self._add_item(record.id, text, record.id in ticked)
             for path in self._files:
                 self._add_item(path, f"{path.name} · file", path in ticked)
@@ -299,7 +299,7 @@ def _stored(store: object, session: int) -> tuple[Compared, dict[str, str]]:
     assert isinstance(store, Store)
     loaded = store.load(session)
     record = loaded.record
-    return Compared(record.shown_name, record.gpu, record.source, loaded.table), dict(record.units)
+    return Compared(f"{session} {record.shown_name}", record.gpu, record.source, loaded.table), dict(record.units)
 
 
 def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:

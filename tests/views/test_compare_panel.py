@@ -71,7 +71,7 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     drawn = panel.figure.figure
     assert drawn is not None
     assert (drawn.x_title, drawn.y_title) == ("GFLOP/s", "GFLOPS/W")
-    assert {series.label for series in drawn.series} == {"gemm, Board A", "gemm, fewer clocks, Board B"}
+    assert {series.label for series in drawn.series} == {"1 gemm, Board A", "2 gemm, fewer clocks, Board B"}
     assert len({series.symbol for series in drawn.series}) == 2  # not by colour alone
     assert panel.tabs.isTabVisible(1)
     assert panel.gains.rowCount() == 2
