@@ -156,7 +156,8 @@ class ComparePanel(QWidget):
             self.list.clear()
             for record in self._records or ():
                 when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
-                text = f"{record.id}  {record.shown_name} · {record.gpu} · {count_text(record.evaluated)} measured · {when}"
+                measured = f"{count_text(record.evaluated)} measured"
+                text = f"{record.id}  {record.shown_name} · {record.gpu} · {measured} · {when}"
                 self._add_item(record.id, text, record.id in ticked)
             for path in self._files:
                 self._add_item(path, f"{path.name} · file", path in ticked)
