@@ -151,15 +151,23 @@ class MonitorPanel(QWidget):
         snapshot = self.view.snapshot
         return (snapshot.start_ns, snapshot.end_ns) if snapshot is not None else (0, 0)
 
-    def write_csv(self, path: Path) -> None:
-        """Write the readings of the marked span, else of what is shown; tells by `saved` or `failed`."""
+    def write_readings(self, path: Path) -> None:
+        """Write the marked span's readings, else what is shown: JSON where the name ends so, else CSV.
+
+        Tells by `saved` or `failed`.
+        """
         start, end = self.shown_span()
-        label = self._gpu.info.label
+        label, source = self._gpu.info.label, self._gpu.info.source
 
         def work(_: threading.Event) -> Path:
             part = path.with_name(path.name + ".part")
             try:
-                self._trace.write_csv(part, start, end, gpu=label)
+                if path.suffix.lower() == ".json":
+                    from app.sensors.trace_json import write_json  # imported late: few ask for it
+
+                    write_json(self._trace, part, start, end, gpu=label, source=source)
+                else:
+                    self._trace.write_csv(part, start, end, gpu=label)
                 os.replace(part, path)
             except OSError as error:
                 raise WattridgeError(error.strerror or str(error), str(path), _OTHER_FOLDER) from error

@@ -20,7 +20,9 @@ def handlers_of(window: MainWindow) -> dict[str, Handler]:
     view = monitor.view
     handlers: dict[str, Handler] = {
         "open": lambda _: window.choose_file(),
-        "write_csv": lambda _: window.files.ask("Readings", "readings.csv", "CSV (*.csv)", monitor.write_csv),
+        "write_readings": lambda _: window.files.ask(
+            "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", monitor.write_readings
+        ),
         "write_picture": lambda _: window.files.ask(
             "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", monitor.write_picture
         ),

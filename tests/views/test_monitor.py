@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,18 +219,28 @@ def test_the_csv_holds_the_marked_span_with_units_and_says_simulated(
     start, end = bench.view.span
     path = tmp_path / "readings.csv"
     with qtbot.waitSignal(bench.panel.saved, timeout=5000):
-        bench.panel.write_csv(path)
+        bench.panel.write_readings(path)
     with path.open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == pytest.approx((end - start) / SECOND * 50, abs=2)
     assert {"time_s", "power_instant_w", "graphics_clock_mhz", "temperature_c"} <= rows[0].keys()
     assert "core_voltage_mv" not in rows[0]
     assert all("simulated" in each["gpu"] for each in rows)
+    path = tmp_path / "readings.json"
+    with qtbot.waitSignal(bench.panel.saved, timeout=5000):
+        bench.panel.write_readings(path)
+    document = json.loads(path.read_text())
+    assert "simulated" in document["gpu"]
+    assert document["units"]["power_instant_w"] == "W"
+    readings = document["readings"]
+    told = [None if each["power_instant_w"] == "" else float(each["power_instant_w"]) for each in rows]
+    assert readings["power_instant_w"] == told
+    assert len(readings["time_s"]) == len(rows)
     assert list(tmp_path.glob("*.part")) == []
 
 
 def test_a_file_that_cannot_be_written_is_told_in_one_line(bench: Bench, qtbot: QtBot, tmp_path: Path) -> None:
-    for write, name in ((bench.panel.write_csv, "a.csv"), (bench.panel.write_picture, "a.png")):
+    for write, name in ((bench.panel.write_readings, "a.csv"), (bench.panel.write_picture, "a.png")):
         with qtbot.waitSignal(bench.panel.failed, timeout=5000) as told:
             write(tmp_path / "no such folder" / name)
         what, remedy = told.args
