@@ -163,7 +163,9 @@ class ChooserBar(QWidget):
         self._tell()
 
     def follow(self, index: int) -> None:
-        """A measurement is selected, by whomever."""
+        """A measurement is selected, by whomever; it may have been measured since the bar was refreshed."""
+        if self._costs is not None and index >= len(self._costs.time_s):
+            self._costs = None
         if index != self._index:
             self._index = index
             self.by_hand()

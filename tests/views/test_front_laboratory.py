@@ -255,6 +255,19 @@ def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, pane
     assert panel.chooser.words.text() == "This is the fastest."
 
 
+def test_a_row_that_was_measured_since_the_last_look_is_told_too(lab: Lab, panel: FrontPanel) -> None:
+    """The results' table is ahead of the front: a row of it may be selected before the front has taken it in."""
+    space = grid_space()
+    table = filled(space, 8)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    panel.refresh()
+    lab.selection.select(3)
+    before = panel.chooser.words.text()
+    table.extend(measured(space, row) for row in range(8, 12))
+    lab.selection.select(10)
+    assert panel.chooser.words.text() not in ("", before)
+
+
 def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, panel: FrontPanel) -> None:
     table = show(lab, panel)
     costs = costs_of(table)
