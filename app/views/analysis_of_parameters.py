@@ -11,7 +11,7 @@ from app.engine.analysis.tradeoff import percent_words
 from app.views.analysed_session import NOTHING, Analysed
 from app.views.figures import count_text
 from app.views.plot_figure import Figure, Series
-from app.views.results_table import value_text
+from app.views.value_words import value_text
 
 _MOST_BARS = 28
 

@@ -9,7 +9,7 @@ from app.engine.analysis.tradeoff import percent_words
 from app.views.analysed_session import COLOURS, NOTHING, SYMBOLS, Analysed
 from app.views.figures import count_text, duration_text
 from app.views.plot_figure import Figure, Series
-from app.views.results_table import value_text
+from app.views.value_words import value_text
 
 _CURVE_AT = np.linspace(1.0, 1.5, 101)  # p of the difficulty's curves
 

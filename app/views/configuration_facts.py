@@ -14,7 +14,7 @@ from app.views import theme
 from app.views.figures import duration_text
 from app.views.provenance import source_words
 from app.views.quantities import format_number, quantities_of, quantity
-from app.views.results_table import value_text
+from app.views.value_words import value_text
 
 Rows = list[tuple[str, str]]
 

@@ -18,7 +18,7 @@ from app.paths import data_folder
 from app.views import theme
 from app.views.background import Background
 from app.views.context import Context
-from app.views.results_table import configuration_text
+from app.views.value_words import configuration_text
 
 # kind, as people read it, what it holds
 _KINDS = (

@@ -7,7 +7,7 @@ import html
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
 from app.views.quantities import quantities_of, quantity
-from app.views.results_table import value_text
+from app.views.value_words import value_text
 
 
 def measurement_words(table: ResultTable, plan: SessionPlan, index: int) -> str:

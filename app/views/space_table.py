@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.engine.session import SessionPlan
 from app.engine.space.search_space import SearchSpace
 from app.views.quantities import quantities_of
-from app.views.results_table import value_text
+from app.views.value_words import value_text
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
