@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app import __version__
+from app.blas_threads import use_one_core
 from app.commands.terminal import print_json, say
 from app.errors import InputError, WattridgeError
 
@@ -23,6 +24,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0 done, 1 failed, 2 bad input or usage."""
+    use_one_core()
     words = list(sys.argv[1:] if argv is None else argv)
     words, program = _split(words)
     try:

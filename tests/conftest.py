@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from app.blas_threads import use_one_core
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+use_one_core()
 
 # What lands does not hang on chance: the same examples every time. `--hypothesis-profile explore` looks for new ones.
 settings.register_profile("same", derandomize=True)

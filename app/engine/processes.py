@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from app.blas_threads import environment_of_the_person
+
 MOST_OUTPUT: Final = 1 << 20  # bytes kept of each stream, the last ones
 _CHUNK: Final = 1 << 16
 _LOOK_S: Final = 0.05  # between looks at the time limit and `stop`; the end itself is stamped at once
@@ -72,7 +74,7 @@ def run_process(
         stdout=pipe if capture else output_to,
         stderr=pipe,
         start_new_session=capture,
-        env=None if environment is None else dict(environment),
+        env=environment_of_the_person() if environment is None else dict(environment),
     )
     end: list[tuple[int, float]] = []
     waiter = threading.Thread(target=lambda: _wait(process, now_ns, end), name="program", daemon=True)
