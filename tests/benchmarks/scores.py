@@ -154,7 +154,8 @@ def print_means(ours: Mapping[str, Floats], theirs: Mapping[str, Mapping[str, Fl
     worst = min(gaps, key=lambda n: gaps[n])
     print(f"\nMean over {title}")
     print(f"  {OURS} {np.mean([ours[n].mean() for n in names]):.3f}; their best single one, {best}, {mean[best]:.3f};")
-    print(f"  an oracle that knows their best on each {np.mean([value for value, _ in top.values()]):.3f}")
+    oracle = np.mean([value for value, _ in top.values()])
+    print(f"  an oracle that knows their best on each (of those with at least {FEWEST} runs) {oracle:.3f}")
     above = difference([ours[n] for n in names], [theirs[n][best] for n in names])
     print(f"  {OURS} above {best}: {words(above)}")
     least = difference([ours[worst]], [theirs[worst][top[worst][1]]])
@@ -209,7 +210,7 @@ def main() -> None:
     held_out = list(spaces)[arguments.judged :]
     print_means({n: ours[n] for n in judged}, theirs, f"the {len(judged)} spaces of the aim")
     if held_out:
-        print_means({n: ours[n] for n in held_out}, theirs, f"the {len(held_out)} others, which nothing was tuned to")
+        print_means({n: ours[n] for n in held_out}, theirs, f"the {len(held_out)} others")
     if len(spaces) >= 6:
         print_sixes(ours, theirs)
     if arguments.within3:
