@@ -424,7 +424,7 @@ def _write_pdf(content: Any, path: Path) -> Path:
     from app.qt_libraries import missing_packages
 
     try:
-        from app.views.report_pdf import write_pdf
+        from app.views.analysis.report_pdf import write_pdf
     except ImportError as error:
         packages = " ".join(missing_packages()) or "PySide6-Essentials"
         raise WattridgeError(f"PDF needs Qt, which does not load: {error}", str(path), f"install {packages}") from error

@@ -34,7 +34,7 @@ class FileMenus(QObject):
 
     @Slot()
     def _fill_examples(self) -> None:
-        from app.views.draft import examples  # imported late: drafts come with the engine
+        from app.views.tune.draft import examples  # imported late: drafts come with the engine
 
         if self._examples.isEmpty():
             for path in examples():

@@ -27,7 +27,7 @@ class PanelSpec:
 
     def load(self) -> Any:
         """Import the panel's class; may take long."""
-        return getattr(importlib.import_module(f"app.views.{self.name}"), self.panel)
+        return getattr(importlib.import_module(f"app.views.{self.name}.panel"), self.panel)
 
 
 PANELS: tuple[PanelSpec, ...] = (

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, Q
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
 from app.views import theme
+from app.views.front.value_words import value_text
 from app.views.quantities import Quantity, quantities_of
-from app.views.row_filter import EVERYTHING, RowFilter
 from app.views.selection import Indices
-from app.views.value_words import value_text
+from app.views.tune.row_filter import EVERYTHING, RowFilter
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
 _BAR_PX = (7, 22)  # narrowest and widest

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
-    from app.views.score_window import ScoreWindow
+    from app.views.score.window import ScoreWindow
     from app.views.window import MainWindow
 
 _W = TypeVar("_W", bound=QWidget)
@@ -30,7 +30,7 @@ class SideWindows:
 
     def show_sensors(self) -> None:
         """How fast and how sharp each power source is."""
-        from app.views.sensor_panel import SensorWindow
+        from app.views.monitor.sensor_panel import SensorWindow
 
         made = self._make("sensors", lambda: SensorWindow(self._window.station.gpu.info, self._window))
         made.look_again()
@@ -38,7 +38,7 @@ class SideWindows:
 
     def show_scores(self) -> ScoreWindow:
         """The strategies' scores, on the cache that is open under Tune where there is one."""
-        from app.views.score_window import ScoreWindow
+        from app.views.score.window import ScoreWindow
 
         made = self._make("scores", lambda: ScoreWindow(self._window))
         panels = self._window.panels

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from app.views.lanes import MODEL_VOLTAGE, POWER, ShownLane
+from app.views.monitor.lanes import MODEL_VOLTAGE, POWER, ShownLane
 
 if TYPE_CHECKING:
     from app.engine.models.frequency import FrequencyFit

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.views import theme
-from app.views.cuda_highlighter import CudaHighlighter
+from app.views.configuration.cuda_highlighter import CudaHighlighter
 
 _LINES_A_TURN = 150  # of source: colouring them takes Qt's thread a few ms
 

@@ -27,24 +27,24 @@ from app.views.background import Background
 from app.views.badge import Badge
 from app.views.banner import Banner
 from app.views.bridge import Engine, EngineBridge
-from app.views.confirm_bar import ConfirmBar
 from app.views.context import Context
-from app.views.control_switch import ControlSwitch
+from app.views.control.confirm_bar import ConfirmBar
+from app.views.control.switch import ControlSwitch
 from app.views.docks import Docks, placeholder
 from app.views.figures import duration_text
 from app.views.file_menus import FileMenus
-from app.views.monitor import MonitorPanel
+from app.views.monitor.panel import MonitorPanel
+from app.views.monitor.readout import Readout
+from app.views.monitor.window_marks import WindowMarks
 from app.views.palette import Palette
 from app.views.panels import CHANNELS, PANELS
-from app.views.readout import Readout
 from app.views.selection import Selection
-from app.views.session_flow import SessionFlow, dropped_files
 from app.views.settings import Settings
 from app.views.side_windows import SideWindows
 from app.views.station import Station
+from app.views.tune.session_flow import SessionFlow, dropped_files
 from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
 from app.views.window_handlers import handlers_of
-from app.views.window_marks import WindowMarks
 
 if TYPE_CHECKING:
     from app.engine.control.guard import DeviceGuard

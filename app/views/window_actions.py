@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.views.actions import ActionSpec
+from app.views.monitor.time_window import LENGTHS_S
 from app.views.panels import PANELS
-from app.views.time_window import LENGTHS_S
 
 _LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")
 LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}

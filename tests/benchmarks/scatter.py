@@ -29,8 +29,8 @@ from app.engine.measurement import Measurement, State  # noqa: E402
 from app.engine.results import ResultTable  # noqa: E402
 from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
 from app.engine.store import Store  # noqa: E402
-from app.views.front import FrontPanel  # noqa: E402
-from app.views.results_table import ResultsView  # noqa: E402
+from app.views.front.panel import FrontPanel  # noqa: E402
+from app.views.tune.results_table import ResultsView  # noqa: E402
 
 POINTS = 122_304
 BATCH = 10

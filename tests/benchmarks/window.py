@@ -225,8 +225,8 @@ def frames(recorded_s: float, shown_s: float, name: str) -> list[Row]:
     from fakes import FakeGpu, filled_trace, working
 
     from app.views.app import application
-    from app.views.monitor import MonitorPanel
-    from app.views.readout import Readout
+    from app.views.monitor.panel import MonitorPanel
+    from app.views.monitor.readout import Readout
 
     application()
     gpu = FakeGpu(working)

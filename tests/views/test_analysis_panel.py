@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
 from app.engine.results import ResultTable
-from app.views.analysed_session import Analysed
-from app.views.analysis import AnalysisPanel
-from app.views.analysis_figures import FIGURES
+from app.views.analysis.analysed_session import Analysed
+from app.views.analysis.figures import FIGURES
+from app.views.analysis.panel import AnalysisPanel
 from app.views.plot_figures import curves_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"

@@ -19,7 +19,7 @@ from stand_in_fixtures import boards  # noqa: F401
 from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
-from app.views.boards import BoardsPanel
+from app.views.boards.panel import BoardsPanel
 from app.views.context import Context
 from app.views.station import Station
 

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.session import SessionPlan
 from app.engine.store import Store
-from app.views.compare import ComparePanel
+from app.views.compare.panel import ComparePanel
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 VECTOR_ADD = "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json"

@@ -25,7 +25,7 @@ from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import EventReason
 from app.sensors.trace import Trace
 from app.views import theme
-from app.views.configuration import ConfigurationPanel
+from app.views.configuration.panel import ConfigurationPanel
 from app.views.quantities import quantities_of
 from app.views.text_view import SourceView
 

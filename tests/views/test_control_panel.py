@@ -18,12 +18,12 @@ from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.trace import Trace
-from app.views.apply_button import ApplyButton
 from app.views.banner import Banner
-from app.views.confirm_bar import ConfirmBar
-from app.views.control import ControlPanel
-from app.views.control_switch import ControlSwitch
-from app.views.setting_rows import ClockBox
+from app.views.configuration.apply_button import ApplyButton
+from app.views.control.confirm_bar import ConfirmBar
+from app.views.control.panel import ControlPanel
+from app.views.control.setting_rows import ClockBox
+from app.views.control.switch import ControlSwitch
 
 CLOCKS = tuple(range(210, 1411, 15))
 

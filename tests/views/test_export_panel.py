@@ -11,7 +11,7 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
 from app.engine.formats.read import read_recording
-from app.views.export_panel import ExportPanel
+from app.views.tune.export_panel import ExportPanel
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.objectives import Goal, Objective
 from app.engine.results import ResultTable
 from app.views import theme
-from app.views.front import FrontPanel
+from app.views.front.panel import FrontPanel
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

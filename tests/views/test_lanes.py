@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sensors.channel import CHANNELS, channel
-from app.views.lanes import LANES, MODEL_VOLTAGE, POWER, Lane, Line, axis_range, shown_lanes
+from app.views.monitor.lanes import LANES, MODEL_VOLTAGE, POWER, Lane, Line, axis_range, shown_lanes
 
 ALL = tuple(CHANNELS.values())
 

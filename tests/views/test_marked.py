@@ -17,10 +17,10 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.results import ResultTable
 from app.views import theme
-from app.views.lane_view import LaneView
-from app.views.marked_bar import MarkedBar
-from app.views.results_table import ResultsView
-from app.views.window_marks import WindowMarks, stretches_px, windows_of
+from app.views.front.marked_bar import MarkedBar
+from app.views.monitor.lane_view import LaneView
+from app.views.monitor.window_marks import WindowMarks, stretches_px, windows_of
+from app.views.tune.results_table import ResultsView
 
 
 def shown(lab: Lab, table: ResultTable, qtbot: QtBot) -> ResultsView:

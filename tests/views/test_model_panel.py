@@ -22,7 +22,7 @@ from app.engine.method_tables import methods_of_table
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.engine.store import Store
 from app.sensors.select import open_gpu
-from app.views.model import ModelPanel
+from app.views.model.panel import ModelPanel
 
 
 @pytest.fixture

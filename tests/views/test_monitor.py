@@ -22,9 +22,9 @@ from app.sensors.channel import Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason
 from app.sensors.trace import Trace
-from app.views.lanes import MODEL_VOLTAGE, POWER
-from app.views.monitor import MonitorPanel
-from app.views.readout import CURSOR, NOW, SPAN, Readout
+from app.views.monitor.lanes import MODEL_VOLTAGE, POWER
+from app.views.monitor.panel import MonitorPanel
+from app.views.monitor.readout import CURSOR, NOW, SPAN, Readout
 
 SECOND = 1_000_000_000
 

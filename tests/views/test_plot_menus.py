@@ -18,7 +18,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QMainWindow, QMenu
 from pytestqt.qtbot import QtBot
 
-from app.views.front import FrontPanel
+from app.views.front.panel import FrontPanel
 from app.views.log_axis import LogAxis
 from app.views.plot_figures import as_csv, curves_of
 from app.views.plot_menus import PlotMenus

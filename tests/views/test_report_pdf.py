@@ -20,7 +20,7 @@ from app.engine.report.page import report_html
 from app.engine.store import Store
 from app.errors import WattridgeError
 from app.paths import resources
-from app.views.report_pdf import _heading_alone, _paper, _taken_apart, _with_headings_kept, write_pdf
+from app.views.analysis.report_pdf import _heading_alone, _paper, _taken_apart, _with_headings_kept, write_pdf
 
 
 @pytest.fixture

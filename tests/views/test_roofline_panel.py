@@ -28,9 +28,9 @@ from app.views import theme
 from app.views.bridge import EngineBridge
 from app.views.context import Context
 from app.views.log_axis import log_ticks
-from app.views.roofline import RooflinePanel
-from app.views.roofline_points import point_words
-from app.views.roofline_table import NOT_TOLD
+from app.views.roofline.panel import RooflinePanel
+from app.views.roofline.points import point_words
+from app.views.roofline.table import NOT_TOLD
 from app.views.selection import Selection
 
 

@@ -17,7 +17,7 @@ from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal
 from app.engine.results import ResultTable
 from app.views import theme
-from app.views.front_points import FrontPoints
+from app.views.front.points import FrontPoints
 from app.views.markers import COLOURS, DIM, SHAPES, Coding, colour_scale
 from app.views.scatter import PointCloud
 

@@ -12,7 +12,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.views import theme
-from app.views.score_window import ScoreWindow
+from app.views.score.window import ScoreWindow
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from app.engine.characterisation.store import save_characterisation
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.sensor_panel import SensorWindow, step_shares
+from app.views.monitor.sensor_panel import SensorWindow, step_shares
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from app.engine.events import Open, SessionState
 from app.engine.session_record import Label
 from app.engine.store import Store
 from app.paths import resources
-from app.views.sessions import SessionsPanel
+from app.views.sessions.panel import SessionsPanel
 from app.views.window import MainWindow
 
 OpenProgram = Callable[..., Any]

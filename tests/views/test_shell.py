@@ -19,9 +19,9 @@ from app.paths import resources
 from app.sensors.select import open_gpu
 from app.views import theme
 from app.views.diagnostics import diagnostics, nameless
-from app.views.draft import draft_of_file
 from app.views.log import Log, last_lines
-from app.views.session_form import SessionForm
+from app.views.tune.draft import draft_of_file
+from app.views.tune.session_form import SessionForm
 from app.views.window import MainWindow
 
 Open = Callable[..., Any]

@@ -20,10 +20,10 @@ from app.sensors.device_limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views import theme
-from app.views.draft import Draft, draft_of_file, examples
 from app.views.figures import count_text
-from app.views.space_table import SpaceTable
-from app.views.space_window import SpaceWindow
+from app.views.space.table import SpaceTable
+from app.views.space.window import SpaceWindow
+from app.views.tune.draft import Draft, draft_of_file, examples
 
 ACROSS = Qt.Orientation.Horizontal
 

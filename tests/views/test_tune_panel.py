@@ -27,9 +27,9 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.bridge import EngineBridge
 from app.views.context import Context
-from app.views.draft import examples
 from app.views.selection import Selection
-from app.views.tune import TunePanel
+from app.views.tune.draft import examples
+from app.views.tune.panel import TunePanel
 
 
 def small_cache(folder: Path, count: int = 60) -> Path:

@@ -1,0 +1,182 @@
+"""The analysis of the session: one figure at a time from a list, computed off Qt's thread."""
+
+from __future__ import annotations
+
+import threading
+
+from PySide6.QtCore import QSignalBlocker, QTimer, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.engine.events import MeasurementsAdded, SessionChanged, SessionStarted
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.views.analysis.analysed_session import Analysed
+from app.views.analysis.figures import FIGURES, AnalysisFigure
+from app.views.background import Background
+from app.views.context import Context
+from app.views.figure_plot import FigurePlot
+from app.views.figures import count_text
+from app.views.provenance import source_words
+
+_EMPTY = (
+    "No session yet.\nStart one under Tune, or open one under Sessions;\nwhat its measurements tell is then drawn here."
+)
+_AGAIN_MS = 2000  # between two analyses of a session that grows
+
+
+class AnalysisPanel(QWidget):
+    """Follows the running session while it is in sight. Usable without a window: `AnalysisPanel(context)`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._table: ResultTable | None = None
+        self._plan: SessionPlan | None = None
+        self.session: Analysed | None = None  # what was analysed last
+        self._analysed = -1  # measurements in it
+        self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
+        for figure in FIGURES:
+            self.which.addItem(figure.label, figure.name)
+        self.figure = FigurePlot()
+        self.state = QLabel()
+        self.state.setWordWrap(True)
+        self._lay_out()
+        self._background = Background(self)
+        self._background.done.connect(self._analysis_done)
+        self._background.failed.connect(self._analysis_failed)
+        self._again = QTimer(self, interval=_AGAIN_MS, singleShot=True)
+        self._again.timeout.connect(self.refresh)
+        self.which.currentIndexChanged.connect(self._figure_chosen)
+        self.first.currentIndexChanged.connect(self._draw)
+        self.second.currentIndexChanged.connect(self._draw)
+        context.bridge.session_started.connect(self._session_started)
+        context.bridge.measurements_added.connect(self._measurements_added)
+        context.bridge.session_changed.connect(self._session_changed)
+        self._begin(context.selection.table, context.selection.plan)
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        label = QLabel("F&igure")
+        label.setBuddy(self.which)
+        row.addWidget(label)
+        for choice, name, length in (
+            (self.which, "Figure of the analysis", 16),
+            (self.first, "What the figure is of", 8),
+            (self.second, "Of which parameter", 8),
+        ):
+            choice.setAccessibleName(name)
+            choice.setToolTip(name)
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setMinimumContentsLength(length)
+            choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            row.addWidget(choice)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addLayout(row)
+        column.addWidget(self.figure, 1)
+        column.addWidget(self.state)
+        self.setMinimumSize(360, 240)
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._background.shutdown()
+
+    # --- the session -------------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _session_started(self, event: SessionStarted) -> None:
+        self._begin(event.table, event.plan)
+
+    @Slot(object)
+    def _measurements_added(self, event: MeasurementsAdded) -> None:
+        if event.session == self._context.selection.session and self.isVisible() and not self._again.isActive():
+            self._again.start()
+
+    @Slot(object)
+    def _session_changed(self, _event: SessionChanged) -> None:
+        if self.isVisible():
+            self.refresh()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
+        self._table, self._plan, self.session, self._analysed = table, plan, None, -1
+        self.state.setText("")
+        self._offer()
+        if self.isVisible():
+            self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Analyse what was measured, where that has grown; one analysis at a time."""
+        table, plan = self._table, self._plan
+        if table is None or plan is None or len(table) == self._analysed or not len(table):
+            return
+        if self._background.busy and self.session is not None:
+            self._again.start()
+            return
+        self._analysed = len(table)
+        self.state.setText(f"Analysing {count_text(len(table))} measurements …")
+
+        def work(_stop: threading.Event) -> Analysed:
+            from app.engine.analysis.session import analyse  # imported late: SciPy takes long to load
+
+            return Analysed(analyse(table, plan.objective), plan)
+
+        self._background.run(work)
+        if self.session is None:
+            self._draw()
+
+    @Slot(object)
+    def _analysis_done(self, session: Analysed) -> None:
+        if session.analysis.table is not self._table:
+            return
+        self.session = session
+        source = source_words(session.plan.source)
+        words = [f"{count_text(self._analysed)} measurements of {session.plan.title}"]
+        self.state.setText(" · ".join([*words, source] if source else words))
+        self._offer()
+        if self._table is not None and len(self._table) != self._analysed:
+            self._again.start()
+
+    @Slot(str, str)
+    def _analysis_failed(self, what: str, remedy: str) -> None:
+        self.state.setText(f"{what}. {remedy}")
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    @property
+    def chosen(self) -> AnalysisFigure:
+        return FIGURES[self.which.currentIndex()]
+
+    @Slot()
+    def _figure_chosen(self) -> None:
+        self._offer()
+
+    def _offer(self) -> None:
+        """Offer what the figure can be of, keeping what is chosen, and draw it."""
+        for choice, offer in ((self.first, self.chosen.first), (self.second, self.chosen.second)):
+            offered = offer(self.session) if self.session is not None else []
+            kept = choice.currentData()
+            with QSignalBlocker(choice):
+                choice.clear()
+                for data, text in offered:
+                    choice.addItem(text, data)
+                choice.setCurrentIndex(max(0, choice.findData(kept)) if offered else -1)
+            choice.setVisible(bool(offered))
+        self._draw()
+
+    @Slot()
+    def _draw(self) -> None:
+        if self.session is None:
+            waiting = "Waiting for the first measurements." if self._table is not None else _EMPTY
+            self.figure.say("Analysing …" if self._background.busy else waiting)
+            return
+        made = self.chosen.draw(self.session, self.first.currentData() or "", self.second.currentData() or "")
+        if isinstance(made, str):
+            self.figure.say(made)
+        else:
+            self.figure.show_figure(made)

@@ -1,0 +1,1 @@
+"""Every board at a glance, and the processes on it."""

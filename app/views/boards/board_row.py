@@ -1,0 +1,144 @@
+"""`BoardRow`: one board at a glance: its name, a small trace of its power, and the figures of this moment."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from app.views import theme
+from app.views.boards.fleet import Watched
+from app.views.figures import UNKNOWN, value_text
+
+_SHOWN_S = 60.0
+# channel, unit, what it is, for the tool tip
+_FIGURES = (
+    ("graphics_clock_mhz", "MHz", "Graphics clock"),
+    ("temperature_c", "°C", "GPU temperature"),
+    ("utilisation_percent", "%", "GPU utilisation"),
+    ("memory_used_mib", "MiB", "Memory used"),
+)
+
+
+class BoardRow(QFrame):
+    """`refresh` takes over what is new. Pressing 'In full' asks for the board to be the window's own."""
+
+    opened = Signal(str)  # the selector
+    removed = Signal(str)
+
+    def __init__(self, board: Watched, *, removable: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.board = board
+        info = board.gpu.info
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAccessibleName(info.label)
+        self.name = QLabel(f"<b>{info.name}</b>" + (f" · {info.source}" if info.source != "nvml" else ""))
+        self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.name.setToolTip(f"{info.label}\n{info.power_source}")
+        self.power = QLabel()
+        self.power.setFont(theme.number_font(1.0))
+        self.spark = Spark(board)
+        self.full = QPushButton("Shown in full" if board.own else "In full")
+        self.full.setAccessibleName(f"Show {info.label} in full")
+        self.full.setEnabled(not board.own)
+        self.full.clicked.connect(lambda: self.opened.emit(board.selector))
+        self.remove = QToolButton()
+        self.remove.setText("×")
+        self.remove.setToolTip("Watch this board no longer")
+        self.remove.setAccessibleName(f"Watch {info.label} no longer")
+        self.remove.setVisible(removable)
+        self.remove.clicked.connect(lambda: self.removed.emit(board.selector))
+        self._figures = {channel: QLabel() for channel, _, _ in _FIGURES}
+        figures = QHBoxLayout()
+        figures.setSpacing(16)
+        figures.addWidget(self.power)
+        for channel, _, what in _FIGURES:
+            self._figures[channel].setToolTip(what)
+            self._figures[channel].setFont(theme.number_font(-0.5))
+            figures.addWidget(self._figures[channel])
+        figures.addStretch(1)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(6, 4, 6, 4)
+        grid.setVerticalSpacing(2)
+        grid.addWidget(self.name, 0, 0)
+        grid.addWidget(self.full, 0, 2)
+        grid.addWidget(self.remove, 0, 3)
+        grid.addWidget(self.spark, 1, 0, 1, 4)
+        grid.addLayout(figures, 2, 0, 1, 4)
+        grid.setColumnStretch(0, 1)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+
+    def refresh(self) -> None:
+        """Take over the newest values."""
+        trace = self.board.trace
+        if not trace.last_ns:
+            return
+        now = trace.at(trace.last_ns)
+        limit = self.board.gpu.info.power_limit.current_w
+        of = f" of {limit:.0f} W" if limit is not None else ""
+        watts = now.get(trace.power_name, math.nan)
+        self.power.setText((value_text(trace.power_name, "W", watts) if not math.isnan(watts) else UNKNOWN) + of)
+        for channel, unit, _ in _FIGURES:
+            value = now.get(channel, math.nan)
+            known = not math.isnan(value)
+            self._figures[channel].setVisible(known)
+            if known:
+                self._figures[channel].setText(value_text(channel, unit, value))
+        self.spark.refresh()
+
+    @Slot()
+    def _recolour(self) -> None:
+        for label in self._figures.values():
+            label.setStyleSheet(f"color: {theme.colours().muted};")
+        self.spark.update()
+
+
+class Spark(QWidget):
+    """The power of the last minute, from nothing to the limit; the limit is the upper edge."""
+
+    def __init__(self, board: Watched, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._board = board
+        self._x = self._y = np.empty(0)
+        self.setMinimumHeight(34)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setToolTip("Power of the last minute; the upper edge is the power limit")
+        self.setAccessibleName("Power of the last minute")
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 44)
+
+    def refresh(self) -> None:
+        """Take over the last minute."""
+        trace = self._board.trace
+        end = trace.last_ns
+        name = trace.power_name
+        series = trace.view(end - int(_SHOWN_S * 1e9), end, max(50, self.width()), (name,)).get(name)
+        if series is not None:
+            self._x, self._y = np.array(series.time_s), np.array(series.value, dtype=np.float64)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        c = theme.colours()
+        painter = QPainter(self)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.fillRect(self.rect(), QColor(c.base))
+        painter.setPen(QPen(QColor(c.grid), 1))
+        painter.drawRect(box)
+        known = self._y[~np.isnan(self._y)]
+        if not len(known):
+            return
+        limit = self._board.gpu.info.power_limit.current_w or 0.0
+        top = max(limit, float(known.max()), 1.0)
+        xs = box.left() + self._x / _SHOWN_S * box.width()
+        ys = box.bottom() - 2 - self._y / top * (box.height() - 4)
+        painter.setPen(QPen(QColor(c.orange), 1))
+        breaks = np.flatnonzero(np.isnan(ys))
+        for part in np.split(np.arange(len(ys)), breaks):
+            points = [QPointF(xs[i], ys[i]) for i in part if not math.isnan(ys[i])]
+            painter.drawPolyline(QPolygonF(points))

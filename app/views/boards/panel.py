@@ -1,0 +1,230 @@
+"""Every board at a glance: a row of its small trace and figures each, any in full; and the processes on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QMenu,
+    QScrollArea,
+    QTableWidget,
+    QTableWidgetItem,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.sensors.processes import GpuProcess
+from app.sensors.select import gpu_selectors
+from app.views import theme
+from app.views.background import Background
+from app.views.boards.board_row import BoardRow
+from app.views.boards.fleet import Watched, other_boards, processes_of, watch
+from app.views.context import Context
+from app.views.errands import Errands
+from app.views.figures import UNKNOWN
+
+_TICK_MS = 500
+_PROCESSES_EVERY = 4  # ticks
+_COLUMNS = ("Board", "PID", "Process", "Memory", "Use")
+_Told = list[tuple[Watched, list[GpuProcess], str]]
+
+
+class BoardsPanel(QWidget):
+    """The window's own board first, then the other real ones and those that were given or added."""
+
+    in_full = Signal(str)  # a selector: this board is to be the window's own
+    boards_changed = Signal(object)  # selectors of those that were given or added, as a tuple
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._speed = context.gpu.clock.speed
+        self._given: list[str] = []  # simulated and recorded ones; real ones are always there
+        self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
+        self._rows: list[BoardRow] = []
+        self._opened: list[Watched] = []
+        self._ticks = 0
+        self.add = QToolButton()
+        self.add.setText("Add a board")
+        self.add.setToolTip("Watch a simulated board or a recording beside the others")
+        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.add.setMenu(QMenu(self.add))
+        self.add.menu().aboutToShow.connect(self._fill_menu)
+        self.add.menu().triggered.connect(self._add_chosen)
+        self.note = QLabel()
+        self.note.setWordWrap(True)
+        self.processes = QTableWidget(0, len(_COLUMNS))
+        self._set_up_table()
+        self._lay_out()
+        self._errands = Errands(self)
+        self._errands.failed.connect(context.bridge.report)
+        self._asking = Background(self)
+        self._asking.done.connect(self._show_processes)
+        self._asking.failed.connect(self._processes_failed)
+        self._timer = QTimer(self, interval=_TICK_MS)
+        self._timer.timeout.connect(self._tick)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+        self._put(Watched(context.gpu.info.uuid, context.gpu, context.trace))
+        self._errands.run(gpu_selectors, self._selectors.extend)
+        uuid = context.gpu.info.uuid
+        if context.gpu.info.source == "nvml":
+            self._errands.run(lambda: [self._open(selector, 1.0) for selector in other_boards(uuid)], self._put_all)
+        for selector in context.others:
+            self.watch(selector)
+
+    def _set_up_table(self) -> None:
+        table = self.processes
+        table.setAccessibleName("Processes on the boards")
+        table.setHorizontalHeaderLabels(_COLUMNS)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setTabKeyNavigation(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        head = table.horizontalHeader()
+        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        head.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.addWidget(QLabel("Each board's power over the last minute"), 1)
+        top.addWidget(self.add)
+        inside = QWidget()
+        self._column = QVBoxLayout(inside)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setAccessibleName("Boards")
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setWidget(inside)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 6, 6)
+        layout.addLayout(top)
+        layout.addWidget(scroll, 2)
+        layout.addWidget(self.note)
+        layout.addWidget(self.processes, 1)
+
+    def shutdown(self) -> None:
+        """Stop watching the other boards."""
+        self._timer.stop()
+        self._asking.shutdown()
+        for board in self._opened:
+            board.stop()
+        self._errands.shutdown()
+        for board in self._opened:
+            board.close()
+
+    @property
+    def boards(self) -> list[Watched]:
+        """What is watched, the window's own first."""
+        return [row.board for row in self._rows]
+
+    def watch(self, selector: str) -> None:
+        """Watch one more board; opening it may take long, and happens elsewhere."""
+        speed = self._speed
+        if selector not in self._given:
+            self._given.append(selector)
+            self._errands.run(lambda: [self._open(selector, speed)], self._put_all)
+            self.boards_changed.emit(tuple(self._given))
+
+    def _open(self, selector: str, speed: float) -> Watched:
+        """On the errands' thread. What is opened is closed in the end, whether its row was still made or not."""
+        board = watch(selector, speed=speed)
+        self._opened.append(board)
+        return board
+
+    @Slot(str)
+    def forget(self, selector: str) -> None:
+        """Watch it no longer."""
+        self._given = [each for each in self._given if each != selector]
+        for row in [row for row in self._rows if not row.board.own and row.board.selector == selector]:
+            self._rows.remove(row)
+            self._opened.remove(row.board)
+            self._errands.run(row.board.close)
+            row.hide()
+            row.deleteLater()
+        self.boards_changed.emit(tuple(self._given))
+
+    def _put_all(self, boards: Sequence[Watched]) -> None:
+        for board in boards:
+            self._put(board)
+
+    def _put(self, board: Watched) -> None:
+        row = BoardRow(board, removable=board.selector in self._given)
+        row.opened.connect(self.in_full)
+        row.removed.connect(self.forget)
+        self._rows.append(row)
+        self._column.insertWidget(self._column.count() - 1, row)
+        row.refresh()
+
+    @Slot()
+    def _fill_menu(self) -> None:
+        menu = self.add.menu()
+        menu.clear()
+        watched = {board.selector for board in self.boards}
+        for selector, label in self._selectors:
+            if selector not in watched and selector.startswith(("simulated:", "recorded:")):
+                menu.addAction(label).setData(selector)
+
+    @Slot(QAction)
+    def _add_chosen(self, action: QAction) -> None:
+        self.watch(str(action.data()))
+
+    # --- what is new --------------------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ticks = 0
+        self._timer.start()
+        self._tick()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    @Slot()
+    def _tick(self) -> None:
+        for row in self._rows:
+            row.refresh()
+        if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
+            boards = self.boards
+            self._asking.run(lambda _: processes_of(boards))
+        self._ticks += 1
+
+    @Slot(object)
+    def _show_processes(self, told: _Told) -> None:
+        lines = [(board.gpu.info.name, process) for board, found, _ in told for process in found]
+        self.processes.setRowCount(len(lines))
+        for row, (board, process) in enumerate(lines):
+            memory = UNKNOWN if math.isnan(process.memory_mib) else f"{process.memory_mib:,.0f} MiB"
+            for column, text in enumerate((board, str(process.pid), process.name, memory, process.use)):
+                item = self.processes.item(row, column)
+                if item is None:
+                    item = QTableWidgetItem()
+                    if column in (1, 3):
+                        item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                    self.processes.setItem(row, column, item)
+                if item.text() != text:
+                    item.setText(text)
+        why = [f"{board.gpu.info.name}: processes not told ({words})" for board, _, words in told if words]
+        self.note.setText("; ".join(why) if why else "" if lines else "No process uses these boards.")
+        self.note.setVisible(bool(self.note.text()))
+
+    @Slot(str, str)
+    def _processes_failed(self, what: str, _remedy: str) -> None:
+        self.note.setText(what)
+        self.note.show()
+
+    @Slot()
+    def _recolour(self) -> None:
+        self.note.setStyleSheet(f"color: {theme.colours().muted};")

@@ -1,0 +1,1 @@
+"""Several sessions and boards over one another."""

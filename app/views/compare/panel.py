@@ -1,0 +1,310 @@
+"""Sessions and boards side by side: their fronts overlaid, what tuning for energy gains on each, what carries over."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QPalette, QShowEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.analysis.compare import Compared, Comparison, compare_sessions
+from app.engine.events import SessionChanged
+from app.engine.session_record import SessionRecord
+from app.views import theme
+from app.views.background import Background
+from app.views.compare.tables import RowsTable, show_carried, show_gains
+from app.views.context import Context
+from app.views.errands import Errands
+from app.views.figure_plot import FigurePlot
+from app.views.figures import count_text
+from app.views.plot_figure import Figure, Series
+from app.views.quantities import Quantity, quantity
+
+_EMPTY = (
+    "No session is stored yet.\nStart one under Tune, import recordings under Sessions, or add a file here;\n"
+    "then tick two or more."
+)
+_TICK_TWO = "Tick two or more sessions to see their fronts over one another."
+_RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
+_SYMBOLS = ("o", "s", "t1", "d", "t")
+_MOST = 8  # sessions that are told apart in one plot
+_ROWS = (2, 5)  # of the list that are in sight, at least and at most
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A comparison with the units of its figures."""
+
+    found: Comparison
+    units: dict[str, str]
+
+    def described(self, name: str) -> Quantity:
+        return quantity(name, units=self.units)
+
+
+class ComparePanel(QWidget):
+    """Reads and compares off Qt's thread. Usable without a window: `ComparePanel(context)`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
+        self._records: tuple[SessionRecord, ...] | None = None
+        self._files: list[Path] = []
+        self.result: Result | None = None
+        self.list = QListWidget()
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
+        self.list.setAccessibleName("Sessions to compare: Space ticks one")
+        self.add, self.none = QPushButton("Add a &file …"), QPushButton("&Untick all")
+        self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
+        self.figure = FigurePlot()
+        self.gains, self.carried = RowsTable("What tuning for energy gains"), RowsTable("Configurations carried over")
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        for widget, title in (
+            (self.figure, "Fronts"),
+            (self.gains, "Gains"),
+            (self.carried, "Same configuration elsewhere"),
+        ):
+            self.tabs.addTab(widget, title)
+        self._lay_out()
+        self._errands = Errands(self)  # lists sessions
+        self._errands.failed.connect(context.bridge.report)
+        self._background = Background(self)  # compares
+        self._background.done.connect(self._compared)
+        self._background.failed.connect(self._not_compared)
+        self.list.itemChanged.connect(self._ticked)
+        self.add.clicked.connect(self.choose_file)
+        self.none.clicked.connect(self._untick)
+        context.bridge.session_changed.connect(self._session_changed)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+        self._show_tables(False)
+        self.figure.say(_EMPTY)
+
+    @Slot()
+    def _recolour(self) -> None:
+        """The style takes the ticks' outlines from the window's colour, which in the dark nobody would see."""
+        palette = QGuiApplication.palette()
+        palette.setColor(QPalette.ColorRole.Window, QColor(theme.colours().muted))
+        self.list.setPalette(palette)
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        label = QLabel("&Sessions")
+        label.setBuddy(self.list)
+        row.addWidget(label)
+        row.addStretch(1)
+        row.addWidget(self.add)
+        row.addWidget(self.none)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addLayout(row)
+        column.addWidget(self.list)
+        column.addWidget(self.tabs, 1)
+        self._fit_list()
+        self.setMinimumSize(360, 260)
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._background.shutdown()
+        self._errands.shutdown()
+
+    # --- what can be compared ----------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.look_again()
+
+    @Slot(object)
+    def _session_changed(self, _event: SessionChanged) -> None:
+        if self.isVisible():
+            self.look_again()
+
+    def look_again(self) -> None:
+        """List what the store holds now."""
+        store = self._context.store
+        if store is not None:
+            self._errands.run(store.sessions, self._listed)
+
+    def _listed(self, records: list[SessionRecord]) -> None:
+        with_values = tuple(record for record in records if record.evaluated)
+        if with_values != self._records:
+            for record in self._records or ():
+                self._loaded.pop(record.id, None)  # it may have grown
+            self._records = with_values
+            self._fill()
+
+    def _fill(self) -> None:
+        ticked = self.ticked()
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            for record in self._records or ():
+                when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
+                measured = f"{count_text(record.evaluated)} measured"
+                text = f"{record.id}  {record.shown_name} · {record.gpu} · {measured} · {when}"
+                self._add_item(record.id, text, record.id in ticked)
+            for path in self._files:
+                self._add_item(path, f"{path.name} · file", path in ticked)
+        self._compare()
+
+    def _add_item(self, source: int | Path, text: str, ticked: bool) -> None:
+        item = QListWidgetItem(text)
+        item.setData(Qt.ItemDataRole.UserRole, source)
+        item.setToolTip(text)
+        item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+        item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+        self.list.addItem(item)
+        self._fit_list()
+
+    def ticked(self) -> list[int | Path]:
+        """Sessions by their number, files by their path, in the list's order."""
+        items = (self.list.item(place) for place in range(self.list.count()))
+        return [i.data(Qt.ItemDataRole.UserRole) for i in items if i.checkState() is Qt.CheckState.Checked]
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose recordings to be compared."""
+        dialog = QFileDialog(self, "Compare recordings", "", _RECORDINGS)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._files_chosen)
+        dialog.open()
+
+    @Slot(list)
+    def _files_chosen(self, names: list[str]) -> None:
+        self.add_files([Path(name) for name in names])
+
+    def add_files(self, paths: list[Path]) -> None:
+        """Offer recordings, ticked."""
+        for path in paths:
+            if path not in self._files:
+                self._files.append(path)
+                with QSignalBlocker(self.list):
+                    self._add_item(path, f"{path.name} · file", ticked=True)
+        self._compare()
+
+    @Slot()
+    def _untick(self) -> None:
+        with QSignalBlocker(self.list):
+            for place in range(self.list.count()):
+                self.list.item(place).setCheckState(Qt.CheckState.Unchecked)
+        self._compare()
+
+    @Slot(QListWidgetItem)
+    def _ticked(self, _item: QListWidgetItem) -> None:
+        self._compare()
+
+    # --- comparing ---------------------------------------------------------------------------------------------------
+
+    def _compare(self) -> None:
+        sources = self.ticked()
+        self.none.setEnabled(bool(sources))
+        if len(sources) < 2 or len(sources) > _MOST:
+            self._background.run(lambda _: None)  # whatever was asked before is not wanted any more
+            self.result = None
+            self._show_tables(False)
+            too_many = f"Up to {_MOST} sessions can be told apart in one plot: untick some."
+            self.figure.say(too_many if len(sources) > _MOST else _TICK_TWO if self.list.count() else _EMPTY)
+            return
+        self.figure.say("Reading and comparing …")
+        loaded, store = self._loaded, self._context.store
+
+        def work(stop: threading.Event) -> Result | None:
+            units: dict[str, str] = {}
+            sides = []
+            for source in sources:
+                if stop.is_set():
+                    return None
+                if source not in loaded:
+                    loaded[source] = _stored(store, source) if isinstance(source, int) else _recorded(source)
+                side, told = loaded[source]
+                sides.append(side)
+                units |= told
+            return Result(compare_sessions(sides), units)
+
+        self._background.run(work)
+
+    @Slot(object)
+    def _compared(self, result: Result | None) -> None:
+        if result is None:
+            return
+        self.result = result
+        self.figure.show_figure(fronts_figure(result))
+        speed, efficiency = result.described(result.found.speed_name), result.described(result.found.efficiency_name)
+        show_gains(self.gains, result.found, speed, efficiency)
+        show_carried(self.carried, result.found)
+        self._show_tables(True)
+
+    def _show_tables(self, shown: bool) -> None:
+        """The tables are there while there is something in them."""
+        self.tabs.setTabVisible(1, shown)
+        self.tabs.setTabVisible(2, shown and self.result is not None and bool(self.result.found.carried))
+
+    def _fit_list(self) -> None:
+        """As tall as its rows, within bounds: the plot needs the room."""
+        row = self.list.fontMetrics().height() + 4
+        self.list.setFixedHeight(min(max(self.list.count(), _ROWS[0]), _ROWS[1]) * row + 8)
+
+    @Slot(str, str)
+    def _not_compared(self, what: str, remedy: str) -> None:
+        self.result = None
+        self._show_tables(False)
+        self.figure.say(f"{what}\n{remedy}")
+
+
+def fronts_figure(result: Result) -> Figure:
+    """The fronts over one another."""
+    found = result.found
+    x, y = (result.described(goal.name) for goal in found.goals)
+    widest = max(found.sides, key=lambda side: side.hypervolume)
+    return Figure(
+        x_title=x.title,
+        y_title=y.title,
+        series=tuple(
+            Series(
+                f"{side.name}, {side.gpu}",
+                _COLOURS[place % len(_COLOURS)],
+                side.front_y * y.factor,
+                side.front_x * x.factor,
+                points=True,
+                symbol=_SYMBOLS[place % len(_SYMBOLS)],
+            )
+            for place, side in enumerate(found.sides)
+        ),
+        caption=f"Pareto fronts. The largest area is dominated by {widest.name}, {widest.gpu}; "
+        + "on the front of all together: "
+        + ", ".join(f"{side.share_of_joint} of {side.name}" for side in found.sides if side.share_of_joint)
+        + ".",
+    )
+
+
+def _stored(store: object, session: int) -> tuple[Compared, dict[str, str]]:
+    from app.engine.store import Store
+
+    assert isinstance(store, Store)
+    loaded = store.load(session)
+    record = loaded.record
+    return Compared(f"{session} {record.shown_name}", record.gpu, record.source, loaded.table), dict(record.units)
+
+
+def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
+    from app.engine.formats.read import read_recording
+
+    recording = read_recording(path)
+    return Compared(path.name.partition(".")[0], recording.device, "recorded", recording.table()), dict(recording.units)

@@ -1,0 +1,1 @@
+"""The selected configuration: its trace, figures, messages and source."""

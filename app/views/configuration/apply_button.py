@@ -1,0 +1,51 @@
+"""`ApplyButton`: sets the clocks and the power limit of the shown configuration on the window's board."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from app.engine import events
+from app.engine.control.settings import WORDS, in_words
+from app.engine.measurement import Measurement
+from app.engine.session import SessionPlan
+from app.views.context import Context
+from app.views.control.setting_commands import apply_command
+
+_OFF = "This window is read-only: switch control on in the toolbar first"
+
+
+class ApplyButton(QPushButton):
+    """In sight where the configuration has settings for this kind of board; of use while they may be made."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__("&Apply this configuration", parent)
+        self._context = context
+        self._settings: dict[str, float] = {}
+        self._allowed = context.gpu is not None and context.gpu.info.source == "simulated"
+        self.clicked.connect(self._apply)
+        context.bridge.control_changed.connect(self._control_changed)
+        self.hide()
+
+    def show_for(self, measurement: Measurement, plan: SessionPlan) -> None:
+        """Another configuration is shown."""
+        gpu = self._context.gpu
+        known = {parameter.name for parameter in plan.space.parameters if parameter.device_setting} & set(WORDS)
+        fits = gpu is not None and plan.gpu == gpu.info.name and gpu.info.source != "recorded"
+        chosen = measurement.configuration.items() if fits else ()
+        self._settings = {name: float(value) for name, value in chosen if name in known}
+        self.setVisible(bool(self._settings))
+        self._enable()
+
+    def _enable(self) -> None:
+        self.setEnabled(self._allowed)
+        self.setToolTip(f"Set {in_words(self._settings)}" if self._allowed else _OFF)
+
+    @Slot()
+    def _apply(self) -> None:
+        self._context.bridge.submit(apply_command(self._context.gpu, self._settings))
+
+    @Slot(object)
+    def _control_changed(self, event: events.ControlChanged) -> None:
+        self._allowed = event.allowed
+        self._enable()

@@ -1,0 +1,150 @@
+"""One measurement in words: its configuration, what the compiler made of it, and every figure; rich text, free of Qt's
+widgets."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+
+from app.engine.measurement import Measurement, State
+from app.engine.session import SessionPlan
+from app.sensors.event_reasons import names as reason_names
+from app.views import theme
+from app.views.figures import duration_text
+from app.views.front.value_words import value_text
+from app.views.provenance import source_words
+from app.views.quantities import format_number, quantities_of, quantity
+
+Rows = list[tuple[str, str]]
+
+# What a compiled kernel tells, by its name among a measurement's values.
+COMPILED = {
+    "registers_per_thread": "Registers per thread",
+    "shared_memory_byte": "Shared memory",
+    "local_memory_byte": "Spills",
+    "occupancy": "Theoretical occupancy",
+}
+_SAID_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz"}
+
+
+def title_as_html(measurement: Measurement, index: int) -> str:
+    """Which measurement, how it ended, and whether it is simulated or replayed."""
+    colours = theme.colours()
+    good = measurement.state is State.OK
+    words = "ok" if good else f"failed: {measurement.state.value}"
+    said = source_words(measurement.source)
+    state = f"<span style='color:{colours.green if good else colours.vermillion}'><b>{words}</b></span>"
+    return f"<b>Measurement {index + 1}</b> · {state}" + (f" · {html.escape(said)}" if said else "")
+
+
+def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool, columns: int) -> str:
+    """Everything but the message and the trace, in one or two columns. `program`: a command, so nothing is compiled."""
+    parameters, settings = _configured(measurement, plan)
+    left = [("Parameters", parameters), ("Device settings", settings or [("none set", "")])]
+    if not program:
+        left.append(("Compiled kernel", _compiled(measurement)))
+    measured = "Measured (95 % interval)" if measurement.intervals else "Measured"
+    right = [(measured, _measured(measurement, plan)), ("How", _circumstances(measurement))]
+    if columns == 1:
+        return _sections([*left, *right])
+    return (
+        "<table width='100%' cellspacing='0' cellpadding='0'><tr>"
+        f"<td width='48%' valign='top'>{_sections(left)}</td><td width='4%'></td>"
+        f"<td width='48%' valign='top'>{_sections(right)}</td></tr></table>"
+    )
+
+
+def why_not_compiled(measurement: Measurement) -> str:
+    """Why nothing is known of the compiled kernel."""
+    if measurement.source == "simulated":
+        return "a simulated board costs a kernel by its profile and compiles nothing"
+    if measurement.source == "recorded":
+        return "replayed, and the recording does not tell"
+    if measurement.state is State.COMPILE:
+        return "it did not compile"
+    if measurement.state is State.CONSTRAINTS:
+        return "it was refused before it ran"
+    return "the runner did not tell"
+
+
+def _configured(measurement: Measurement, plan: SessionPlan) -> tuple[Rows, Rows]:
+    shown = quantities_of(plan)
+    of_device = {p.name for p in plan.space.parameters if p.device_setting}
+    parameters: Rows = []
+    settings: Rows = []
+    for name, value in measurement.configuration.items():
+        described = shown.get(name) or quantity(name, parameter=True)
+        text = f"{value_text(value)} {described.unit}".strip()
+        (settings if name in of_device else parameters).append((described.label, text))
+    return parameters, settings
+
+
+def _compiled(measurement: Measurement) -> Rows:
+    values = measurement.values
+    known = {name: values[name] for name in COMPILED if not math.isnan(values.get(name, math.nan))}
+    if not known:
+        return [("Registers, shared memory, spills, occupancy", f"not known: {why_not_compiled(measurement)}")]
+    return [(label, _compiled_text(name, known.get(name))) for name, label in COMPILED.items()]
+
+
+def _compiled_text(name: str, value: float | None) -> str:
+    if value is None:
+        return "not known: the recording does not tell"
+    if name == "shared_memory_byte":
+        return f"{format_number(value)} B per block"
+    if name == "local_memory_byte":
+        return f"{format_number(value)} B per thread (or local arrays)" if value else "none"
+    if name == "occupancy":
+        return f"{100 * value:.0f} %"
+    return format_number(value)
+
+
+def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
+    rows: Rows = []
+    for name, value in measurement.values.items():
+        if name in _SAID_ELSEWHERE:
+            continue
+        described = quantity(name, units=plan.units)
+        bounds = measurement.intervals.get(name)
+        spread = f" ({described.number(bounds[0])}–{described.number(bounds[1])})" if bounds else ""
+        rows.append((described.label, f"{described.number(value)} {described.unit}".strip() + spread))
+    return rows or [("nothing", "")]
+
+
+def _circumstances(measurement: Measurement) -> Rows:
+    rows: Rows = []
+    clock = measurement.observed_clock_mhz
+    if not math.isnan(clock):
+        rows.append(("Observed clock", f"{format_number(clock)} MHz"))
+    if measurement.window_ns is not None:
+        start_ns, end_ns = measurement.window_ns
+        reasons = ", ".join(reason_names(measurement.event_reasons)) or "none"
+        settled = "" if measurement.values.get("settled", 1.0) else "; not settled"
+        rows.append(("Clock events", reasons + settled))
+        rows.append(("Window", duration_text((end_ns - start_ns) / 1e9)))
+    if measurement.power_source:
+        rows.append(("Power from", measurement.power_source))
+    if measurement.cost_s:
+        rows.append(("Took in all", duration_text(measurement.cost_s)))
+    return rows
+
+
+def _sections(sections: Iterable[tuple[str, Rows]]) -> str:
+    muted = theme.colours().muted
+    parts = []
+    for title, rows in sections:
+        if not rows:
+            continue
+        cells = "".join(_row(name, text, muted) for name, text in rows)
+        parts.append(
+            f"<p style='margin:6px 0 1px 0; color:{muted}'><b>{title}</b></p>"
+            f"<table width='100%' cellspacing='0' cellpadding='1'>{cells}</table>"
+        )
+    return "".join(parts)
+
+
+def _row(name: str, text: str, muted: str) -> str:
+    if text.startswith("not known") and "," in name:  # a sentence, not a figure
+        return f"<tr><td>{html.escape(name)}: <span style='color:{muted}'>{html.escape(text)}</span></td></tr>"
+    return f"<tr><td>{html.escape(name)}</td><td align='right'>{html.escape(text)}</td></tr>"

@@ -1,0 +1,231 @@
+"""The selected configuration: what it is, what came of it, its power over time, its message, its kernel's source."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QLabel, QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+
+from app.engine.measurement import Measurement, State
+from app.engine.session import SessionPlan
+from app.views import theme
+from app.views.background import Background
+from app.views.configuration.apply_button import ApplyButton
+from app.views.configuration.facts import facts_as_html, title_as_html
+from app.views.configuration.kernel_text import KernelText, read_kernel_text
+from app.views.context import Context
+from app.views.monitor.own_trace import OwnTrace, own_trace
+from app.views.monitor.own_trace_plot import OwnTracePlot
+from app.views.text_view import SourceView, TextView
+
+_WIDE = 760  # pixels from which the facts stand beside the rest
+_SHORT, _WIDE_FOR_SHORT = 400, 520  # ... and from which they do where there is little height
+_TWO_COLUMNS = 400  # pixels of the facts from which they stand in two columns
+_LOOK_AGAIN_MS = 250  # while readings of after the window are still to come
+_NO_SESSION = (
+    "No session yet.\nOpen a specification or a recorded cache under Tune and press Start;\n"
+    "then select a measurement in the table or a point under Front."
+)
+_NOTHING_SELECTED = (
+    "Nothing is selected.\nSelect a measurement in the table under Tune, or a point under Front:\n"
+    "its parameters, power trace, message and source are shown here."
+)
+_MESSAGES = {
+    State.COMPILE: "The compiler's message",
+    State.RUNTIME: "The driver's or the program's message",
+    State.CORRECTNESS: "What is wrong with its outputs",
+    State.TIMEOUT: "What took too long",
+    State.CONSTRAINTS: "Why it was not run",
+}
+_NO_MESSAGE = "(nothing was said)"
+_SAID = "What was said of it, though it works"
+_POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
+
+
+class ConfigurationPanel(QWidget):
+    """Follows the shared selection. Nothing is made ready while it is out of sight."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._opened_s = time.time()
+        self._kernel: KernelText | None = None
+        self._kernel_of: SessionPlan | None = None  # whose source is read or being read
+        self._reader = Background(self)
+        self._reader.done.connect(self._source_read)
+        self._reader.failed.connect(self._source_not_read)
+        self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)
+        self._again.timeout.connect(self._show_trace)
+        self.empty, self.title, self.facts = QLabel(), QLabel(), QTextBrowser()
+        self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
+        self.tabs = QTabWidget()
+        self.apply = ApplyButton(context)
+        self._lay_out()
+        context.selection.changed.connect(self._selected)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+
+    def _lay_out(self) -> None:
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self.empty.setMargin(24)
+        self.title.setTextFormat(Qt.TextFormat.RichText)
+        self.title.setWordWrap(True)
+        self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.facts.setAccessibleName("The configuration and its figures")
+        for page, name in ((self.trace, "Power"), (self.message, "Message"), (self.source, "Source")):
+            self.tabs.addTab(page, name)
+        self.tabs.setDocumentMode(True)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
+        self._splitter.addWidget(self.facts)
+        self._splitter.addWidget(self.tabs)
+        self._splitter.setStretchFactor(0, 2)
+        self._splitter.setStretchFactor(1, 3)
+        self._splitter.setChildrenCollapsible(False)
+        self._shown = QWidget()
+        column = QVBoxLayout(self._shown)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.title)
+        column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._splitter, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.empty)
+        layout.addWidget(self._shown)
+        self.setMinimumSize(360, 260)
+
+    def shutdown(self) -> None:
+        """Wait for what is being read."""
+        self._again.stop()
+        self._reader.shutdown()
+
+    # --- what is selected --------------------------------------------------------------------------------------------
+
+    @property
+    def measurement(self) -> Measurement | None:
+        """The selected measurement."""
+        selection = self._context.selection
+        if selection.table is None or not 0 <= selection.index < len(selection.table):
+            return None
+        return selection.table.measurement(selection.index)
+
+    @Slot(int)
+    def _selected(self, _index: int) -> None:
+        if self.isVisible():
+            self.refresh()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        self._again.stop()
+        super().hideEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The facts beside the rest where there is room, else above it."""
+        super().resizeEvent(event)
+        wide = self.width() >= (_WIDE if self.height() >= _SHORT else _WIDE_FOR_SHORT)
+        self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+        self._show_facts()
+
+    def refresh(self) -> None:
+        """Show what is selected now."""
+        measurement, plan = self.measurement, self._context.selection.plan
+        self.empty.setVisible(measurement is None)
+        self._shown.setVisible(measurement is not None)
+        if measurement is None or plan is None:
+            self._again.stop()
+            self.empty.setText(_NO_SESSION if self._context.selection.table is None else _NOTHING_SELECTED)
+            return
+        self.title.setText(title_as_html(measurement, self._context.selection.index))
+        self.apply.show_for(measurement, plan)
+        self._read_source(plan)
+        self._show_facts()
+        self._show_outcome(measurement)
+        self._show_source()
+
+    def _show_facts(self) -> None:
+        measurement, plan = self.measurement, self._context.selection.plan
+        if measurement is None or plan is None:
+            return
+        columns = 2 if self._splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1
+        program = self._kernel is not None and self._kernel.command is not None
+        at = self.facts.verticalScrollBar().value()
+        self.facts.setHtml(facts_as_html(measurement, plan, program=program, columns=columns))
+        self.facts.verticalScrollBar().setValue(at)
+
+    # --- what came of it ---------------------------------------------------------------------------------------------
+
+    def _show_outcome(self, measurement: Measurement) -> None:
+        """Its power where it works, else why it does not; and what was said besides. The tab that a person chose stays
+        as long as there is something on it."""
+        good, says = measurement.state is State.OK, bool(measurement.message)
+        chosen = self.tabs.currentIndex()
+        stays = chosen == _MESSAGE and says and self.tabs.isTabVisible(_POWER)
+        self.tabs.setTabVisible(_POWER, good)
+        self.tabs.setTabVisible(_MESSAGE, says or not good)
+        if chosen in (_POWER, _MESSAGE):
+            self.tabs.setCurrentIndex(_POWER if good and not stays else _MESSAGE)
+        if good:
+            self.message.show_text(_SAID, measurement.message)
+            self._show_trace()
+        else:
+            self._again.stop()
+            said = (measurement.error or _NO_MESSAGE, measurement.message)
+            self.message.show_text(_MESSAGES[measurement.state], "\n\n".join(filter(None, said)))
+
+    @Slot()
+    def _show_trace(self) -> None:
+        measurement = self.measurement
+        if measurement is None or measurement.state is not State.OK:
+            return
+        shown = own_trace(self._context.trace, measurement, self._opened_s)
+        self.trace.show_trace(shown)
+        if isinstance(shown, OwnTrace) and not shown.complete:
+            self._again.start()
+
+    # --- the source --------------------------------------------------------------------------------------------------
+
+    def _read_source(self, plan: SessionPlan) -> None:
+        """Read it once for a session."""
+        if self._kernel_of is not plan:
+            self._kernel_of, self._kernel = plan, None
+            origin = dict(plan.origin)
+            self._reader.run(lambda stop: read_kernel_text(origin, stop))
+
+    @Slot(object)
+    def _source_read(self, kernel: KernelText) -> None:
+        self._kernel = kernel
+        self._show_facts()
+        self._show_source()
+
+    @Slot(str, str)
+    def _source_not_read(self, what: str, remedy: str) -> None:
+        self._kernel = KernelText(f"{what} ({remedy})" if remedy else what)
+        self._show_source()
+
+    def _show_source(self) -> None:
+        measurement, kernel = self.measurement, self._kernel
+        if measurement is None:
+            return
+        if kernel is None:
+            self.source.show_source("Reading the source …", "", "", ())
+            return
+        if kernel.note:
+            self.source.show_source(kernel.note, "", "", ())
+            return
+        title = kernel.title
+        if kernel.changed_s > measurement.timestamp_s:
+            title += " — changed on disk since this was measured"
+        names = kernel.spec.parameters if kernel.spec is not None else ()
+        self.source.show_source(title, kernel.before(measurement.configuration), kernel.source, names)
+
+    @Slot()
+    def _recolour(self) -> None:
+        self.empty.setStyleSheet(f"color: {theme.colours().muted};")
+        if self.isVisible():
+            self.refresh()

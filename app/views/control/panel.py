@@ -1,0 +1,333 @@
+"""The manual controls: clocks and power limit by hand, profiles, what can be taken away, and the log of changes."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine import events
+from app.engine.control.device_log import Change, log_file
+from app.engine.control.profiles import delete_profile, profiles_of, save_profile
+from app.engine.control.rights import READ_ONLY, read_only
+from app.engine.control.settings import WORDS, Setting, in_words, unit
+from app.errors import WattridgeError
+from app.views import theme
+from app.views.background import Background
+from app.views.context import Context
+from app.views.control.setting_commands import apply_command
+from app.views.control.setting_rows import Choices, SettingRows, choices_of
+
+_PRESENT_MS = 500
+_KEPT_LINES = 200
+_CHANNELS = {
+    "graphics_clock_mhz": "graphics_clock_mhz",
+    "memory_clock_mhz": "memory_clock_mhz",
+    "power_limit_w": "power_limit_w",
+}
+_OFF = "This window is read-only: switch control on in the toolbar to apply anything."
+_FORBIDDEN = f"{READ_ONLY}=1 forbids every setting."
+_SESSION = "A session is running: it sets the board itself."
+
+
+class ControlPanel(QWidget):
+    """Nothing here sets anything by itself: it asks the engine, and shows what came back."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._gpu = context.gpu
+        self._allowed = context.gpu.info.source == "simulated"
+        self._session = False
+        self.rows: SettingRows | None = None
+        self.state, self.outcome = QLabel(), QLabel()
+        self._grid = QGridLayout()
+        self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put everything &back")
+        self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
+        self.script, self.unit = QPushButton("Scri&pt …"), QPushButton("systemd &unit …")
+        self.log = QPlainTextEdit()
+        self._lay_out()
+        self._connect()
+        self._asker = Background(self)
+        self._asker.done.connect(self._told)
+        self._asker.failed.connect(context.bridge.report)
+        self._asker.run(lambda _stop: choices_of(self._gpu))
+        self._timer = QTimer(self, interval=_PRESENT_MS)
+        self._timer.timeout.connect(self._show_present)
+        self._timer.start()
+        self._recolour()
+        self._fill_profiles()
+        self._fill_log()
+        self._set_buttons()
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._timer.stop()
+        self._asker.shutdown()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._show_newest)  # once the log has its size
+
+    # --- building -----------------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        for label in (self.state, self.outcome):
+            label.setWordWrap(True)
+        self._grid.setContentsMargins(0, 4, 0, 4)
+        self._grid.setColumnStretch(1, 1)
+        buttons, named, away = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        for button in (self.apply, self.restore):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        self.profiles.setEditable(True)
+        self.profiles.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        named_by = self.profiles.lineEdit()
+        assert named_by is not None, "it is editable"
+        named_by.setPlaceholderText("Profile: a name for what is ticked")
+        self.profiles.setAccessibleName("Profile")
+        named.addWidget(self.profiles, 1)
+        named.addWidget(self.save)
+        named.addWidget(self.delete)
+        away.addWidget(QLabel("Take away as"))
+        away.addWidget(self.script)
+        away.addWidget(self.unit)
+        away.addStretch(1)
+        self.log.setReadOnly(True)
+        self.log.setMaximumBlockCount(_KEPT_LINES)
+        self.log.setAccessibleName("Log of changes")
+        self.log.setPlaceholderText("Every change of this board is a line here: when, what, by whom, what came back.")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.state)
+        column.addLayout(self._grid)
+        column.addLayout(buttons)
+        column.addWidget(self.outcome)
+        column.addLayout(named)
+        column.addLayout(away)
+        column.addWidget(self.log, 1)
+        self.setMinimumWidth(360)
+
+    def _connect(self) -> None:
+        self.apply.clicked.connect(self._apply)
+        self.restore.clicked.connect(self._restore)
+        self.save.clicked.connect(self._save)
+        self.delete.clicked.connect(self._delete)
+        self.profiles.activated.connect(self._profile_chosen)
+        self.profiles.editTextChanged.connect(self._set_buttons)
+        self.script.clicked.connect(self._write_script)
+        self.unit.clicked.connect(self._write_unit)
+        bridge = self._context.bridge
+        bridge.control_changed.connect(self._control_changed)
+        bridge.setting_applied.connect(self._setting_applied)
+        bridge.device_changed.connect(self._device_changed)
+        bridge.session_started.connect(self._session_started)
+        bridge.session_changed.connect(self._session_changed)
+        bridge.fault.connect(self._set_buttons)
+        theme.notifier().changed.connect(self._recolour)
+
+    @Slot(object)
+    def _told(self, choices: Choices) -> None:
+        self.rows = SettingRows(self._gpu, choices, self._grid)
+        self.rows.setParent(self)
+        self.rows.changed.connect(self._set_buttons)
+        self._recolour()
+        self._show_present()
+        self._set_buttons()
+
+    # --- what the engine says -----------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _control_changed(self, event: events.ControlChanged) -> None:
+        self._allowed = event.allowed
+        if event.notes:
+            self.outcome.setText(" ".join(event.notes))
+        self._set_buttons()
+
+    @Slot(object)
+    def _setting_applied(self, event: events.SettingApplied) -> None:
+        before = {name: value for name, value in event.prior.items() if value is not None}
+        was = f" Before: {in_words(before)}." if before else ""
+        self.outcome.setText(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
+        self._set_buttons()
+
+    @Slot(object)
+    def _device_changed(self, event: events.DeviceChanged) -> None:
+        bar = self.log.verticalScrollBar()
+        at_the_newest = bar.value() == bar.maximum()
+        self.log.appendPlainText(event.change.line)
+        if at_the_newest:
+            self._show_newest()
+
+    @Slot(object)
+    def _session_started(self, event: events.SessionStarted) -> None:
+        self._session = event.plan.source != "recorded"
+        self._set_buttons()
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        alive = event.progress.state in (events.SessionState.RUNNING, events.SessionState.PAUSED)
+        self._session = self._session and alive
+        self._set_buttons()
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _apply(self) -> None:
+        settings = self._chosen()
+        if settings:
+            self.apply.setEnabled(False)
+            self._context.bridge.submit(apply_command(self._gpu, settings))
+
+    @Slot()
+    def _restore(self) -> None:
+        self._context.bridge.submit(events.Apply(reset=True))
+
+    @Slot()
+    def _save(self) -> None:
+        self._try(lambda: save_profile(self._gpu.info.name, self.profiles.currentText(), self._chosen()))
+
+    @Slot()
+    def _delete(self) -> None:
+        self._try(lambda: delete_profile(self._gpu.info.name, self.profiles.currentText()))
+
+    @Slot()
+    def _profile_chosen(self) -> None:
+        settings = self.profiles.currentData()
+        if settings and self.rows is not None:
+            self.rows.choose(settings)
+
+    @Slot()
+    def _write_script(self) -> None:
+        self._ask_file("clocks.sh", "Shell script (*.sh)", self._script_chosen)
+
+    @Slot()
+    def _write_unit(self) -> None:
+        self._ask_file("wattridge-clocks.service", "systemd unit (*.service)", self._unit_chosen)
+
+    @Slot(str)
+    def _script_chosen(self, path: str) -> None:
+        from app.engine.formats.clock_script import clock_script
+        from app.engine.formats.nvidia_smi import settings_for_smi
+
+        settings = settings_for_smi(self._gpu, self._chosen())
+        text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
+        self._write(Path(path), text, executable=True)
+
+    @Slot(str)
+    def _unit_chosen(self, path: str) -> None:
+        from app.engine.formats.clock_unit import clock_unit
+
+        self._write(Path(path), clock_unit(self._gpu, self._chosen()))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _chosen(self) -> dict[str, Setting]:
+        return {} if self.rows is None else self.rows.settings()
+
+    def _try(self, do: object) -> None:
+        """Change the profiles and show them anew."""
+        assert callable(do)
+        name = self.profiles.currentText()
+        try:
+            do()
+        except WattridgeError as error:
+            self._context.bridge.report(error.what, error.remedy)
+            return
+        self._fill_profiles()
+        self.profiles.setCurrentText(name if self.profiles.findText(name) >= 0 else "")
+
+    def _fill_profiles(self) -> None:
+        self.profiles.clear()
+        try:
+            for name, settings in profiles_of(self._gpu.info.name).items():
+                self.profiles.addItem(name, settings)
+        except WattridgeError as error:
+            self._context.bridge.report(f"{error.where}: {error.what}", error.remedy)
+        self.profiles.setCurrentIndex(-1)
+
+    def _fill_log(self) -> None:
+        """The last changes of this board, of other days too."""
+        try:
+            lines = log_file().read_text("utf-8").splitlines()[-_KEPT_LINES:]
+        except (OSError, ValueError):
+            return
+        for line in lines:
+            try:
+                change = Change(**json.loads(line))
+            except (ValueError, TypeError):
+                continue
+            if change.uuid == self._gpu.info.uuid:
+                self.log.appendPlainText(change.line)
+
+    @Slot()
+    def _show_newest(self) -> None:
+        bar = self.log.verticalScrollBar()
+        bar.setValue(bar.maximum())
+
+    def _ask_file(self, name: str, kinds: str, chosen: object) -> None:
+        dialog = QFileDialog(self, "Take the settings away", str(Path.home() / name), kinds)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(name)
+        dialog.fileSelected.connect(chosen)
+        dialog.open()
+
+    def _write(self, path: Path, text: str, *, executable: bool = False) -> None:
+        from app.engine.formats.files import write_text
+
+        try:
+            write_text(path, text, overwrite=True, executable=executable)  # the dialog has asked
+        except WattridgeError as error:
+            self._context.bridge.report(f"{error.where}: {error.what}", error.remedy)
+            return
+        self.outcome.setText(f"Written: {path}")
+
+    @Slot()
+    def _show_present(self) -> None:
+        """What the board does now, from the traces."""
+        trace = self._context.trace
+        if self.rows is None or not self.isVisible() or not trace.last_ns:
+            return
+        now = trace.at(trace.last_ns)
+        for name, label in self.rows.present.items():
+            value = now.get(_CHANNELS[name], math.nan)
+            label.setText("–" if math.isnan(value) else f"now {value:.0f} {unit(name)}")
+            label.setToolTip(f"{WORDS[name]}, as the board tells it now")
+
+    @Slot()
+    def _set_buttons(self) -> None:
+        chosen = self._chosen()
+        recorded = self._gpu.info.source == "recorded"
+        self.apply.setEnabled(bool(chosen) and self._allowed and not self._session)
+        forbidden = self._gpu.info.source == "nvml" and read_only()
+        self.restore.setEnabled(not self._session and not recorded and not forbidden)
+        self.save.setEnabled(bool(chosen) and bool(self.profiles.currentText().strip()))
+        self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
+        for button in (self.script, self.unit):
+            button.setEnabled(bool(chosen))
+        if recorded:
+            self.state.setText("A recording cannot be set.")
+        else:
+            off = _FORBIDDEN if forbidden else _OFF
+            self.state.setText(_SESSION if self._session else "" if self._allowed else off)
+        self.state.setVisible(bool(self.state.text()))
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(f"#muted {{ color: {c.muted}; }}")
+        self.state.setStyleSheet(f"color: {c.muted};")

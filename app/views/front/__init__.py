@@ -1,0 +1,1 @@
+"""The Pareto laboratory: speed against energy, and ways to choose."""

@@ -1,0 +1,248 @@
+"""What can be drawn over the scatter: hull, quadrants with counts, spread, lines of equal energy and of equal EDP.
+
+Each is switched on by name; only what is on is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QObject, QRectF, Qt, Slot
+from PySide6.QtGui import QColor
+
+from app.engine.analysis.hull import convex_hull, spread_at
+from app.engine.analysis.iso_lines import Product, iso_lines, role_of, slope
+from app.engine.analysis.quadrants import Quadrants, quadrants
+from app.engine.analysis.tradeoff import percent_words
+from app.views import theme
+from app.views.figures import count_text
+from app.views.front.points import Floats, FrontPoints, Indices
+from app.views.quantities import Quantity
+
+_FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+_REACH = 0.5  # of the points' span beyond which no line of equal energy is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """One of what can be shown."""
+
+    name: str
+    text: str  # in the menu; '&' marks the mnemonic
+    tip: str
+    at_first: bool = False
+
+
+OVERLAYS: tuple[Overlay, ...] = (
+    Overlay("front", "&Pareto front", "What no other configuration beats in both figures", at_first=True),
+    Overlay("ends", "&Ends, named", "The best in either figure, with its value", at_first=True),
+    Overlay("hull", "Convex &hull", "The tightest convex outline of all points"),
+    Overlay("quadrants", "&Quadrants", "Cut by the best in either figure; how many lie where"),
+    Overlay("spread", "&Spread", "How far the points spread where one figure is held at that of the other's best"),
+    Overlay("energy", "Equal ener&gy", "Lines along which the work takes the same energy"),
+    Overlay("edp", "Equal E&DP", "Lines along which energy times time is the same"),
+)
+
+
+class FrontOverlays(QObject):
+    """Draws into a plot; `show_points` and `set_shown` say what. Of straight lines where both axes are logarithmic."""
+
+    def __init__(self, plot: pg.PlotWidget, avoid: Sequence[pg.TextItem] = ()) -> None:
+        """`avoid`: labels of somebody else that those here keep clear of."""
+        super().__init__(plot)
+        self._avoid = avoid
+        self._plot = plot
+        self._points: FrontPoints | None = None
+        self._titles: tuple[Quantity, Quantity] | None = None
+        self._items: list[pg.GraphicsObject] = []
+        self._pinned: list[tuple[pg.TextItem, Floats, Floats]] = []  # labels that keep to the end of a line in sight
+        self._corners: list[tuple[pg.TextItem, float, float]] = []  # labels in a corner: 0 or 1 of width and height
+        self.shown: frozenset[str] = frozenset()
+        self.quadrants: Quadrants | None = None
+        self._hull: tuple[int, Indices] | None = None  # of how many points, and its corners
+        self._cut: tuple[int, Quadrants | None] | None = None
+        view = plot.getViewBox()
+        view.sigRangeChanged.connect(self._place_labels)
+        view.sigResized.connect(self._place_labels)
+
+    def show_points(self, points: FrontPoints | None, titles: tuple[Quantity, Quantity] | None) -> None:
+        """Draw over these points."""
+        self._points, self._titles, self._hull, self._cut = points, titles, None, None
+        self.draw()
+
+    def set_shown(self, names: Iterable[str]) -> None:
+        """Switch what is shown."""
+        self.shown = frozenset(names)
+        self.draw()
+
+    @Slot()
+    def draw(self) -> None:
+        """Draw anew what is switched on."""
+        for item in self._items:
+            self._plot.removeItem(item)
+        self._items, self._pinned, self._corners, self.quadrants = [], [], [], None
+        points = self._points
+        if points is None or not len(points.front) or not self.shown - {"front", "ends"}:
+            return
+        colours = theme.colours()
+        if "hull" in self.shown:
+            hull = self._hull_of(points)
+            ring = np.append(hull, hull[:1])
+            self._line(points.x[ring], points.y[ring], colours.purple, Qt.PenStyle.SolidLine)
+        if "quadrants" in self.shown:
+            self._draw_quadrants(points)
+        if "spread" in self.shown:
+            self._draw_spread(points, self._hull_of(points))
+        if "energy" in self.shown:
+            self._draw_equal(points, Product.ENERGY, "energy", colours.green, Qt.PenStyle.DashLine)
+        if "edp" in self.shown:
+            self._draw_equal(points, Product.EDP, "EDP", colours.orange, Qt.PenStyle.DotLine)
+        self._place_labels()
+
+    # --- one of them each --------------------------------------------------------------------------------------------
+
+    def _draw_quadrants(self, points: FrontPoints) -> None:
+        up = [goal.maximise for goal in points.goals]
+        if self._cut is None or self._cut[0] != len(points):
+            self._cut = len(points), quadrants(np.column_stack([points.x, points.y]), up)
+        found = self.quadrants = self._cut[1]
+        if found is None:
+            return
+        colours = theme.colours()
+        across, along = points.placed(np.array([found.x_line]), np.array([found.y_line]))
+        for position, angle in ((across[0], 90), (along[0], 0)):
+            line = pg.InfiniteLine(position, angle, pen=pg.mkPen(QColor(colours.muted), width=1))
+            self._add(line, 3)
+        counts = ((found.both, 1, 1), (found.x_only, 1, 0), (found.y_only, 0, 1), (found.neither, 0, 0))
+        for count, better_x, better_y in counts:
+            text = f"{count_text(count)} · {found.percent(count):.1f} %"
+            corner_x = better_x if up[0] else 1 - better_x
+            corner_y = better_y if up[1] else 1 - better_y
+            self._corners.append((self._label(text, colours.muted), float(corner_x), float(corner_y)))
+
+    def _hull_of(self, points: FrontPoints) -> Indices:
+        if self._hull is None or self._hull[0] != len(points):
+            self._hull = len(points), convex_hull(points.x, points.y)
+        return self._hull[1]
+
+    def _draw_spread(self, points: FrontPoints, hull: Indices) -> None:
+        """At the speed of the most efficient, and at the efficiency of the fastest: from the worst to the best."""
+        colours = theme.colours()
+        assert points.best_x is not None
+        assert points.best_y is not None
+        x, y = points.x[hull], points.y[hull]
+        for held, other, at, colour, vertical in (
+            (x, y, points.x[points.best_y], colours.efficient, True),
+            (y, x, points.y[points.best_x], colours.fastest, False),
+        ):
+            spread = spread_at(held, other, float(at))
+            if spread is None:
+                continue
+            ends = np.array([spread.low, spread.high])
+            level = np.array([spread.at, spread.at])
+            self._line(*((level, ends) if vertical else (ends, level)), colour, Qt.PenStyle.SolidLine, width=3)
+            label = self._label(f"spread {percent_words(spread.share)}", colour)
+            middle = np.array([spread.low + 0.15 * (spread.high - spread.low)])  # away from the named ends
+            placed = points.placed(*((level[:1], middle) if vertical else (middle, level[:1])))
+            label.setAnchor((-0.06, 0.5) if vertical else (0.5, 1.1))
+            label.setPos(float(placed[0][0]), float(placed[1][0]))
+
+    def _draw_equal(self, points: FrontPoints, product: Product, word: str, colour: str, style: Qt.PenStyle) -> None:
+        """Through the least of all and a few multiples of it."""
+        roles = tuple(role_of(goal.name) for goal in points.goals)
+        if roles[0] is None or roles[1] is None:
+            return
+        spans = [_span_around(values) for values in (points.x, points.y)]
+        through = _least(points, product)
+        if through is None:
+            return
+        for line in iso_lines(
+            product, roles[0], roles[1], through=through, x_span=spans[0], y_span=spans[1], factors=_FACTORS
+        ):
+            self._line(line.x, line.y, colour, style)
+            text = f"least {word}" if line.factor == 1.0 else f"{word} +{(line.factor - 1) * 100:.0f} %"
+            self._pinned.append((self._label(text, colour), *points.placed(line.x, line.y)))
+
+    def tells(self, product: Product) -> bool:
+        """The two figures on the axes tell this product."""
+        roles = [role_of(goal.name) for goal in self._points.goals] if self._points is not None else [None, None]
+        return roles[0] is not None and roles[1] is not None and slope(product, roles[0], roles[1]) is not None
+
+    # --- details -----------------------------------------------------------------------------------------------------
+
+    def _line(self, x: Floats, y: Floats, colour: str, style: Qt.PenStyle, width: float = 1.0) -> None:
+        assert self._points is not None
+        pen = pg.mkPen(QColor(colour), width=width, style=style)
+        self._add(pg.PlotCurveItem(*self._points.placed(x, y), pen=pen, antialias=True), 4)
+
+    def _label(self, text: str, colour: str) -> pg.TextItem:
+        ground = QColor(theme.colours().base)
+        ground.setAlpha(200)
+        label = pg.TextItem(text, color=QColor(colour), fill=pg.mkBrush(ground))
+        self._add(label, 15)
+        return label
+
+    def _add(self, item: pg.GraphicsObject, z: float) -> None:
+        item.setZValue(z)
+        self._plot.addItem(item, ignoreBounds=True)
+        self._items.append(item)
+
+    @Slot()
+    def _place_labels(self, *_: object) -> None:
+        """A label at the last point of its line that is in sight; counts in their corners."""
+        if not self._pinned and not self._corners:
+            return
+        view = self._plot.getViewBox()
+        (x0, x1), (y0, y1) = view.viewRange()
+        for label, across, up in self._corners:
+            label.setAnchor((across, 1 - up))
+            label.setPos(x1 if across else x0, y1 if up else y0)
+        taken = [_box_of(label, view) for label in self._avoid if label.isVisible()]
+        taken += [_box_of(label, view) for label, _, _ in self._corners]
+        for label, x, y in self._pinned:
+            xs = np.linspace(x[0], x[-1], 200) if x[0] != x[-1] else np.full(200, x[0])
+            ys = np.interp(xs, x, y) if x[0] != x[-1] else np.linspace(y.min(), y.max(), 200)
+            inside = (xs > x0) & (xs < x1) & (ys > y0) & (ys < y1)
+            label.setVisible(bool(inside.any()))
+            if not inside.any():
+                continue
+            at = int(np.flatnonzero(inside)[-1])
+            label.setAnchor((float(xs[at] > (x0 + x1) / 2), float(ys[at] < (y0 + y1) / 2)))
+            label.setPos(float(xs[at]), float(ys[at]))
+            box = _box_of(label, view)
+            label.setVisible(not any(box.intersects(other) for other in taken))
+            taken += [box] if label.isVisible() else []
+
+
+def _box_of(label: pg.TextItem, view: pg.ViewBox) -> QRectF:
+    """Where a label lies, in the view's own pixels."""
+    (x0, x1), (y0, y1) = view.viewRange()
+    size = label.boundingRect()
+    x = (label.pos().x() - x0) / (x1 - x0) * view.width() - label.anchor.x() * size.width()
+    y = (y1 - label.pos().y()) / (y1 - y0) * view.height() - label.anchor.y() * size.height()
+    return QRectF(x, y, size.width(), size.height())
+
+
+def _span_around(values: Floats) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = _REACH * ((high - low) or abs(high) or 1.0)
+    return max(low - room, low / 4 if low > 0 else 0.0), high + room
+
+
+def _least(points: FrontPoints, product: Product) -> tuple[float, float] | None:
+    """The point whose product is the least, from the powers of time and energy that the two figures are."""
+    roles = [role_of(goal.name) for goal in points.goals]
+    if roles[0] is None or roles[1] is None:
+        return None
+    (a, b), (c, d), (m, n) = roles[0].value, roles[1].value, product.value
+    det = a * d - b * c
+    known = (points.x > 0) & (points.y > 0)
+    if not det or not known.any():
+        return None
+    u, w = (m * d - n * c) / det, (a * n - b * m) / det
+    log_product = u * np.log(np.where(known, points.x, 1.0)) + w * np.log(np.where(known, points.y, 1.0))
+    at = int(np.where(known, log_product, np.inf).argmin())
+    return float(points.x[at]), float(points.y[at])

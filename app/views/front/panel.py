@@ -1,0 +1,310 @@
+"""The Pareto laboratory: any two figures of the session against each other, filters, brushing, ways to choose."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from app.engine.analysis.iso_lines import Product
+from app.engine.events import MeasurementsAdded, SessionStarted
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.views import theme
+from app.views.colour_key import ColourKey
+from app.views.context import Context
+from app.views.figures import count_text
+from app.views.front.chooser_bar import ChooserBar
+from app.views.front.figure_choices import FigureChoices
+from app.views.front.measurement_words import measurement_words
+from app.views.front.plot import FrontPlot
+from app.views.front.points import FrontPoints
+from app.views.front.show_menu import ShowMenu
+from app.views.markers import Coding, ShapeCoding, Styles, with_shapes
+from app.views.parameter_bars import ParameterBars
+from app.views.provenance import source_words
+from app.views.selection import Indices
+from app.views.settings import Settings
+
+_EMPTY = (
+    "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"
+    "or open a stored session under Sessions;\neach measurement then appears here."
+)
+_NO_STYLES = np.empty(0, dtype=np.uint16)
+_WAITING = "Waiting for the first measurements that have both figures."
+_ALL_HIDDEN = "Every measurement is hidden by the filter."
+_ROOM_FOR_BARS = 440  # pixels of height
+_SLOW_MS = 250  # between two looks at what takes longer than a point: overlays, histograms, choices
+
+
+class FrontPanel(QWidget):
+    """Follows the running session. Usable without a window: `FrontPanel(context)`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._table: ResultTable | None = None
+        self._plan: SessionPlan | None = None
+        self._points: FrontPoints | None = None
+        self._coding: Coding | None = None
+        self._shape_coding: ShapeCoding | None = None
+        self._choosing = False
+        self.figures = FigureChoices()
+        self.show_menu = ShowMenu()
+        self.plot = FrontPlot(self._describe)
+        self.key = ColourKey()
+        self.chooser = ChooserBar(Settings())
+        self.bars = ParameterBars()
+        self.count = QLabel()
+        self.unmark = _link("Marked measurements; click to unmark them")
+        self.unfilter = _link("Some values are hidden below; click to show them all")
+        self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
+        self._lay_out()
+        self._connect()
+        self._begin(context.selection.table, context.selection.plan)
+
+    def _lay_out(self) -> None:
+        self.figures.aside.addWidget(self.show_menu)
+        self.count.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
+        beside.addWidget(self.key, 1)
+        beside.addWidget(self.unmark)
+        beside.addWidget(self.unfilter)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(6, 6, 6, 6)
+        grid.setVerticalSpacing(4)
+        grid.addWidget(self.figures, 0, 0, 1, 2)
+        grid.addWidget(self.plot, 1, 0)
+        grid.addLayout(beside, 1, 1)
+        grid.addWidget(self.count, 2, 0, 1, 2)
+        grid.addWidget(self.bars, 3, 0, 1, 2)
+        grid.addWidget(self.chooser, 4, 0, 1, 2)
+        grid.setRowStretch(1, 1)
+        grid.setColumnStretch(0, 1)
+        self.plot.setMinimumHeight(90)
+        self.setMinimumSize(360, 260)
+
+    def _connect(self) -> None:
+        selection, bridge = self._context.selection, self._context.bridge
+        self.figures.axes_changed.connect(self._rebuild)
+        self.figures.coding_changed.connect(self._code)
+        self.show_menu.changed.connect(self._show_overlays)
+        self.show_menu.bars.toggled.connect(self._show_bars)
+        self.show_menu.everything.triggered.connect(self.plot.show_all)
+        self.plot.picked.connect(selection.select)
+        self.plot.brushed.connect(selection.brush)
+        self.bars.picked.connect(selection.brush)
+        self.bars.filtered.connect(self._filtered)
+        self.unfilter.clicked.connect(self.bars.show_everything)
+        self.unmark.clicked.connect(self._unmark)
+        self.chooser.chosen.connect(self._chosen)
+        selection.changed.connect(self._selected)
+        selection.brushed.connect(self._brushed)
+        bridge.session_started.connect(self._session_started)
+        bridge.measurements_added.connect(self._measurements_added)
+        theme.notifier().changed.connect(self.key.update)
+        self._slowly.timeout.connect(self._refresh_slow)
+
+    # --- the session -------------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _session_started(self, event: SessionStarted) -> None:
+        self._begin(event.table, event.plan)
+
+    @Slot(object)
+    def _measurements_added(self, event: MeasurementsAdded) -> None:
+        if event.session == self._context.selection.session and self.isVisible():
+            self.refresh()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
+        self._table, self._plan, self._points = table, plan, None
+        self.figures.clear()
+        self.bars.set_session(table, plan)
+        self._show_bars()
+        self.chooser.set_session(table)
+        for widget in (self.figures, self.chooser):
+            widget.setVisible(table is not None)  # there is nothing to choose from
+        self._show_points()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take in what the table has grown by."""
+        if self._table is None or self._plan is None:
+            return
+        if self.figures.offer(self._table, self._plan):
+            self._rebuild()
+        if self._points is None or self._coding is None:
+            return
+        start = len(self._points)
+        before = self._points.seen
+        if self._points.update():
+            self.plot.add_points(self._styles(start))
+            if not self._covers(start):
+                self._code()
+        self._count_points()
+        if self._points.seen != before and not self._slowly.isActive():
+            self._slowly.start()
+
+    @Slot()
+    def _refresh_slow(self) -> None:
+        """What is made of all points at once follows at its own pace: an eighth of the time at most goes into it."""
+        if self._table is not None:
+            began = time.perf_counter()
+            self.plot.overlays.draw()
+            self.bars.refresh(self._context.selection.rows)
+            self.chooser.refresh(self.bars.filter)
+            self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _rebuild(self) -> None:
+        if self._table is None or not self.figures.offered:
+            return
+        self._points = FrontPoints(self._table, *self.figures.goals, log=self.figures.log, shown=self.bars.filter)
+        self._points.update()
+        self._show_points()
+        self._refresh_slow()
+
+    def _show_points(self) -> None:
+        points = self._points
+        self._make_codings()
+        styles = self._styles() if points is not None else _NO_STYLES
+        self.plot.show_points(points, styles, self.figures.titles if points is not None else None)
+        for name, product in (("energy", Product.ENERGY), ("edp", Product.EDP)):
+            self.show_menu.say_possible(name, self.plot.overlays.tells(product))
+        self._show_key()
+        self._count_points()
+
+    @Slot()
+    def _code(self) -> None:
+        """Colours and shapes anew."""
+        if self._points is not None:
+            self._make_codings()
+            self.plot.set_styles(self._styles())
+            self._show_key()
+
+    def _make_codings(self) -> None:
+        points, marker = self._points, self.figures.marker_name
+        self._coding = Coding(points.colour_values(self.figures.colour_name)) if points is not None else None
+        self._shape_coding = ShapeCoding(points.colour_values(marker)) if points is not None and marker else None
+
+    def _styles(self, start: int = 0) -> Styles:
+        """Of the points from `start` on."""
+        assert self._points is not None
+        assert self._coding is not None
+        styles = self._coding.styles(self._points.colour_values(self.figures.colour_name, start))
+        if self._shape_coding is None:
+            return styles
+        values = self._points.colour_values(self.figures.marker_name, start)
+        return with_shapes(styles, self._shape_coding.shapes(values))
+
+    def _covers(self, start: int) -> bool:
+        """The codings have a place for the points from `start` on."""
+        assert self._points is not None
+        assert self._coding is not None
+        covered = self._coding.covers(self._points.colour_values(self.figures.colour_name, start))
+        if self._shape_coding is not None:
+            covered &= self._shape_coding.covers(self._points.colour_values(self.figures.marker_name, start))
+        return covered
+
+    def _show_key(self) -> None:
+        figures = self.figures
+        if self._points is None or self._coding is None:
+            self.key.show_coding(None, None)
+            return
+        self.key.show_coding(
+            self._coding, figures.described(figures.colour_name), figures.words_of(figures.colour_name)
+        )
+        marker = figures.marker_name
+        described = figures.described(marker) if marker else None
+        self.key.show_shapes(self._shape_coding, described, figures.words_of(marker))
+
+    @Slot()
+    def _show_overlays(self) -> None:
+        self.plot.show_overlays(self.show_menu.shown)
+
+    @Slot()
+    def _show_bars(self) -> None:
+        wanted = self.show_menu.bars.isChecked() and bool(self.bars.histograms)
+        self.bars.setVisible(wanted and self.height() >= _ROOM_FOR_BARS)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The histograms give way to the plot where there is little room."""
+        super().resizeEvent(event)
+        self._show_bars()
+
+    # --- filter, marks, choice ---------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _filtered(self, _filter: object) -> None:
+        self._rebuild()
+
+    @Slot()
+    def _unmark(self) -> None:
+        self._context.selection.brush(np.empty(0, dtype=np.int64))
+
+    @Slot()
+    def _brushed(self) -> None:
+        rows: Indices = self._context.selection.rows
+        self.plot.mark(rows)
+        self.bars.refresh(rows)
+        self._count_points()
+
+    @Slot(int)
+    def _selected(self, index: int) -> None:
+        if not self._choosing:
+            self.plot.name_choice("")
+            self.chooser.follow(index)
+        self.plot.select(index)
+
+    @Slot(int, str)
+    def _chosen(self, index: int, word: str) -> None:
+        self._choosing = True
+        self._context.selection.select(index)
+        self._choosing = False
+        self.plot.name_choice(word)
+
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def _count_points(self) -> None:
+        shown = len(self._points) if self._points is not None else 0
+        marked = len(self._context.selection.rows)
+        self.unmark.setVisible(bool(marked))
+        self.unmark.setText(f"{count_text(marked)} marked ✕")
+        self.unfilter.setVisible(bool(self.bars.filter))
+        hidden = _ALL_HIDDEN if self.bars.filter else _WAITING
+        self.plot.say("" if shown else _EMPTY if self._table is None else hidden)
+        if self._table is None or self._plan is None or self._points is None:
+            self.count.setText("")
+            return
+        words = [f"{count_text(shown)} of {count_text(len(self._table))} measurements"]
+        words += [f"{len(self._points.front)} on the front"]
+        failed = sum(self._table.failures().values())
+        words += [f"{count_text(failed)} failed"] if failed else []
+        words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
+        self.count.setText(" · ".join(words))
+        self.count.setToolTip(self.count.text())
+
+    def _describe(self, index: int) -> str:
+        assert self._table is not None
+        assert self._plan is not None
+        return measurement_words(self._table, self._plan, index)
+
+
+def _link(words: str) -> QToolButton:
+    button = QToolButton()
+    button.setText("filtered ✕")
+    button.setToolTip(words)
+    button.setAccessibleName(words)
+    button.setAutoRaise(True)
+    button.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # as wide as the key
+    button.hide()
+    return button

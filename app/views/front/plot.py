@@ -1,0 +1,297 @@
+"""The scatter's plot: the cloud of measurements, the front through it and its ends, what is brushed and picked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from app.views import theme
+from app.views.figure_axis import FigureAxis
+from app.views.front.brush_box import BrushBox
+from app.views.front.hover_card import HoverCard
+from app.views.front.line import FrontLine
+from app.views.front.overlays import OVERLAYS, FrontOverlays
+from app.views.front.points import FrontPoints, Indices
+from app.views.markers import Styles, dimmed
+from app.views.quantities import Quantity
+from app.views.scatter import PointCloud
+
+_MARGIN = 0.07  # of the span, left free around the points
+_EDGE_PX = 14.0  # a new point that close to the edge makes the picture grow: its marker would be cut off
+
+_WALK: dict[int, Callable[[int | None, int], int]] = {
+    Qt.Key.Key_Left: lambda at, count: count - 1 if at is None else at - 1,
+    Qt.Key.Key_Right: lambda at, count: 0 if at is None else at + 1,
+    Qt.Key.Key_Home: lambda _at, _count: 0,
+    Qt.Key.Key_End: lambda _at, count: count - 1,
+}
+
+
+class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` says of the measurement (rich text).
+
+    A drag marks a rectangle: the measurements in it are told, and those that `mark` names stand out. Left and right
+    walk along the front, Escape takes the mark away.
+    """
+
+    picked = Signal(int)  # index into the result table; -1 where no point is
+    brushed = Signal(object)  # indices into the result table
+
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
+        axes = {side: FigureAxis(side) for side in ("bottom", "left")}
+        super().__init__(parent, viewBox=BrushBox(), axisItems=axes, enableMenu=False)
+        self._describe = describe
+        self._points: FrontPoints | None = None
+        self._titles: tuple[Quantity, Quantity] | None = None
+        self._follow_points = True  # until a person zooms
+        self._hovered: int | None = None  # a point
+        self._selected = -1  # a measurement
+        self._styles: Styles = np.empty(0, dtype=np.uint16)  # as if nothing were marked
+        self._marked = self._marked_before = np.empty(0, dtype=np.int64)  # measurements; before the drag began
+        view = self.getViewBox()
+        self.hideButtons()
+        self.cloud = PointCloud(view, theme.colours())
+        self.line = FrontLine(self)
+        self._chosen, self._hover = (pg.ScatterPlotItem(pxMode=True) for _ in range(2))
+        self._choice = pg.TextItem(fill=None, anchor=(-0.12, 0.5))
+        for z, item in enumerate((self._chosen, self._hover, self._choice)):
+            item.setZValue(18 + z)
+            self.addItem(item, ignoreBounds=True)
+        self.overlays = FrontOverlays(self, avoid=self.line.labels)
+        self.overlays.set_shown(overlay.name for overlay in OVERLAYS if overlay.at_first)
+        self._card = HoverCard(self)
+        self._note = QLabel(self)
+        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._note.setWordWrap(True)
+        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Scatter of the measurements; left and right walk along the front")
+        self.scene().sigMouseMoved.connect(self._mouse_moved)
+        self.scene().sigMouseClicked.connect(self._mouse_clicked)
+        view.brushed.connect(self._box_dragged)
+        view.sigRangeChangedManually.connect(self._zoomed)
+        theme.notifier().changed.connect(self.recolour)
+        self.recolour()
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    def show_points(self, points: FrontPoints | None, styles: Styles, titles: tuple[Quantity, Quantity] | None) -> None:
+        """Show other points, or none."""
+        self._points, self._titles, self._styles = points, titles, styles
+        self._hovered = None
+        self._card.hide()
+        empty = np.empty(0)
+        x, y = (points.plot_x, points.plot_y) if points else (empty, empty)
+        self.cloud.set_points(x, y, self._with_marks(0))
+        for place, axis in enumerate(("bottom", "left")):
+            if points is not None and titles is not None:
+                self.getAxis(axis).show_quantity(titles[place], log=points.log[place])
+        self.show_all()
+        self._draw_front()
+        self.overlays.show_points(points, titles)
+        self.select(self._selected)
+
+    def add_points(self, styles: Styles) -> None:
+        """Take in the points that `FrontPoints.update` has just added, in these styles."""
+        assert self._points is not None
+        start = len(self.cloud)
+        self._styles = np.concatenate([self._styles, styles])
+        self.cloud.append(self._points.plot_x[start:], self._points.plot_y[start:], self._with_marks(start))
+        if self._follow_points and self._outside(start):
+            self.show_all()
+        if self.line.differs(self._points):
+            self._draw_front()
+
+    def set_styles(self, styles: Styles) -> None:
+        """Colour all points anew."""
+        self._styles = styles
+        if self._points is not None:
+            self.cloud.set_styles(self._with_marks(0))
+
+    def mark(self, rows: Indices) -> None:
+        """Let these measurements (ascending) stand out from all others; none: all are alike."""
+        self._marked = rows
+        self.set_styles(self._styles)
+
+    def _with_marks(self, start: int) -> Styles:
+        styles = self._styles[start:]
+        if self._points is None or not len(self._marked):
+            return styles
+        return np.where(self._points.marked(self._marked, start), styles, dimmed(styles))
+
+    def say(self, note: str) -> None:
+        """Words in place of points: what to do first. Empty: none."""
+        self._note.setText(note)
+        self._note.setVisible(bool(note))
+        for item in (self.getAxis("bottom"), self.getAxis("left")):
+            item.setVisible(not note)
+
+    @Slot()
+    def show_all(self) -> None:
+        """Zoom so that every point is in sight, and keep it so."""
+        self._follow_points = True
+        if self._points is None or not len(self._points):
+            return
+        view = self.getViewBox()
+        for values, setter, pixels in (
+            (self._points.plot_x, self.setXRange, view.width()),
+            (self._points.plot_y, self.setYRange, view.height()),
+        ):
+            low, high = float(values.min()), float(values.max())
+            margin = max(_MARGIN, 1.5 * _EDGE_PX / max(pixels, 8 * _EDGE_PX)) * (high - low) or 0.05 * abs(high) or 1.0
+            setter(low - margin, high + margin, padding=0.0)
+
+    @Slot(int)
+    def select(self, index: int) -> None:
+        """Ring the point of a measurement."""
+        self._selected = index
+        point = self._points.point_of(index) if self._points is not None and index >= 0 else None
+        self._ring(self._chosen, point)
+        self._choice.setVisible(point is not None)
+        if point is not None and self._points is not None:
+            self._choice.setPos(self._points.plot_x[point], self._points.plot_y[point])
+
+    def name_choice(self, name: str) -> None:
+        """Say beside the ring why that one was chosen; empty: nothing."""
+        self._choice.setText(name, QColor(theme.colours().accent))
+        ground = QColor(theme.colours().base)
+        ground.setAlpha(215 if name else 0)
+        self._choice.fill = pg.mkBrush(ground)
+        self.select(self._selected)
+
+    @Slot()
+    def recolour(self) -> None:
+        """Take over the theme's colours."""
+        colours = theme.colours()
+        self.setBackground(colours.base)
+        for name in ("bottom", "left"):
+            axis = self.getAxis(name)
+            axis.setPen(colours.border)
+            axis.setTextPen(colours.text)
+            axis.setStyle(maxTickLevel=0)  # lines at every small tick would cost six times the rest of the frame
+            axis.setTickDensity(1.6)
+        self.showGrid(x=True, y=True, alpha=0.12)
+        self.cloud.set_colours(colours)
+        for item, colour in ((self._chosen, colours.accent), (self._hover, colours.text)):
+            item.setPen(pg.mkPen(colour, width=2))
+            item.setBrush(None)
+        self._card.recolour()
+        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
+        self._draw_front()
+        self.overlays.draw()
+        self.name_choice(self._choice.toPlainText())
+
+    # --- the front and its ends --------------------------------------------------------------------------------------
+
+    def show_overlays(self, names: frozenset[str]) -> None:
+        """Draw just these over the points: see `front_overlays.OVERLAYS`."""
+        self.overlays.set_shown(names)
+        self._draw_front()
+
+    def _draw_front(self) -> None:
+        self.line.draw(self._points, self._titles, self.overlays.shown, self.cloud.marker_size())
+
+    # --- the mouse ---------------------------------------------------------------------------------------------------
+
+    def point_at(self, scene: QPointF) -> int | None:
+        """The point at a place of the scene."""
+        view = self.getViewBox()
+        if not view.sceneBoundingRect().contains(scene):
+            return None
+        return self.cloud.nearest(view.mapFromScene(scene))
+
+    @Slot(object)
+    def _mouse_moved(self, scene: QPointF) -> None:
+        point = self.point_at(scene)
+        if point != self._hovered:
+            self._hovered = point
+            self._ring(self._hover, point)
+            if point is not None and self._points is not None:
+                self._card.tell(self._describe(int(self._points.index[point])))
+        if point is None:
+            self._leave_point()
+        else:
+            self._card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
+
+    @Slot(object)
+    def _mouse_clicked(self, event: object) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:  # type: ignore[attr-defined]
+            return
+        if event.double():  # type: ignore[attr-defined]
+            self.show_all()
+            return
+        point = self.point_at(event.scenePos())  # type: ignore[attr-defined]
+        self.picked.emit(int(self._points.index[point]) if point is not None and self._points is not None else -1)
+
+    @Slot(QRectF, bool, bool)
+    def _box_dragged(self, box: QRectF, begins: bool, adds: bool) -> None:
+        """Mark what lies in the rectangle, with Ctrl besides what was marked when the drag began."""
+        if self._points is None:
+            return
+        if begins:
+            self._marked_before = self._marked
+            self._leave_point()
+        inside = self._points.index[self.cloud.within(box)]
+        self.brushed.emit(np.union1d(self._marked_before, inside) if adds else inside)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right walk along the front, Home and End to its ends."""
+        key, points = event.key(), self._points
+        if key == Qt.Key.Key_Escape and len(self._marked):
+            self.brushed.emit(np.empty(0, dtype=np.int64))
+        elif points is not None and len(points.front) and key in _WALK:
+            walk = points.front[np.argsort(points.plot_x[points.front], kind="stable")]
+            at = np.flatnonzero(points.index[walk] == self._selected)
+            place = _WALK[key](int(at[0]) if len(at) else None, len(walk))
+            self.picked.emit(int(points.index[walk[min(max(place, 0), len(walk) - 1)]]))
+        else:
+            super().keyPressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._leave_point()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._leave_point()
+
+    def _leave_point(self) -> None:
+        self._hovered = None
+        self._ring(self._hover, None)
+        self._card.leave()
+
+    @Slot()
+    def _zoomed(self, *_: object) -> None:
+        self._follow_points = False
+
+    def _ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
+        if point is None or self._points is None:
+            item.setData([], [])
+        else:
+            size = self.cloud.marker_size() + 9
+            item.setData([self._points.plot_x[point]], [self._points.plot_y[point]], symbol="o", size=size)
+
+    def _outside(self, start: int) -> bool:
+        """Some point from `start` on lies outside what is in sight, or at its very edge."""
+        assert self._points is not None
+        view = self.getViewBox()
+        for values, (low, high), pixels in (
+            (self._points.plot_x[start:], view.viewRange()[0], view.width()),
+            (self._points.plot_y[start:], view.viewRange()[1], view.height()),
+        ):
+            edge = _EDGE_PX / max(pixels, 4 * _EDGE_PX)
+            share = (values - low) / (high - low)
+            if ((share < edge) | (share > 1 - edge)).any():
+                return True
+        return False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "_note"):
+            self._note.setGeometry(self.rect())

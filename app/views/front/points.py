@@ -1,0 +1,111 @@
+"""What the scatter shows: two figures and a colour of every measurement that has them, and the Pareto front so far."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.analysis.pareto import front
+from app.engine.measurement import State
+from app.engine.objectives import Goal
+from app.engine.results import STATES, ResultTable
+from app.views.tune.row_filter import EVERYTHING, RowFilter
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+_OK = STATES.index(State.OK)
+
+
+class FrontPoints:
+    """Successful measurements with both figures known, as measured. `update` takes in what was added.
+
+    What the filter hides takes no part, nor what has no place on a logarithmic axis.
+    """
+
+    def __init__(
+        self,
+        table: ResultTable,
+        x: Goal,
+        y: Goal,
+        *,
+        log: tuple[bool, bool] = (False, False),
+        shown: RowFilter = EVERYTHING,
+    ) -> None:
+        self.table = table
+        self.goals = (x, y)
+        self.log = log
+        self.shown = shown
+        self.index: Indices = np.empty(0, dtype=np.int64)  # point -> index into the table
+        self.x: Floats = np.empty(0)
+        self.y: Floats = np.empty(0)
+        self.plot_x: Floats = np.empty(0)  # where the point lies in the plot: x, or its logarithm to base ten
+        self.plot_y: Floats = np.empty(0)
+        self.front: Indices = np.empty(0, dtype=np.int64)  # points on the front, from the worst x to the best
+        self.seen = 0  # of the table's measurements
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def update(self) -> int:
+        """Take in new measurements; how many new points there are.
+
+        The front of the old front and the new points is the front of all, so the old points are not looked at again.
+        """
+        length = len(self.table)
+        if length == self.seen:
+            return 0
+        x = self.table.values(self.goals[0].name, self.seen)[: length - self.seen]
+        y = self.table.values(self.goals[1].name, self.seen)[: length - self.seen]
+        ok = self.table.states(self.seen)[: length - self.seen] == _OK
+        known = ok & np.isfinite(x) & np.isfinite(y)
+        for values, log in zip((x, y), self.log, strict=True):
+            if log:
+                known &= values > 0
+        known = np.flatnonzero(known)
+        if self.shown:
+            rows = self.table.rows(self.seen)[: length - self.seen]
+            known = known[self.shown.passes(self.table.space, rows[known])]
+        start = len(self.index)
+        self.index = np.concatenate([self.index, known + self.seen])
+        self.x, self.y = np.concatenate([self.x, x[known]]), np.concatenate([self.y, y[known]])
+        self.plot_x, self.plot_y = (
+            np.concatenate([before, np.log10(values[start:])]) if log else values
+            for before, values, log in zip((self.plot_x, self.plot_y), (self.x, self.y), self.log, strict=True)
+        )
+        self.seen = length
+        if len(known):
+            candidates = np.concatenate([self.front, np.arange(start, len(self.index))])
+            values = np.column_stack([self.x[candidates], self.y[candidates]])
+            self.front = candidates[front(values, [goal.maximise for goal in self.goals])]
+        return len(known)
+
+    def colour_values(self, name: str, start: int = 0) -> Floats:
+        """A column for the points from `start` on."""
+        wanted = self.index[start:]
+        return self.table.values(name, int(wanted[0]))[wanted - wanted[0]] if len(wanted) else np.empty(0)
+
+    def marked(self, rows: Indices, start: int = 0) -> npt.NDArray[np.bool_]:
+        """Which of the points from `start` on are among these measurements, ascending."""
+        wanted = self.index[start:]
+        place = np.searchsorted(rows, wanted).clip(0, max(0, len(rows) - 1))
+        return rows[place] == wanted if len(rows) else np.zeros(len(wanted), dtype=np.bool_)
+
+    def placed(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Any figures as places in the plot."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (np.log10(x) if self.log[0] else x), (np.log10(y) if self.log[1] else y)
+
+    @property
+    def best_x(self) -> int | None:
+        """The point that is best in x, and of those the best in y: one end of the front."""
+        return int(self.front[-1]) if len(self.front) else None
+
+    @property
+    def best_y(self) -> int | None:
+        """The point that is best in y, and of those the best in x: the other end."""
+        return int(self.front[0]) if len(self.front) else None
+
+    def point_of(self, index: int) -> int | None:
+        """The point of a measurement, None where it has none (failed, or a figure is missing)."""
+        at = int(np.searchsorted(self.index, index))
+        return at if at < len(self.index) and int(self.index[at]) == index else None

@@ -1,0 +1,55 @@
+"""`ShowMenu`: what is drawn over the scatter, as a menu of a button."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from app.views.front.overlays import OVERLAYS
+
+
+class ShowMenu(QToolButton):
+    """Ticks for the overlays; `bars` shows the parameters' histograms."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setText("&Show")
+        self.setToolTip("What is drawn over the points")
+        self.setAccessibleName("What is shown")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        self.ticks: dict[str, QAction] = {}
+        for overlay in OVERLAYS:
+            tick = self.ticks[overlay.name] = menu.addAction(overlay.text)
+            tick.setCheckable(True)
+            tick.setChecked(overlay.at_first)
+            tick.setToolTip(overlay.tip)
+            tick.toggled.connect(self._toggled)
+        menu.addSeparator()
+        self.bars = menu.addAction("Pa&rameters")
+        self.bars.setToolTip(
+            "How the values of each parameter are distributed; hide values there (where there is room)"
+        )
+        self.bars.setCheckable(True)
+        self.bars.setChecked(True)
+        menu.addSeparator()
+        self.everything = menu.addAction("&Zoom to everything")
+        self.everything.setToolTip("So that every point is in sight (double click in the plot)")
+        self.setMenu(menu)
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Names of the overlays that are switched on."""
+        return frozenset(name for name, tick in self.ticks.items() if tick.isChecked())
+
+    def say_possible(self, name: str, possible: bool) -> None:
+        """What the figures on the axes do not tell cannot be shown."""
+        self.ticks[name].setEnabled(possible)
+
+    @Slot()
+    def _toggled(self) -> None:
+        self.changed.emit()

@@ -1,0 +1,1 @@
+"""The frequency model, fitted and drawn; the ways to tune as bars."""

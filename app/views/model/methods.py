@@ -1,0 +1,200 @@
+"""The ways to tune for energy side by side: bars, and beneath them what each chose and what it took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QMenu,
+    QSplitter,
+    QTableWidget,
+    QTableWidgetItem,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.method_tables import methods_of_recording, methods_of_store, methods_of_table
+from app.engine.recipes import MethodResult, Methods
+from app.views import theme
+from app.views.background import Background
+from app.views.context import Context
+from app.views.figures import duration_text
+from app.views.model.method_bars import MethodBars
+from app.views.provenance import source_words
+from app.views.quantities import format_number
+
+_PAST = 15  # sessions that are offered
+_FILES = "Recordings (*.json *.json.gz *.csv);;All files (*)"
+_EMPTY = (
+    "Measure a whole space of parameters and graphics clocks (strategy brute_force, no budget), or open a recording of "
+    "one: each way to tune for energy is then followed through those measurements, and counted as if it were alone."
+)
+_COLUMNS = ("Method", "Clock", "{efficiency}", "Gained", "{speed}", "Gained", "Energy", "Measured", "Took", "Fewer")
+
+
+class MethodsView(QWidget):
+    """Race to idle and the other five. Usable without a window: `MethodsView(context)`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._methods: Methods | None = None
+        self._failed = False
+        self._background = Background(self)
+        self.compare = QToolButton()
+        self.compare.setText("&Compare methods")
+        self.compare.setToolTip("From which measurements")
+        self.compare.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.compare.setMenu(QMenu(self.compare))
+        self.title, self.message = QLabel(), QLabel(_EMPTY)
+        self.bars, self.table = MethodBars(), QTableWidget()
+        self._lay_out()
+        self.compare.menu().aboutToShow.connect(self._fill_sources)
+        self.compare.menu().triggered.connect(self._source_chosen)
+        self._background.done.connect(self.show_methods)
+        self._background.failed.connect(self._complain)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(self.compare)
+        head.addWidget(self.title, 1)
+        for label in (self.title, self.message):
+            label.setWordWrap(True)
+        self.table.setAccessibleName("The methods' figures")
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        self.table.setWordWrap(False)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.bars)
+        self._splitter.addWidget(self.table)
+        self._splitter.setStretchFactor(0, 3)
+        self._splitter.setStretchFactor(1, 2)
+        self._splitter.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addLayout(head)
+        layout.addWidget(self.message)
+        layout.addWidget(self._splitter, 1)
+        layout.addStretch()
+
+    @property
+    def methods(self) -> Methods | None:
+        """What is shown."""
+        return self._methods
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._background.shutdown()
+
+    # --- sources -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _fill_sources(self) -> None:
+        menu, table = self.compare.menu(), self._context.selection.table
+        menu.clear()
+        menu.addAction("From the &session shown", self.compare_session).setEnabled(table is not None and len(table) > 0)
+        menu.addAction("From a &file …", self.choose_file)
+        menu.addSection("Past sessions")
+        for record in self._context.store.sessions()[:_PAST]:
+            words = f"{record.id}  {record.shown_name} · {record.gpu} · {record.evaluated} measured"
+            menu.addAction(words).setData(record.id)
+
+    @Slot(QAction)
+    def _source_chosen(self, action: QAction) -> None:
+        if action.data() is not None:
+            store, session = self._context.store, int(action.data())
+            self._background.run(lambda _stop: methods_of_store(store, session))
+
+    @Slot()
+    def compare_session(self) -> None:
+        """From what the running or last session measured."""
+        selection = self._context.selection
+        table, plan = selection.table, selection.plan
+        if table is not None and plan is not None:
+            self._background.run(
+                lambda _stop: methods_of_table(table, gpu=plan.gpu, title=plan.title, source=plan.source)
+            )
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose a recording."""
+        dialog = QFileDialog(self, "Compare the methods on a recording", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.open)
+        dialog.open()
+
+    @Slot(str)
+    def open(self, path: str) -> None:
+        """From a recording."""
+        self._background.run(lambda _stop: methods_of_recording(Path(path)))
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def show_methods(self, methods: Methods) -> None:
+        """Draw them and write them out."""
+        self._methods, self._failed = methods, False
+        self._recolour()
+        said = source_words(methods.source)
+        clocks = methods.clocks_mhz
+        self.title.setText(
+            f"{methods.title} on {methods.gpu}{f' ({said})' if said else ''}: {methods.size} configurations at "
+            f"{len(clocks)} clocks, {clocks[0]:.0f}–{clocks[-1]:.0f} MHz"
+        )
+        self.title.setToolTip("\n".join(methods.notes))
+        self.message.setText("; ".join(methods.notes))
+        self._splitter.show()
+        self.bars.show_methods(methods)
+        self.table.clear()
+        self.table.setRowCount(len(methods.results))
+        self.table.setColumnCount(len(_COLUMNS))
+        names = {"efficiency": methods.efficiency_name, "speed": methods.speed_name}
+        self.table.setHorizontalHeaderLabels([name.format(**names) for name in _COLUMNS])
+        for row, result in enumerate(methods.results):
+            for column, words in enumerate(_cells(result)):
+                item = QTableWidgetItem(words)
+                item.setToolTip(", ".join(f"{name}={value}" for name, value in result.configuration.items()))
+                side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+                item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+                self.table.setItem(row, column, item)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+
+    @Slot(str, str)
+    def _complain(self, what: str, remedy: str) -> None:
+        self._failed = True
+        self.message.setText(f"{what}: {remedy}" if remedy else what)
+        self._recolour()
+
+    @Slot()
+    def _recolour(self) -> None:
+        colours = theme.colours()
+        self.message.setStyleSheet(f"color: {colours.vermillion if self._failed else colours.muted};")
+
+
+def _cells(result: MethodResult) -> tuple[str, ...]:
+    return (
+        result.label,
+        f"{result.clock_mhz:.0f} MHz",
+        format_number(result.efficiency),
+        f"{100 * result.efficiency_change:+.1f} %",
+        format_number(result.speed),
+        f"{100 * result.speed_change:+.1f} %",
+        f"{format_number(result.energy_j)} J",
+        str(result.measurements),
+        duration_text(result.seconds),
+        f"{100 * result.reduction:.1f} %",
+    )

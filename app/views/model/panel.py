@@ -1,0 +1,300 @@
+"""Frequency models on demand: fit a clock sweep, the session or files, overlay them, steer the next session by one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QTextBrowser,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine import events
+from app.engine.clock_fits import ClockFit
+from app.engine.models.frequency import FrequencyFit
+from app.views import theme
+from app.views.context import Context
+from app.views.model.caps import CapsPlot
+from app.views.model.facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
+from app.views.model.methods import MethodsView
+from app.views.model.plot import ModelPlot
+from app.views.model.sources import FitSources
+from app.views.model.voltage import VoltagePlot
+from app.views.overlay_list import OverlayList
+
+_SWEEP_POINTS = 10
+_WIDE = 700  # pixels from which the words fit beside the plot
+_EMPTY = (
+    "No model yet.\n"
+    "'Fit a clock sweep' runs a fully loading kernel at about ten clocks;\n"
+    "'Fit the session' uses the measurements of the session;\n"
+    "'Add' takes a sweep from a file or a past session."
+)
+
+
+class ModelPanel(QWidget):
+    """Shows fits over each other, the chosen one in full. Usable without a window: `ModelPanel(context)`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._fitting = False
+        self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
+        self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
+        self.progress, self.message = QProgressBar(), QLabel()
+        self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
+        self.list: OverlayList[ClockFit] = OverlayList(
+            "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
+        )
+        self.facts, self.legend, self.steering = QTextBrowser(), QLabel(), QLabel()
+        self._fill_controls()
+        self._lay_out()
+        self.sweep.clicked.connect(self.fit_sweep)
+        self.session.clicked.connect(self.fit_session)
+        self.remove.clicked.connect(self.list.remove_chosen)
+        self.steer.clicked.connect(self.steer_session)
+        self.list.changed.connect(self._draw)
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self.add.found.connect(self._read)
+        self.add.failed.connect(self._complain)
+        bridge = context.bridge
+        bridge.session_started.connect(self._session_moved)
+        bridge.measurements_added.connect(self._session_moved)
+        bridge.fit_progress.connect(self._fit_progress)
+        bridge.fit_finished.connect(self._fit_finished)
+        bridge.fault.connect(self._fault)
+        context.selection.steered.connect(self._steered)
+        theme.notifier().changed.connect(self._show_words)
+        self._draw()
+        self.add.open_on_file()
+
+    def _fill_controls(self) -> None:
+        self.sweep.setText("Fit a clock &sweep")
+        self.sweep.setToolTip(f"Run a fully loading kernel at about {_SWEEP_POINTS} clocks; a running session waits")
+        self.sweep.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
+        menu = QMenu(self.sweep)
+        menu.setToolTipsVisible(True)
+        self.with_limits = _checkable(menu, "Power &limits too", "The same load under ten power limits, to compare")
+        self.with_memory = _checkable(menu, "At each &memory clock", "A sweep for each memory clock the board can take")
+        self.sweep.setMenu(menu)
+        self.session.setToolTip("Fit to the configuration that was measured at the most clocks")
+        self.remove.setToolTip("Take the chosen fit out of the picture; sessions and files stay")
+        self.steer.setToolTip(
+            "Keep the next session to the clocks within ±10 % of the optimum, once the points bracket it"
+        )
+        self.progress.setFormat("%v of %m clocks")
+        self.progress.hide()
+
+    def _lay_out(self) -> None:
+        buttons = QHBoxLayout()
+        for widget in (self.sweep, self.session, self.steer):
+            buttons.addWidget(widget)
+        buttons.addStretch(1)
+        buttons.addWidget(self.add)
+        buttons.addWidget(self.remove)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.plot, "Power and energy")
+        self.tabs.addTab(self.voltage, "Voltage")
+        self.tabs.addTab(self.caps, "Power limits")
+        self.tabs.addTab(self.methods, "Methods")
+        self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.facts.setAccessibleName("The model's parameters")
+        self._side = QWidget()
+        column = QVBoxLayout(self._side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.list)
+        column.addWidget(self.facts, 1)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(self.tabs)
+        self._splitter.addWidget(self._side)
+        self._splitter.setStretchFactor(0, 3)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setSizes([540, 300])
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        for label in (self.legend, self.steering, self.message):
+            label.setWordWrap(True)
+        self.steering.hide()
+        self.message.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 6, 6)
+        layout.addLayout(buttons)
+        for line in (self.progress, self.message, self.legend):
+            layout.addWidget(line)
+        layout.addWidget(self._splitter, 1)
+        layout.addWidget(self.steering)
+        self.setMinimumSize(360, 260)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Words beside the plot where there is room, else below it."""
+        super().resizeEvent(event)
+        wide = self.width() >= _WIDE
+        self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self.add.shutdown()
+        self.methods.shutdown()
+
+    @property
+    def fit(self) -> FrequencyFit | None:
+        """The fit that is shown in full."""
+        focus = self.list.focus
+        return focus.fit if focus is not None else None
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def fit_sweep(self) -> None:
+        """Sweep the clocks under full load and fit."""
+        self._ask(
+            events.Fit(
+                sweep=True,
+                points=_SWEEP_POINTS,
+                memory_clocks=self.with_memory.isChecked(),
+                power_limits=self.with_limits.isChecked(),
+            )
+        )
+
+    @Slot()
+    def fit_session(self) -> None:
+        """Fit to the session's measurements."""
+        self._ask(events.Fit(sweep=False))
+
+    @Slot()
+    def steer_session(self) -> None:
+        """Keep the next session to the range, or take that back."""
+        selection, fit = self._context.selection, self.fit
+        if selection.clocks_mhz is not None:
+            selection.steer(None)
+        elif fit is not None and fit.range_mhz is not None and fit.optimum_bracketed:
+            selection.steer(fit.range_mhz)
+
+    def _ask(self, command: events.Fit) -> None:
+        if self._fitting:
+            return
+        self._fitting = True
+        self._complain("", "")
+        if command.sweep:
+            self.progress.setRange(0, 0)
+            self.progress.show()
+        self._context.bridge.submit(command)
+        self._set_buttons()
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _fit_progress(self, event: events.FitProgress) -> None:
+        self.progress.setFormat(f"%v of %m {event.what}")
+        self.progress.setRange(0, event.total)
+        self.progress.setValue(event.done)
+        self.progress.show()
+
+    @Slot(object)
+    def _fit_finished(self, event: events.FitFinished) -> None:
+        self._end_fitting()
+        self._read([ClockFit(event.fit, event.caps, event.source)])
+
+    @Slot(object)
+    def _read(self, found: list[ClockFit]) -> None:
+        if not found:
+            return
+        self.list.put(found)
+        self.list.choose(found[0])
+        if found[0].fit is None:
+            self.tabs.setCurrentWidget(self.caps)
+
+    @Slot(object)
+    def _fault(self, _event: events.EngineFault) -> None:
+        if self._fitting:
+            self._end_fitting()
+
+    @Slot(object)
+    def _session_moved(self, _event: object) -> None:
+        self._set_buttons()
+
+    @Slot(object)
+    def _steered(self, clocks: tuple[float, float] | None) -> None:
+        self.steer.setText("S&teer" if clocks is None else "Stop s&teering")
+        self.steering.setVisible(clocks is not None)
+        if clocks is not None:
+            self.steering.setText(
+                f"The next session keeps to the supported graphics clocks within {clocks[0]:.0f}–{clocks[1]:.0f} MHz."
+            )
+        self._set_buttons()
+
+    @Slot(str, str)
+    def _complain(self, what: str, remedy: str) -> None:
+        self.message.setText(f"{what}: {remedy}" if remedy else what)
+        self.message.setVisible(bool(what))
+
+    def _end_fitting(self) -> None:
+        self._fitting = False
+        self.progress.hide()
+        self._set_buttons()
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    def _set_buttons(self) -> None:
+        table, fit = self._context.selection.table, self.fit
+        self.sweep.setEnabled(not self._fitting)
+        self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
+        self.remove.setEnabled(bool(self.list.entries))
+        told = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
+        self.steer.setEnabled(told or self._context.selection.clocks_mhz is not None)
+
+    @Slot()
+    def _draw(self) -> None:
+        shown, focus = self.list.shown, self.list.focus
+        models = [(place, each.fit) for place, each in shown if each.fit is not None]
+        place = next((at for at, each in shown if each is focus), None)
+        fit = focus.fit if focus is not None else None
+        others = [(at, each) for at, each in models if each is not fit]
+        self.plot.show_fit(fit, place, others)
+        self.voltage.show_fits(models, fit)
+        self.caps.show_fits(shown)
+        self.plot.say(_EMPTY if not self.list.entries else "" if models else "Nothing ticked knows the clocks.")
+        self._show_words()
+        self._set_buttons()
+
+    @Slot(int)
+    def _tab_changed(self, _index: int) -> None:
+        self._show_words()
+
+    @Slot()
+    def _show_words(self) -> None:
+        focus, view = self.list.focus, self.tabs.currentWidget()
+        own = view is not self.methods  # the methods have words of their own
+        self._side.setVisible(own and bool(self.list.entries))
+        words = ""
+        if focus is not None:
+            self.facts.setHtml(fit_as_html(focus))
+            alone = len(self.list.shown) == 1
+            if view is self.plot and focus.fit is not None:
+                words = legend_as_html(focus.fit, alone=alone)
+            elif view is self.voltage:
+                words = voltage_legend(focus.fit)
+            elif view is self.caps:
+                words = caps_legend(focus)
+        else:
+            self.facts.clear()
+        self.legend.setText(words)
+        self.legend.setVisible(bool(words))
+        self.message.setStyleSheet(f"color: {theme.colours().vermillion};")
+
+
+def _checkable(menu: QMenu, words: str, tip: str) -> QAction:
+    action = menu.addAction(words)
+    action.setCheckable(True)
+    action.setToolTip(tip)
+    return action

@@ -1,0 +1,234 @@
+"""Frequency models drawn: points, P(f) with its band, energy on a second axis, ridge, range and optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from app.engine.models.frequency import FrequencyFit
+from app.views import theme
+from app.views.roofline.plot import colour_of
+
+Floats = npt.NDArray[np.float64]
+
+_CURVE_POINTS = 400
+_BAND = 55  # opacity of 255
+_HIGHEST_ENERGY = 2.0  # that is in sight: at the lowest clocks it is many times the least
+
+
+class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """Shows one `FrequencyFit` in full and others as lines behind it, or words where there is none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, enableMenu=False)
+        self._fit: FrequencyFit | None = None
+        self._place: int | None = None
+        self._others: list[tuple[int, FrequencyFit]] = []
+        self._behind: list[tuple[pg.ViewBox, pg.GraphicsObject]] = []
+        self.hideButtons()
+        self.setLabel("bottom", "Graphics clock, observed (MHz)")
+        self.setLabel("left", "Power (W)")
+        for axis in ("bottom", "left", "right"):
+            self.getAxis(axis).enableAutoSIPrefix(False)
+        self._range = pg.LinearRegionItem(movable=False)
+        self._interval = pg.LinearRegionItem(movable=False)
+        self._edges = pg.PlotCurveItem(pen=None), pg.PlotCurveItem(pen=None)
+        self._band = pg.FillBetweenItem(*self._edges)
+        self._used = pg.ScatterPlotItem(symbol="o", size=9)
+        self._unused = pg.ScatterPlotItem(symbol="x", size=9)
+        self._power = pg.PlotCurveItem(antialias=True)
+        self._ridge = pg.InfiniteLine(
+            angle=90, label="ridge {value:.0f} MHz", labelOpts={"position": 0.06, "movable": False}
+        )
+        self._best = pg.InfiniteLine(
+            angle=90, label="recommended {value:.0f} MHz", labelOpts={"position": 0.94, "movable": False}
+        )
+        marks = (self._range, self._interval, self._ridge, self._best)
+        for z, item in enumerate((*marks, *self._edges, self._band, self._power, self._used, self._unused)):
+            item.setZValue(z)
+            self.addItem(item, ignoreBounds=item in marks)
+        self._energy_view = pg.ViewBox(enableMenu=False)
+        self._energy_view.setMouseEnabled(x=False, y=False)
+        self.scene().addItem(self._energy_view)
+        self.getAxis("right").linkToView(self._energy_view)
+        self._energy_view.setXLink(self.getViewBox())
+        self._energy = pg.PlotCurveItem(antialias=True)
+        self._energies = pg.ScatterPlotItem(symbol="d", size=8)
+        for item in (self._energy, self._energies):
+            self._energy_view.addItem(item)
+        self._note = QLabel(self)
+        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._note.setWordWrap(True)
+        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.getViewBox().sigResized.connect(self._follow_size)
+        theme.notifier().changed.connect(self.recolour)
+        self.recolour()
+        self.show_fit(None)
+
+    def say(self, note: str) -> None:
+        """Words in place of a model."""
+        self._note.setText(note)
+        self._note.setVisible(bool(note))
+        for axis in ("bottom", "left", "right"):
+            self.getAxis(axis).setVisible(not note)
+
+    def show_fit(
+        self, fit: FrequencyFit | None, place: int | None = None, others: Sequence[tuple[int, FrequencyFit]] = ()
+    ) -> None:
+        """Draw a fit; one that is not identifiable gives its points only.
+
+        `others` are drawn as points and lines behind it, each in the colour of its place; it then has that of its own.
+        """
+        self._fit, self._place, self._others = fit, place if others else None, list(others)
+        drawn = fit is not None and fit.identifiable
+        for item in (self._power, self._energy, self._band):
+            item.setVisible(drawn)
+        self._put(self._ridge, fit.ridge_mhz if fit is not None and fit.ridge_bracketed else None)
+        self._put(self._best, fit.recommended_clock_mhz if fit is not None else None)
+        told = fit is not None and fit.optimum_bracketed
+        for region, bounds in (
+            (self._range, fit.range_mhz if fit is not None else None),
+            (self._interval, fit.optimum_interval_mhz if fit is not None and told else None),
+        ):
+            region.setVisible(bounds is not None)
+            if bounds is not None:
+                region.setRegion(bounds)
+        clocks, power = (fit.clock_mhz, fit.power_w) if fit is not None else (np.empty(0), np.empty(0))
+        used = fit.used if fit is not None else np.empty(0, dtype=np.bool_)
+        self._used.setData(clocks[used], power[used])
+        self._unused.setData(clocks[~used], power[~used])
+        along = np.empty(0)
+        if fit is not None and drawn:
+            along = _along(fit)
+            self._power.setData(along, fit.power(along))
+            self._energy.setData(along, fit.energy(along))
+            band = fit.band_w if len(fit.band_mhz) else np.empty((2, 0))
+            for edge, values in zip(self._edges, band, strict=True):
+                edge.setData(fit.band_mhz, values)
+        self._energies.setData(*(_measured_energy(fit) if fit is not None and drawn else (along, along)))
+        self.recolour()
+        self._fit_range()
+
+    def _draw_behind(self) -> None:
+        for view, item in self._behind:
+            view.removeItem(item)
+        self._behind = []
+        for place, fit in self._others:
+            colour = colour_of(place)
+            points = pg.ScatterPlotItem(fit.clock_mhz, fit.power_w, symbol="o", size=6, pen=None, brush=colour)
+            self._put_behind(self.getViewBox(), points)
+            if fit.identifiable:
+                along = _along(fit)
+                line = pg.PlotCurveItem(along, fit.power(along), pen=pg.mkPen(colour, width=1.5), antialias=True)
+                self._put_behind(self.getViewBox(), line)
+                pen = pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine)
+                self._put_behind(self._energy_view, pg.PlotCurveItem(along, fit.energy(along), pen=pen, antialias=True))
+
+    def _put_behind(self, view: pg.ViewBox, item: pg.GraphicsObject) -> None:
+        item.setZValue(-1)
+        view.addItem(item)
+        self._behind.append((view, item))
+
+    def _fit_range(self) -> None:
+        fits = [fit for fit in (self._fit, *(fit for _, fit in self._others)) if fit is not None and len(fit.clock_mhz)]
+        if not fits:
+            return
+        low = min(float(np.nanmin(fit.clock_mhz)) for fit in fits)
+        high = max(float(np.nanmax(fit.clock_mhz)) for fit in fits)
+        for fit in fits[:1]:
+            if fit.range_mhz is not None:
+                low, high = min(low, fit.range_mhz[0]), max(high, fit.range_mhz[1])
+        self.setXRange(low, high, padding=0.04)
+        self.setYRange(0.0, max(float(np.nanmax(fit.power_w)) for fit in fits) * 1.12, padding=0.0)
+        tops = [float(fit.energy(_along(fit)).max()) for fit in fits if fit.identifiable]
+        if tops:
+            span = min(max(tops), _HIGHEST_ENERGY) - 1.0 or 0.1
+            self._energy_view.setYRange(1.0 - 0.15 * span, 1.0 + 1.1 * span, padding=0.0)
+
+    @staticmethod
+    def _put(line: pg.InfiniteLine, clock_mhz: float | None) -> None:
+        line.setVisible(clock_mhz is not None)
+        if clock_mhz is not None:
+            line.setValue(clock_mhz)
+
+    @Slot()
+    def _follow_size(self) -> None:
+        self._energy_view.setGeometry(self.getViewBox().sceneBoundingRect())
+        self._energy_view.linkedViewChanged(self.getViewBox(), self._energy_view.XAxis)
+
+    @Slot()
+    def recolour(self) -> None:
+        """Take over the theme's colours."""
+        colours = theme.colours()
+        dress(self, ("bottom", "left", "right"))
+        own = None if self._place is None else colour_of(self._place)
+        points, line, energy = (own or QColor(name) for name in (colours.orange, colours.blue, colours.green))
+        axis = colours.text if own is not None else colours.green
+        self.getAxis("right").setTextPen(axis)
+        self.setLabel("right", "Energy per work (lowest of the model = 1)", color=axis)
+        self._used.setBrush(points)
+        self._used.setPen(colours.base)
+        self._unused.setPen(pg.mkPen(colours.grey, width=2))
+        self._power.setPen(pg.mkPen(line, width=2))
+        self._energy.setPen(pg.mkPen(energy, width=2, style=Qt.PenStyle.DashLine))
+        self._energies.setBrush(None)
+        self._energies.setPen(pg.mkPen(energy, width=1.5))
+        self._band.setBrush(_faint(line, _BAND))
+        green = QColor(colours.green)
+        self._range.setBrush(_faint(green, 30))
+        self._interval.setBrush(_faint(QColor(colours.vermillion), 34))
+        for region, colour in ((self._range, green), (self._interval, QColor(colours.vermillion))):
+            for edge in region.lines:
+                edge.setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine))
+        for mark, name in ((self._ridge, colours.purple), (self._best, colours.vermillion)):
+            dress_mark(mark, QColor(name))
+        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
+        self._draw_behind()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "_note"):
+            self._note.setGeometry(self.rect())
+
+
+def dress(plot: pg.PlotWidget | pg.PlotItem, axes: Sequence[str]) -> None:
+    """A plot's ground, axes and grid in the theme's colours."""
+    colours = theme.colours()
+    if isinstance(plot, pg.PlotWidget):
+        plot.setBackground(colours.base)
+    for name in axes:
+        plot.getAxis(name).setPen(colours.border)
+        plot.getAxis(name).setTextPen(colours.text)
+        plot.getAxis(name).setStyle(maxTickLevel=0)
+    plot.showGrid(x=True, y=True, alpha=0.12)
+
+
+def dress_mark(mark: pg.InfiniteLine, colour: QColor) -> None:
+    """A line across the plot with its words on a ground that lets them be read."""
+    mark.setPen(pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashDotLine))
+    mark.label.setColor(colour)
+    mark.label.fill = pg.mkBrush(_faint(QColor(theme.colours().base), 215))
+
+
+def _faint(colour: QColor, opacity: int) -> QColor:
+    faint = QColor(colour)
+    faint.setAlpha(opacity)
+    return faint
+
+
+def _along(fit: FrequencyFit) -> Floats:
+    return np.linspace(float(np.nanmin(fit.clock_mhz)), float(np.nanmax(fit.clock_mhz)), _CURVE_POINTS)
+
+
+def _measured_energy(fit: FrequencyFit) -> tuple[Floats, Floats]:
+    """Measured energy per work at the points that were fitted, in the unit of the model's; where speed is known."""
+    if not len(fit.rate):
+        return np.empty(0), np.empty(0)
+    clock, energy = fit.clock_mhz[fit.used], fit.power_w[fit.used] / fit.rate[fit.used]
+    return clock, energy * float(np.median(fit.energy(clock) / energy))

@@ -1,0 +1,373 @@
+"""`LaneView`: the monitor's stacked traces as a widget: draws from copies, zooms, pans, marks a span.
+
+What costs (grids, traces, events) is painted into a pixmap, and only when the window has moved by a pixel column; the
+values in the headers, the cursor and the span lie over it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QRegion,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.sensors.event_reasons import names as reason_names
+from app.views import theme
+from app.views.figures import UNKNOWN, ago_text, signed, value_text
+from app.views.monitor.lane_layout import Layout, lay_out
+from app.views.monitor.lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
+from app.views.monitor.lanes import MODEL_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
+from app.views.monitor.time_window import TimeWindow
+from app.views.monitor.wall_time import WallTime
+from app.views.snapshot import Snapshot, relative_voltage, take_snapshot
+
+if TYPE_CHECKING:
+    from app.engine.models.frequency import FrequencyFit
+    from app.sensors.gpu import Gpu
+    from app.sensors.trace import Trace
+
+Span = tuple[int, int]
+Overlay = Callable[[QPainter, Layout, Span, theme.Colours], None]  # draws what lies within bounds over the lanes
+_CLICK_PX = 4
+_KEY_STEP = 0.1  # of what is shown, for a press of an arrow
+
+
+class LaneView(QWidget):
+    """Instants in its signals are ns on the GPU's clock; None where there is none."""
+
+    cursor_moved = Signal(object)  # int | None: the instant under the mouse
+    span_changed = Signal(object)  # (start, end) | None
+    window_changed = Signal()  # length, or live or held
+    first_frame = Signal()  # the first traces have been painted
+
+    def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._gpu = gpu
+        self._trace = trace
+        self._wall = WallTime(gpu.clock)
+        self._fit: FrequencyFit | None = None
+        self.window_of_time = TimeWindow()
+        self._lanes: tuple[ShownLane, ...] = shown_lanes(gpu.channels, model=False)
+        self._ranges: dict[str, Range] = {}
+        self._snapshot: Snapshot | None = None
+        self._key: tuple[object, ...] = ()
+        self._plots = QPixmap()
+        self._values: dict[str, float] = {}
+        self._painted = False
+        self._cursor_ns: int | None = None
+        self.span: Span | None = None
+        self._overlays: list[Overlay] = []
+        self._drag: tuple[str, QPoint, int] | None = None  # what ("span", "pan"), from where, the instant there
+        self.setMouseTracking(True)
+        self.setMinimumSize(260, 220)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Traces")
+        theme.notifier().changed.connect(self.redraw)
+
+    def sizeHint(self) -> QSize:
+        return QSize(820, 620)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def lanes(self) -> tuple[ShownLane, ...]:
+        """The lanes as this GPU fills them."""
+        return self._lanes
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """What the last frame showed."""
+        return self._snapshot
+
+    @property
+    def origin_ns(self) -> int:
+        """The instant the time axis counts from: the window's end, or the moment it was held."""
+        held = self.window_of_time.held_at_ns
+        return held if held is not None else self._bounds()[1]
+
+    def set_fit(self, fit: FrequencyFit | None) -> None:
+        """Draw this model's v(f) where the board tells no voltage."""
+        self._fit = fit
+        usable = fit is not None and fit.identifiable
+        self._lanes = shown_lanes(self._gpu.channels, model=usable)
+        self.redraw()
+
+    def add_overlay(self, overlay: Overlay) -> None:
+        """Let somebody else draw over the lanes at every frame."""
+        self._overlays.append(overlay)
+        self.update()
+
+    def refresh(self, values: dict[str, float]) -> bool:
+        """Take over the newest values and, where the window has moved, the traces; True if the traces were redrawn."""
+        redrawn = self._redraw_if_moved()
+        shown = values if self._cursor_ns is None else self._values
+        if redrawn:
+            self._values = shown
+            self.update()
+        elif shown is not self._values:
+            self._values = shown
+            layout = self._layout()
+            headers = QRegion(layout.events_header)
+            for box in layout.lanes:
+                headers += box.header
+            self.update(headers)
+        return redrawn
+
+    @Slot()
+    def redraw(self) -> None:
+        """Draw anew at once, whatever has changed."""
+        self._key = ()
+        self._redraw_if_moved()
+        self.update()
+
+    def set_span(self, span: Span | None) -> None:
+        """Mark a stretch of time."""
+        if span != self.span:
+            self.span = span
+            self.span_changed.emit(span)
+            self.update()
+
+    def hold(self, held: bool) -> None:
+        """Stop following the newest reading, or follow again."""
+        if held:
+            self.window_of_time.hold(self._trace.last_ns)
+        else:
+            self.window_of_time.follow()
+        self._window_moved()
+
+    def set_length(self, length_s: float) -> None:
+        """Show that many seconds."""
+        self.window_of_time.set_length(length_s)
+        self._ranges.clear()
+        self._window_moved()
+
+    def show_span(self) -> None:
+        """Zoom to the marked span."""
+        if self.span is not None:
+            self.window_of_time.show(*self.span, self._trace.last_ns)
+            self._window_moved()
+
+    def zoom(self, factor: float) -> None:
+        """Zoom about the mouse, else about the middle."""
+        start, end = self._bounds()
+        anchor = self._cursor_ns if self._cursor_ns is not None else (start + end) // 2
+        self.window_of_time.zoom(factor, anchor)
+        self._window_moved()
+
+    # --- painting -----------------------------------------------------------------------------------------------------
+
+    def render_to(self, painter: QPainter, area: QRect, title: str) -> None:
+        """The whole picture as it is now, with a title, for an image file."""
+        colours, font = theme.colours(), self._font()
+        painter.fillRect(area, QColor(colours.window))
+        metrics = QFontMetrics(font)
+        painter.setFont(font)
+        painter.setPen(QColor(colours.text))
+        painter.drawText(area.adjusted(10, 4, -10, 0), int(Qt.AlignmentFlag.AlignLeft), title)
+        inside = area.adjusted(0, metrics.height() + 8, 0, 0)
+        snapshot = self._snapshot
+        if snapshot is not None:
+            layout = self._layout(inside)
+            paint_plots(painter, layout, snapshot, self._ranges, colours, font, self.origin_ns)
+            paint_headers(painter, layout, self._value_text, self._events_text(), colours, font)
+            self._paint_span(painter, layout)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours, font = theme.colours(), self._font()
+        painter = QPainter(self)
+        if self._snapshot is None:
+            painter.fillRect(self.rect(), QColor(colours.window))
+            painter.setPen(QColor(colours.muted))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Waiting for the first reading")
+            return
+        painter.drawPixmap(0, 0, self._plots)
+        layout = self._layout()
+        paint_headers(painter, layout, self._value_text, self._events_text(), colours, font)
+        self._paint_span(painter, layout)
+        if self._cursor_ns is not None:
+            paint_cursor(painter, layout, self._x_of(self._cursor_ns, layout), self._cursor_text(), colours, font)
+        if not self._painted:
+            self._painted = True
+            self.first_frame.emit()
+
+    def _redraw_if_moved(self) -> bool:
+        newest = self._trace.last_ns
+        if not newest or self.width() < 50 or self.height() < 50:
+            return False
+        bounds = self._bounds()
+        late = 0 if self.window_of_time.live else min(newest, bounds[1] + 1_000_000_000)  # samples that come late
+        key = (bounds, late, self.size(), self.devicePixelRatioF(), theme.colours(), self._lanes, self._fit)
+        if key == self._key:
+            return False
+        self._key = key
+        colours, font = theme.colours(), self._font()
+        snapshot = take_snapshot(self._trace, self._lanes, self._fit, bounds, self._layout().columns)
+        self._snapshot = snapshot
+        for shown in self._lanes:
+            self._ranges[shown.lane.title] = self._range_of(shown, snapshot)
+        ratio = self.devicePixelRatioF()
+        size = self.size() * ratio
+        if self._plots.size() != size:
+            self._plots = QPixmap(size)
+            self._plots.setDevicePixelRatio(ratio)
+        self._plots.fill(QColor(colours.window))
+        painter = QPainter(self._plots)
+        paint_plots(painter, self._layout(), snapshot, self._ranges, colours, font, self.origin_ns)
+        painter.end()
+        return True
+
+    def _range_of(self, shown: ShownLane, snapshot: Snapshot) -> Range:
+        extents = [snapshot.curves[line.channel].extent() for line in shown.lines if line.channel in snapshot.curves]
+        known = [extent for extent in extents if not math.isnan(extent[0])]
+        low = min((low for low, _ in known), default=math.nan)
+        high = max((high for _, high in known), default=math.nan)
+        return axis_range(shown.lane, low, high, self._ranges.get(shown.lane.title))
+
+    def _paint_span(self, painter: QPainter, layout: Layout) -> None:
+        for overlay in self._overlays:
+            overlay(painter, layout, self._bounds(), theme.colours())
+        if self.span is not None:
+            x0, x1 = (self._x_of(instant, layout) for instant in self.span)
+            paint_span(painter, layout, x0, x1, theme.colours())
+
+    def _value_text(self, line: Line, unit: str) -> str:
+        if line.channel == MODEL_VOLTAGE:
+            clock = self._values.get("graphics_clock_mhz", math.nan)
+            if self._fit is None or math.isnan(clock):
+                return UNKNOWN
+            return signed(float(relative_voltage(self._fit, [clock])[0]), 3)
+        name = self._trace.power_name if line.channel == POWER else line.channel
+        return value_text(name, unit, self._values.get(name, math.nan))
+
+    def _events_text(self) -> str:
+        bits = self._values.get("event_reasons", math.nan)
+        return "" if math.isnan(bits) else ", ".join(reason_names(int(bits))) or "none"
+
+    def _cursor_text(self) -> str:
+        assert self._cursor_ns is not None
+        length_s = self.window_of_time.length_s
+        text = ago_text((self._cursor_ns - self.origin_ns) / 1e9, 1.0 if length_s > 120 else 0.01)
+        wall = self._wall.text(self._cursor_ns)
+        return f"{text} · {wall}" if wall else text
+
+    # --- the mouse ----------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place = event.position().toPoint()
+        panning = event.button() in (Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton)
+        panning = panning or bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self._drag = ("pan" if panning else "span", place, self._instant_at(place.x()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        place = event.position().toPoint()
+        if self._drag is not None:
+            what, origin, instant = self._drag
+            if what == "pan":
+                self.window_of_time.pan(
+                    (instant - self._instant_at(place.x())) / 1e9, self._trace.last_ns, self._trace.first_ns
+                )
+                self._window_moved()
+            elif abs(place.x() - origin.x()) >= _CLICK_PX:
+                self._mark(instant, self._instant_at(place.x()))
+        self._set_cursor(self._instant_at(place.x()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        drag, self._drag = self._drag, None
+        if drag is not None and drag[0] == "span":
+            moved = abs(event.position().toPoint().x() - drag[1].x())
+            if moved < _CLICK_PX:
+                self.set_span(None)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.hold(False)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        steps = (event.angleDelta().y() or event.angleDelta().x()) / 120
+        if steps:
+            self._cursor_ns = self._instant_at(event.position().toPoint().x())
+            self.zoom(0.8**steps)
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right move through time, End follows the newest reading again."""
+        steps = {Qt.Key.Key_Left: -_KEY_STEP, Qt.Key.Key_Right: _KEY_STEP}
+        step = steps.get(Qt.Key(event.key()))
+        if step is not None:
+            length_s = self.window_of_time.length_s
+            self.window_of_time.pan(step * length_s, self._trace.last_ns, self._trace.first_ns)
+            self._window_moved()
+        elif event.key() == Qt.Key.Key_End:
+            self.hold(False)
+        else:
+            super().keyPressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._set_cursor(None)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.redraw()
+
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange):
+            self.redraw()
+        super().changeEvent(event)
+
+    def _mark(self, one: int, other: int) -> None:
+        """Mark what lies between two instants and was read."""
+        start, end = max(min(one, other), self._trace.first_ns), min(max(one, other), self._trace.last_ns)
+        self.set_span((start, end) if start < end else None)
+
+    def _set_cursor(self, instant: int | None) -> None:
+        self._cursor_ns = instant
+        if instant is not None:
+            self._values = self._trace.at(instant)
+        self.cursor_moved.emit(instant)
+        self.update()
+
+    # --- places and instants ------------------------------------------------------------------------------------------
+
+    def _window_moved(self) -> None:
+        self._redraw_if_moved()
+        self.update()
+        self.window_changed.emit()
+
+    def _font(self) -> QFont:
+        return theme.number_font(-0.5)
+
+    def _layout(self, area: QRect | None = None) -> Layout:
+        rows = len({span.reason for span in self._snapshot.spans}) if self._snapshot is not None else 0
+        return lay_out(area or self.rect(), self._lanes, QFontMetrics(self._font()), rows)
+
+    def _bounds(self) -> Span:
+        return self.window_of_time.bounds(self._trace.last_ns, self._columns())
+
+    def _columns(self) -> int:
+        layout = lay_out(self.rect(), (), QFontMetrics(self._font()), 0)
+        return layout.columns
+
+    def _x_of(self, instant: int, layout: Layout) -> float:
+        start, end = self._bounds()
+        return layout.left + (instant - start) / max(1, end - start) * layout.columns
+
+    def _instant_at(self, x: int) -> int:
+        layout = self._layout()
+        start, end = self._bounds()
+        inside = min(max(x, layout.left), layout.right)
+        return start + int((inside - layout.left) / layout.columns * (end - start))

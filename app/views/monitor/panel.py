@@ -1,0 +1,252 @@
+"""`MonitorPanel`: the live monitor: traces, the summary of a marked span, and the timer that pulls them."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from app.engine.events import FitFinished
+from app.errors import WattridgeError
+from app.sensors.channel import CHANNELS, POWER_SAMPLES
+from app.views import theme
+from app.views.background import Background
+from app.views.figures import duration_text, energy_text, value_text
+from app.views.monitor.lane_view import LaneView, Span
+from app.views.monitor.readout import Readout
+
+if TYPE_CHECKING:
+    from app.sensors.gpu import Gpu
+    from app.sensors.trace import Statistics, Trace
+
+_TICK_MS = 100
+_FAST_TICK_MS = 66  # where the traces move by many pixels a tick
+_FAST_BELOW_S = 15.0
+_OTHER_FOLDER = "choose another folder"
+_HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · double click: live"
+_FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSummary:
+    """What a marked span says. `means` by channel name."""
+
+    span: Span
+    power_name: str
+    power: Statistics
+    energy_j: float
+    means: dict[str, float]
+
+
+def summarise(trace: Trace, span: Span) -> SpanSummary:
+    """Statistics of every series over a span; over hours this takes longer than a frame."""
+    name = trace.power_name
+    means = {each: trace.statistics(each, *span).mean for each in trace.names}
+    return SpanSummary(span, name, trace.statistics(name, *span), trace.energy_j(*span), means)
+
+
+def summary_text(summary: SpanSummary) -> str:
+    """One line: length, mean power with its extremes and where it comes from, energy."""
+    label = {**CHANNELS, POWER_SAMPLES.name: POWER_SAMPLES}[summary.power_name].label
+    length = duration_text((summary.span[1] - summary.span[0]) / 1e9)
+    if math.isnan(summary.energy_j):
+        return f"Span {length} · no power known in it"
+    power = summary.power
+    read_s = summary.energy_j / power.mean if power.mean else 0.0
+    if read_s < _FULLY_READ * (summary.span[1] - summary.span[0]) / 1e9:
+        length += f", {duration_text(read_s)} of it read"
+    extremes = f"{power.minimum:.1f} to {power.maximum:.1f}"
+    mean = value_text(summary.power_name, "W", power.mean)
+    return f"Span {length} · mean {mean} ({extremes}) · energy {energy_text(summary.energy_j)} · {label}"
+
+
+class MonitorPanel(QWidget):
+    """Give it `readout` to keep the table of channels up to date as well."""
+
+    saved = Signal(str)  # the file that was written
+    failed = Signal(str, str)  # what, and the remedy
+
+    def __init__(self, gpu: Gpu, trace: Trace, readout: Readout | None = None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._gpu = gpu
+        self._trace = trace
+        self._readout = readout
+        self.view = LaneView(gpu, trace)
+        self._summary = QLabel(_HINT)
+        self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._summary.setContentsMargins(8, 1, 8, 3)
+        self._summary.setFont(theme.number_font())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.view, 1)
+        layout.addWidget(self._summary)
+        self._seen = -1
+        self._ticks = 0
+        self._span_waits = False
+        self._statistics = Background(self)
+        self._statistics.done.connect(self._show_summary)
+        self._statistics.failed.connect(self.failed)
+        self._writer = Background(self)
+        self._writer.done.connect(self._written)
+        self._writer.failed.connect(self.failed)
+        self.view.cursor_moved.connect(self._cursor_moved)
+        self.view.span_changed.connect(self._span_changed)
+        self.view.window_changed.connect(self._set_pace)
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.CoarseTimer)
+        self._timer.timeout.connect(self.tick)
+        self._set_pace()
+        self._timer.start()
+
+    @property
+    def summary(self) -> str:
+        """The line under the traces."""
+        return self._summary.text()
+
+    def shutdown(self) -> None:
+        """Stop the timer and wait for work under way."""
+        self._timer.stop()
+        self._statistics.shutdown()
+        self._writer.shutdown()
+
+    @Slot(object)
+    def show_fit(self, event: FitFinished) -> None:
+        """Draw the new model's v(f) where the board tells no voltage."""
+        self.view.set_fit(event.fit)
+
+    @Slot()
+    def tick(self) -> None:
+        """Take over what is new; nothing where nothing is, or where nobody can see it."""
+        if self._span_waits and self.view.span is not None and not self._statistics.busy:
+            span = self.view.span
+            self._span_waits = False
+            self._statistics.run(lambda _: summarise(self._trace, span))
+        appended = self._trace.appended
+        if appended == self._seen or not self.isVisible() or self.window().isMinimized():
+            return
+        self._seen = appended
+        values = self._trace.at(self._trace.last_ns)
+        self.view.refresh(values)
+        self._ticks += 1
+        if self._readout is not None and self._readout.isVisible() and self._ticks % 3 == 0:
+            self._readout.show_now(values)
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def shown_span(self) -> Span:
+        """The marked span, else the stretch that is shown."""
+        if self.view.span is not None:
+            return self.view.span
+        snapshot = self.view.snapshot
+        return (snapshot.start_ns, snapshot.end_ns) if snapshot is not None else (0, 0)
+
+    def write_readings(self, path: Path) -> None:
+        """Write the marked span's readings, else what is shown: JSON where the name ends so, else CSV.
+
+        Tells by `saved` or `failed`.
+        """
+        start, end = self.shown_span()
+        label, source = self._gpu.info.label, self._gpu.info.source
+
+        def work(_: threading.Event) -> Path:
+            part = path.with_name(path.name + ".part")
+            try:
+                if path.suffix.lower() == ".json":
+                    from app.sensors.trace_json import write_json  # imported late: few ask for it
+
+                    write_json(self._trace, part, start, end, gpu=label, source=source)
+                else:
+                    self._trace.write_csv(part, start, end, gpu=label)
+                os.replace(part, path)
+            except OSError as error:
+                raise WattridgeError(error.strerror or str(error), str(path), _OTHER_FOLDER) from error
+            finally:
+                part.unlink(missing_ok=True)
+            return path
+
+        if self._writer.busy:
+            self.failed.emit("another file is being written", "try again when it is done")
+        else:
+            self._writer.run(work)
+
+    def write_picture(self, path: Path) -> None:
+        """Write what is seen as PNG, or as SVG where the name ends so; tells by `saved` or `failed`."""
+        written = self._write_svg(path) if path.suffix.lower() == ".svg" else self._write_png(path)
+        if written:
+            self.saved.emit(str(path))
+        else:
+            self.failed.emit(f"{path}: cannot be written", f"{_OTHER_FOLDER}, and a name ending in .png or .svg")
+
+    def _write_png(self, path: Path) -> bool:
+        size = self._picture_size()
+        image = QImage(size * 2, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(2.0)
+        return self._paint(lambda: QPainter(image), size) and image.save(str(path))
+
+    def _write_svg(self, path: Path) -> bool:
+        size = self._picture_size()
+        generator = QSvgGenerator()
+        generator.setFileName(str(path))
+        generator.setSize(size)
+        generator.setViewBox(QRect(0, 0, size.width(), size.height()))
+        generator.setTitle(self._title())
+        return self._paint(lambda: QPainter(generator), size)
+
+    def _picture_size(self) -> QSize:
+        return QSize(self.view.width(), self.view.height() + self.view.fontMetrics().height() + 8)
+
+    def _paint(self, begin: Callable[[], QPainter], size: QSize) -> bool:
+        painter = begin()
+        if not painter.isActive():
+            return False
+        self.view.render_to(painter, QRect(0, 0, size.width(), size.height()), self._title())
+        return painter.end()
+
+    def _title(self) -> str:
+        info = self._gpu.info
+        span = f" · {self.summary}" if self.view.span is not None else ""
+        driver = f" · driver {info.driver}" if info.driver and info.source == "nvml" else ""
+        return f"{info.label}{driver} · {duration_text(self.view.window_of_time.length_s)} shown{span}"
+
+    # --- slots --------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _set_pace(self) -> None:
+        fast = self.view.window_of_time.length_s < _FAST_BELOW_S and self.view.window_of_time.live
+        self._timer.setInterval(_FAST_TICK_MS if fast else _TICK_MS)
+
+    @Slot(object)
+    def _cursor_moved(self, instant: int | None) -> None:
+        if self._readout is not None and self._readout.isVisible():
+            self._readout.show_cursor({} if instant is None else self._trace.at(instant))
+
+    @Slot(object)
+    def _span_changed(self, span: Span | None) -> None:
+        self._span_waits = span is not None
+        if span is None:
+            self._summary.setText(_HINT)
+            if self._readout is not None:
+                self._readout.show_span({})
+
+    @Slot(object)
+    def _show_summary(self, summary: SpanSummary) -> None:
+        if self.view.span is None:
+            return
+        self._summary.setText(summary_text(summary))
+        if self._readout is not None:
+            self._readout.show_span(summary.means)
+
+    @Slot(object)
+    def _written(self, path: Path) -> None:
+        self.saved.emit(str(path))

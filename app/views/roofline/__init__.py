@@ -1,0 +1,1 @@
+"""The energy roofline of boards, measured, overlaid, and kernels placed on it."""

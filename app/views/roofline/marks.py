@@ -1,0 +1,101 @@
+"""What stands beside points and lines on the roofline's plots: balances, the power limit, the margins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+
+from app.engine.roofline_sweeps import Sweep
+from app.views import theme
+from app.views.quantities import format_number
+from app.views.roofline.points import STRIP, left_margin, right_margin
+
+_BALANCES = (  # attribute, label, colour, height of the label, what it is
+    (
+        "time_balance",
+        "B<sub>τ</sub>",
+        "muted",
+        0.1,
+        "Time balance: from there on the work takes longer than the traffic",
+    ),
+    (
+        "energy_balance",
+        "B<sub>ε</sub>",
+        "purple",
+        0.27,
+        "Energy balance: from there on the work itself takes more energy than the traffic itself",
+    ),
+    (
+        "effective_energy_balance",
+        "effective B<sub>ε</sub>",
+        "green",
+        0.44,
+        "Effective energy balance: from there on more than half of the energy is the work's, with its constant power",
+    ),
+)
+_TIP_COPY = "Copy kernel: traffic and no work, so it has no place on the axis of intensity"
+_TIP_FLOP = "Flop kernel: work and no traffic, so it has no place on the axis of intensity"
+
+
+def draw_margins(plots: Sequence[pg.PlotItem], kinds: AbstractSet[str], low: float, high: float) -> None:
+    """Strips beside the intensities from `low` to `high` for the kernels that have none."""
+    colours = theme.colours()
+    margins = (("copy", left_margin(low), _TIP_COPY, (2,)), ("flop", right_margin(high), _TIP_FLOP, (0, 1, 2)))
+    for kind, centre, tip, places in margins:
+        if kind not in kinds:
+            continue
+        for at in places:
+            ground = QColor(colours.muted)
+            ground.setAlpha(26)
+            span = (centre - STRIP, centre + STRIP)
+            strip = pg.LinearRegionItem(span, movable=False, brush=ground, pen=pg.mkPen(None))
+            strip.setZValue(-10)
+            strip.setToolTip(tip)
+            plots[at].addItem(strip, ignoreBounds=True)
+        label = pg.InfiniteLine(
+            pos=centre,
+            angle=90,
+            pen=pg.mkPen(None),
+            label=kind,
+            labelOpts={"position": 0.98, "color": colours.muted, "anchors": [(0.5, 0), (0.5, 0)]},
+        )
+        label.setToolTip(tip)
+        plots[2].addItem(label, ignoreBounds=True)
+
+
+def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
+    """Its balances in all three plots, named in the first; its power limit in the third."""
+    colours = theme.colours()
+    ground = QColor(colours.base)
+    ground.setAlpha(215)
+    if focus.model is not None:
+        for name, label, colour, height, tip in _BALANCES:
+            value = float(getattr(focus.model, name))
+            if not (math.isfinite(value) and value > 0):
+                continue
+            pen = pg.mkPen(QColor(getattr(colours, colour)), width=1.2, style=Qt.PenStyle.DashDotLine)
+            for plot in plots:
+                line = pg.InfiniteLine(pos=math.log10(value), angle=90, pen=pen)
+                line.setZValue(-1)
+                line.setToolTip(f"{tip} ({format_number(value)} flop/B)")
+                plot.addItem(line, ignoreBounds=True)
+                if plot is plots[0]:
+                    ink = getattr(colours, colour)
+                    told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (0, 0.5)])
+                    told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)}</span>")
+    if focus.limit_w is not None:
+        pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
+        limit = pg.InfiniteLine(
+            pos=math.log10(focus.limit_w),
+            angle=0,
+            pen=pen,
+            label=f"power limit {focus.limit_w:.0f} W",
+            labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
+        )
+        limit.setToolTip("The board's power limit, as it was set when this was shown")
+        plots[2].addItem(limit, ignoreBounds=True)

@@ -1,0 +1,331 @@
+"""The energy roofline: measure a board or open sweeps, see them overlaid with their fits, place a kernel on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.roofline_sweeps import (
+    Sweep,
+    kernel_of,
+    past_sweeps,
+    recorded_sweeps,
+    sweep_of_session,
+    sweeps_of_file,
+    sweeps_of_store,
+    sweeps_on_file,
+)
+from app.engine.rooflines import PRECISIONS, TENSOR, precision_words
+from app.errors import WattridgeError
+from app.views import theme
+from app.views.background import Background
+from app.views.colour_key import ColourKey
+from app.views.context import Context
+from app.views.provenance import source_words
+from app.views.quantities import Quantity
+from app.views.roofline.kernel import KernelPlacer
+from app.views.roofline.list import SweepList
+from app.views.roofline.measuring import RooflineMeasuring
+from app.views.roofline.plot import RooflinePlot
+from app.views.roofline.table import RooflineTable, reasons_as_html
+
+_WIDE = 760  # pixels from which the table fits beside the plots
+_FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
+_EMPTY = (
+    "No roofline yet.\n"
+    "'Measure this board' runs microbenchmarks from copying to pure arithmetic and\n"
+    "finds what a flop, a byte and a second cost;\n"
+    "'Add' takes a sweep from a file, a past session, or the session shown."
+)
+_LEGEND = (
+    "━ fitted at full occupancy \u2003 ╍ within the power limit \u2003 ● measured \u2003 "
+    "○ at a limit or below the peak clock: not fitted"
+)
+_LEGEND_TIP = (
+    "Kernels with only traffic (copy) or only work (flop) have no place on the axis of intensity: they stand in the "
+    "grey margins. The baseline has neither: its power is in the table. Error bars are 95 % intervals of power."
+)
+_THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
+
+
+class RooflinePanel(QWidget):
+    """Overlays sweeps. Usable without a window: `RooflinePanel(context)`."""
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.measuring = RooflineMeasuring(context, self)
+        self._reader, self._filed = Background(self), Background(self)
+        self.precisions = QComboBox()
+        self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
+        self.add, self.remove = QToolButton(), QPushButton("&Remove")
+        self.progress, self.message, self.reasons, self.legend = QProgressBar(), QLabel(), QLabel(), QLabel(_LEGEND)
+        self.plot, self.key = RooflinePlot(), ColourKey()
+        self.list, self.table, self.placer = SweepList(), RooflineTable(), KernelPlacer()
+        self._fill_controls()
+        self._lay_out()
+        self.measure.clicked.connect(self.start_measuring)
+        self.stop.clicked.connect(self.measuring.stop)
+        self.remove.clicked.connect(self.list.remove_chosen)
+        self.list.changed.connect(self._draw)
+        self.placer.changed.connect(self._draw)
+        self._reader.done.connect(self._read)
+        self._filed.done.connect(self._read)
+        self._filed.failed.connect(self._complain)
+        self._reader.failed.connect(self._complain)
+        self.measuring.measured.connect(self._measured)
+        self.measuring.changed.connect(self._show_measuring)
+        self.measuring.failed.connect(self._complain)
+        context.selection.changed.connect(self._selected)
+        theme.notifier().changed.connect(self._show_words)
+        self._selected()
+        self._show_measuring()
+        self._draw()
+        self.open_on_file()
+
+    def _fill_controls(self) -> None:
+        self.precisions.addItem(" + ".join(map(precision_words, PRECISIONS)), PRECISIONS)
+        for precision in PRECISIONS + TENSOR:
+            self.precisions.addItem(precision_words(precision), (precision,))
+        self.precisions.setToolTip("Each precision is a sweep of its own")
+        self.precisions.setAccessibleName("Precisions to measure")
+        said = source_words(self._context.gpu.info.source)
+        self.measure.setToolTip(
+            "Run the baseline, copy, flop and roofline kernels over intensity and occupancy, as ordinary sessions"
+            + (f"; {said}" if said else "")
+        )
+        self.stop.setToolTip("End the sweep; what was measured stays")
+        self.remove.setToolTip("Take the chosen sweep out of the picture; sessions and files stay")
+        self.add.setText("&Add")
+        self.add.setToolTip("Overlay another sweep")
+        self.add.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.add.setMenu(QMenu(self.add))
+        self.add.menu().aboutToShow.connect(self._fill_sources)
+        self.add.menu().triggered.connect(self._source_chosen)
+        self.progress.setFormat("%v of %m points")
+
+    def _lay_out(self) -> None:
+        buttons = QHBoxLayout()
+        for widget in (self.measure, self.precisions, self.stop):
+            buttons.addWidget(widget)
+        buttons.addStretch(1)
+        buttons.addWidget(self.add)
+        buttons.addWidget(self.remove)
+        for label in (self.message, self.reasons):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.reasons.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setWordWrap(True)
+        self.legend.setToolTip(_LEGEND_TIP)
+        drawing = QWidget()
+        row = QHBoxLayout(drawing)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        row.addWidget(self.plot, 1)
+        row.addWidget(self.key)
+        self.key.setToolTip("Threads that reside on a multiprocessor: the lines are fitted at the most of them")
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.table, "Fit")
+        self.tabs.addTab(self.placer, "Place a kernel")
+        self._side = QWidget()
+        column = QVBoxLayout(self._side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.list)
+        column.addWidget(self.reasons)
+        column.addWidget(self.tabs, 1)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(drawing)
+        self._splitter.addWidget(self._side)
+        self._splitter.setStretchFactor(0, 3)
+        self._splitter.setStretchFactor(1, 2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 6, 6)
+        layout.addLayout(buttons)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.message)
+        layout.addWidget(self.legend)
+        layout.addWidget(self._splitter, 1)
+        self.setMinimumSize(360, 260)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The table beside the plots where there is room, else below them."""
+        super().resizeEvent(event)
+        orientation = Qt.Orientation.Horizontal if self.width() >= _WIDE else Qt.Orientation.Vertical
+        if orientation is not self._splitter.orientation():
+            self._splitter.setOrientation(orientation)
+            room = self.width() if orientation is Qt.Orientation.Horizontal else self.height()
+            self._splitter.setSizes([room * 11 // 20, room * 9 // 20])
+
+    def shutdown(self) -> None:
+        """End what runs in the background."""
+        self._reader.shutdown()
+        self._filed.shutdown()
+        self.measuring.shutdown()
+
+    # --- sources -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def start_measuring(self) -> None:
+        """Sweep the board in the window in the chosen precisions."""
+        self._complain("", "")
+        self.measuring.start(self.precisions.currentData())
+
+    @Slot()
+    def _fill_sources(self) -> None:
+        menu = self.add.menu()
+        menu.clear()
+        from_session = menu.addAction("From the &session shown")
+        from_session.setData("session")
+        table = self._context.selection.table
+        from_session.setEnabled(table is not None and len(table) > 0)
+        menu.addAction("A &file …").setData("file")
+        recorded = menu.addAction("&Recorded boards")
+        recorded.setData("recorded")
+        recorded.setToolTip("Real boards whose sweeps come with the program")
+        menu.addSection("Past sweeps")
+        try:
+            past = past_sweeps(self._context.store)
+        except WattridgeError as error:
+            self._complain(error.what, error.remedy)
+            past = []
+        for session, words in past:
+            menu.addAction(words).setData(session)
+        if not past:
+            menu.addAction("none yet").setEnabled(False)
+
+    @Slot(QAction)
+    def _source_chosen(self, action: QAction) -> None:
+        if action.data() == "session":
+            self.add_session_shown()
+        elif action.data() == "file":
+            self.choose_file()
+        elif action.data() == "recorded":
+            self.add_recorded()
+        elif action.data() is not None:
+            self.add_past(int(action.data()))
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose a file."""
+        dialog = QFileDialog(self, "Open a roofline sweep", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._file_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _file_chosen(self, path: str) -> None:
+        self.open(Path(path))
+
+    def open(self, path: Path) -> None:
+        """Add the sweeps of a cache or CSV."""
+        self._complain("", "")
+        self._reader.run(lambda stop: sweeps_of_file(path, stop))
+
+    def open_on_file(self) -> None:
+        """Add the newest sweep of each board that was measured here."""
+        store, board = self._context.store, self._context.gpu.info
+        self._filed.run(lambda _stop: sweeps_on_file(store, board))
+
+    def add_recorded(self) -> None:
+        """Add the real boards whose sweeps come with the program."""
+        self._complain("", "")
+        self._reader.run(lambda _stop: recorded_sweeps())
+
+    def add_past(self, session: int) -> None:
+        """Add a stored session."""
+        self._complain("", "")
+        store, board = self._context.store, self._context.gpu.info
+        self._reader.run(lambda _stop: sweeps_of_store(store, session, board))
+
+    @Slot()
+    def add_session_shown(self) -> None:
+        """Add the running or last session of the window."""
+        selection, board = self._context.selection, self._context.gpu.info
+        table, plan, session = selection.table, selection.plan, selection.session
+        if table is None or plan is None:
+            return
+        self._complain("", "")
+        told = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
+        self._reader.run(lambda _stop: [sweep_of_session(table, board=board, **told)])  # type: ignore[arg-type]
+
+    @Slot(object)
+    def _read(self, sweeps: list[Sweep]) -> None:
+        self.list.put(sweeps)
+
+    @Slot(object)
+    def _measured(self, sweep: Sweep) -> None:
+        self.list.put([sweep])
+
+    @Slot(str, str)
+    def _complain(self, what: str, remedy: str) -> None:
+        self.message.setText(f"{what}: {remedy}" if remedy else what)
+        self.message.setVisible(bool(what))
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _show_measuring(self) -> None:
+        measuring = self.measuring
+        self.measure.setEnabled(measuring.possible)
+        self.precisions.setEnabled(measuring.possible)
+        self.stop.setVisible(measuring.busy)
+        self.progress.setVisible(measuring.busy)
+        if measuring.busy:
+            told = measuring.progress
+            self.progress.setFormat(f"{precision_words(measuring.precision)}: %v of %m points")
+            self.progress.setRange(0, told.budget if told is not None else 0)
+            self.progress.setValue(told.evaluated if told is not None else 0)
+
+    @Slot()
+    def _selected(self, _index: int = -1) -> None:
+        selection = self._context.selection
+        chosen = selection.table is not None and 0 <= selection.index < len(selection.table)
+        kernel = None
+        if chosen and selection.table is not None and selection.plan is not None:
+            kernel = kernel_of(selection.table.measurement(selection.index), selection.plan.title, selection.plan.gpu)
+        self.placer.offer(kernel)
+
+    @Slot()
+    def _draw(self) -> None:
+        shown, focus = self.list.shown, self.list.focus
+        empty = not self.list.entries
+        for widget in (self._side, self.legend):
+            widget.setVisible(not empty)
+        self.remove.setEnabled(not empty)
+        self.plot.say(_EMPTY if empty else "" if shown else "Nothing is ticked in the list.")
+        self.plot.show_sweeps(shown, focus, self.placer.kernel)
+        coding = self.plot.coding
+        self.key.show_coding(coding, _THREADS if coding is not None else None)
+        self.table.show_sweeps(shown)
+        self.placer.show_sweeps(shown)
+        self._show_words()
+
+    @Slot()
+    def _show_words(self) -> None:
+        focus = self.list.focus
+        words = reasons_as_html(focus) if focus is not None else ""
+        if words and self.measuring.busy:
+            words += " — so far: more points are being measured"
+        self.reasons.setText(words)
+        self.reasons.setVisible(bool(words))
+        self.reasons.setStyleSheet(f"color: {theme.colours().muted};")
+        self.message.setStyleSheet(f"color: {theme.colours().vermillion};")

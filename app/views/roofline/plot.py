@@ -1,0 +1,257 @@
+"""The roofline, archline and powerline over intensity: measured points, fitted lines, balances, the power limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from app.engine.roofline_sweeps import PlacedKernel, Sweep
+from app.views import theme
+from app.views.log_axis import LogAxis
+from app.views.markers import COLOURS, SHAPES, Coding, colour_scale
+from app.views.roofline.marks import draw_margins, draw_marks
+from app.views.roofline.points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
+
+_LINES = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
+_SYMBOLS = {"circle": "o", "square": "s", "triangle": "t1", "diamond": "d", "triangle down": "t", "pentagon": "p"}
+_SYMBOLS["cross"] = "x"
+_CURVE_POINTS = 400
+_AXIS_PX = 62
+# title, unit, factor, what it is
+_PLOTS = (
+    ("Speed", "TFLOP/s", 1e12, "Roofline: min(peak, intensity × bandwidth)"),
+    ("Efficiency", "GFLOP/J", 1e9, "Archline: work per joule, from the three energies that were fitted"),
+    ("Power", "W", 1.0, "Powerline: the board's mean power, from the three energies that were fitted"),
+)
+
+
+def colour_of(place: int) -> QColor:
+    """The line colour of the sweep in that place of the list."""
+    return QColor(getattr(theme.colours(), _LINES[place % len(_LINES)]))
+
+
+def pen_of(place: int, width: float) -> object:
+    """... and its pen: dotted where the colours are used up."""
+    dotted = place // len(_LINES) % 2
+    style = Qt.PenStyle.DotLine if dotted else Qt.PenStyle.SolidLine
+    return pg.mkPen(colour_of(place), width=width, style=style)
+
+
+class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """Three plots over one axis. The sweep in focus has its points coloured by occupancy and its balances marked."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shown: Sequence[tuple[int, Sweep]] = ()
+        self._focus: Sweep | None = None
+        self._kernel: PlacedKernel | None = None
+        self.coding: Coding | None = None
+        self.plots: list[pg.PlotItem] = []
+        self.scatters: list[pg.ScatterPlotItem] = []
+        self.ci.layout.setContentsMargins(4, 4, 10, 2)
+        self.ci.layout.setSpacing(2)
+        for row, (title, unit, factor, tip) in enumerate(_PLOTS):
+            axes = {"left": LogAxis("left", factor=factor), "bottom": LogAxis("bottom", base=2)}
+            plot = self.addPlot(row=row, col=0, axisItems=axes, enableMenu=False)
+            plot.hideButtons()
+            plot.setLabel("left", f"{title}<br>({unit})")
+            axes["left"].setWidth(_AXIS_PX)
+            axes["left"].setToolTip(tip)
+            axes["bottom"].setStyle(showValues=row == 2)
+            if row:
+                plot.setXLink(self.plots[0])
+            self.plots.append(plot)
+        self.plots[2].setLabel("bottom", "Intensity (flop/B)")
+        self.plots[2].getAxis("bottom").setToolTip(
+            "Work per traffic of a kernel. Kernels with only one of the two stand in the margins; "
+            "the baseline has neither and is in the table"
+        )
+        self._note = QLabel(self)
+        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._note.setWordWrap(True)
+        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setMinimumHeight(180)
+        self.scene().sigMouseClicked.connect(self._clicked)
+        theme.notifier().changed.connect(self.redraw)
+        self.redraw()
+
+    def say(self, note: str) -> None:
+        """Words in place of the plots."""
+        self._note.setText(note)
+        self._note.setVisible(bool(note))
+        for plot in self.plots:
+            plot.setVisible(not note)
+
+    def show_sweeps(
+        self, shown: Sequence[tuple[int, Sweep]], focus: Sweep | None, kernel: PlacedKernel | None = None
+    ) -> None:
+        """Draw sweeps, each with its place (it gives the colour); the last drawn is the one in focus."""
+        self._shown = sorted(shown, key=lambda each: each[1] is focus)
+        self._focus, self._kernel = focus, kernel
+        threads = [sweep.points.threads for _, sweep in self._shown]
+        self.coding = Coding(np.concatenate(threads)) if threads else None
+        self.redraw()
+
+    # --- drawing -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def redraw(self) -> None:
+        """Draw everything in the theme's colours."""
+        colours = theme.colours()
+        self.setBackground(QColor(colours.base))
+        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
+        self.scatters = []
+        for plot in self.plots:
+            plot.clear()
+            for name in ("bottom", "left"):
+                plot.getAxis(name).setPen(QColor(colours.border))
+                plot.getAxis(name).setTextPen(QColor(colours.text))
+            plot.showGrid(x=True, y=True, alpha=0.12)
+        if not self._shown:
+            return
+        low, high = self._intensities()
+        draw_margins(self.plots, {kind for _, sweep in self._shown for kind in sweep.points.kind}, low, high)
+        for place, sweep in self._shown:
+            self._draw_lines(place, sweep, low, high)
+        if self._focus is not None:
+            draw_marks(self.plots, self._focus)
+        for at in range(3):
+            self._draw_points(at, low, high)
+        self._draw_kernel()
+        self._set_ranges(low, high)
+
+    def _intensities(self) -> tuple[float, float]:
+        """Lowest and highest intensity in sight, flop/B."""
+        told = np.concatenate([sweep.intensity() for _, sweep in self._shown])
+        told = told[np.isfinite(told) & (told > 0)]
+        if self._kernel is not None:
+            told = np.append(told, self._kernel.intensity)
+        if not len(told):
+            return 0.25, 128.0
+        return float(told.min()) / 1.3, float(told.max()) * 1.3
+
+    def _draw_lines(self, place: int, sweep: Sweep, low: float, high: float) -> None:
+        model = sweep.model
+        if model is None:
+            return
+        along = np.geomspace(low, high, _CURVE_POINTS)
+        lines = (model.roofline(along), model.archline(along), model.powerline(along))
+        pen = pen_of(place, 2.0 if sweep is self._focus else 1.4)
+        for plot, line in zip(self.plots, lines, strict=True):
+            plot.addItem(pg.PlotCurveItem(np.log10(along), np.log10(line), pen=pen, antialias=True))
+        if sweep.limit_w is None or not (lines[2] > sweep.limit_w).any():
+            return
+        dashed = pg.mkPen(colour_of(place), width=2.0, style=Qt.PenStyle.DashLine)
+        beyond = lines[2] > sweep.limit_w
+        for plot, line in zip(self.plots, model.capped(along, sweep.limit_w), strict=True):
+            capped = np.where(beyond & (line > 0), line, np.nan)
+            curve = pg.PlotCurveItem(np.log10(along), np.log10(capped), pen=dashed, connect="finite", antialias=True)
+            curve.setToolTip("What the board reaches at least under its power limit")
+            plot.addItem(curve)
+
+    def _draw_points(self, at: int, low: float, high: float) -> None:
+        """Every point of one of the three plots, the errors behind them."""
+        colours = theme.colours()
+        assert self.coding is not None
+        scale, spots = colour_scale(colours), []
+        hollow, edge = pg.mkBrush(QColor(colours.base)), pg.mkPen(QColor(colours.muted), width=0.8)
+        inks: dict[str, tuple[object, object]] = {}  # shared pens and brushes: a marker of each is painted only once
+        for number, (place, sweep) in enumerate(self._shown):
+            points = sweep.points
+            x, y = places_of(sweep, at, low, high)
+            seen = np.isfinite(x) & np.isfinite(y)
+            focused, throttled = sweep is self._focus, ~points.at_peak()
+            styles = self.coding.styles(points.threads)
+            self._draw_errors(at, sweep, x, y, seen)
+            for index in np.flatnonzero(seen):
+                known = math.isfinite(points.threads[index])
+                colour = scale[int(styles[index]) % COLOURS] if focused and known else colour_of(place)
+                if colour.name() not in inks:
+                    inks[colour.name()] = pg.mkBrush(colour), pg.mkPen(colour, width=1.3)
+                brush, pen = inks[colour.name()]
+                spots.append(
+                    {
+                        "pos": (x[index], y[index]),
+                        "symbol": _SYMBOLS[SHAPES[int(styles[index]) // COLOURS]] if known else "o",
+                        "size": 9 if focused else 7,
+                        "brush": hollow if throttled[index] else brush,
+                        "pen": pen if throttled[index] else edge,
+                        "data": (number, int(index)),
+                    }
+                )
+        scatter = pg.ScatterPlotItem(spots=spots, hoverable=True, tip=self._tip, hoverPen=pg.mkPen(colours.text))
+        self.scatters.append(scatter)
+        self.plots[at].addItem(scatter)
+
+    def _draw_errors(self, at: int, sweep: Sweep, x: Floats, y: Floats, seen: npt.NDArray[np.bool_]) -> None:
+        """95 % intervals, of power and of what is divided by it."""
+        share = sweep.points.power_error_w / sweep.points.power_w
+        some = seen & (share > 0) & (share < 1)
+        if at == 0 or not some.any():
+            return
+        more, less = np.log10(1 + share[some]), -np.log10(1 - share[some])
+        top, bottom = (more, less) if at == 2 else (less, more)
+        pen = pg.mkPen(QColor(theme.colours().muted), width=1)
+        self.plots[at].addItem(
+            pg.ErrorBarItem(x=x[some], y=y[some], top=top, bottom=bottom, beam=0.012, pen=pen), ignoreBounds=True
+        )
+
+    def _draw_kernel(self) -> None:
+        """A star where a kernel is expected on each board's lines, a cross where it was measured."""
+        kernel, colours = self._kernel, theme.colours()
+        if kernel is None:
+            return
+        x = math.log10(kernel.intensity)
+        for at, plot in enumerate(self.plots):
+            spots = []
+            for place, sweep in self._shown:
+                if sweep.model is not None:
+                    time_s, energy_j, power_w = sweep.model.predict(
+                        kernel.work_flop, kernel.traffic_byte, sweep.limit_w
+                    )
+                    value = (kernel.work_flop / time_s, kernel.work_flop / energy_j, power_w)[at]
+                    look = {"symbol": "star", "size": 17, "brush": colour_of(place), "pen": pg.mkPen(colours.text)}
+                    spots.append({"pos": (x, math.log10(value)), **look})
+            own = measured_values(kernel)[at]
+            if own is not None and own > 0:
+                look = {"symbol": "x", "size": 13, "brush": QColor(colours.text), "pen": pg.mkPen(colours.base)}
+                spots.append({"pos": (x, math.log10(own)), **look})
+            plot.addItem(pg.ScatterPlotItem(spots=spots))
+
+    def _set_ranges(self, low: float, high: float) -> None:
+        self.plots[0].setXRange(left_margin(low) - STRIP, right_margin(high) + STRIP, padding=0.01)
+        for at, plot in enumerate(self.plots):
+            found: list[float] = []
+            for item in plot.items:
+                if isinstance(item, (pg.PlotCurveItem, pg.ScatterPlotItem)):
+                    y = np.asarray(item.getData()[1], dtype=np.float64)
+                    found += [float(np.nanmin(y)), float(np.nanmax(y))] if np.isfinite(y).any() else []
+            if at == 2 and self._focus is not None and self._focus.limit_w is not None:
+                found.append(math.log10(self._focus.limit_w))
+            if found:
+                margin = 0.06 * (max(found) - min(found)) + 0.02
+                plot.setYRange(min(found) - margin, max(found) + margin, padding=0.0)
+
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def _tip(self, x: float, y: float, data: tuple[int, int]) -> str:
+        number, index = data
+        return point_words(self._shown[number][1], index)
+
+    @Slot(object)
+    def _clicked(self, event: object) -> None:
+        """A double click shows everything again."""
+        if event.double():  # type: ignore[attr-defined]
+            self.redraw()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "_note"):
+            self._note.setGeometry(self.rect())

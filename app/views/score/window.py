@@ -1,0 +1,269 @@
+"""`ScoreWindow`: search strategies scored on recorded caches: how far ahead of random search each one is, and when."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QSplitter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+import app.engine.strategies  # noqa: F401  (registers every strategy)
+from app.engine.analysis.score_runs import ScorePlan, Scores, score
+from app.engine.strategies import base as strategies
+from app.views.background import Background
+from app.views.score.plots import ScoreBars, ScoreCurves
+from app.views.score.wins import WinsTable
+
+_FILES = "Kernel Tuner caches (*.json *.json.gz);;All files (*)"
+_FIRST = ("auto", "bayesian_optimisation", "greedy_ils", "genetic_algorithm", "simulated_annealing")
+_REPEATS = 10
+_JOBS = max(1, (os.cpu_count() or 2) - 1)
+_EMPTY = (
+    "Choose caches in which every configuration was measured, and press Start: each strategy then searches them as if "
+    "they were boards, some times over."
+)
+_EXPLAINED = (
+    "0 is as good as random search, 1 finds the optimum at once. The budget ends where random search is 95 % of the "
+    "way from the median to the optimum."
+)
+
+
+class ScoreWindow(QDialog):
+    """Stays beside the main window; the runs are done by `jobs` processes of their own, None: by this one."""
+
+    _progressed = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None, *, jobs: int | None = _JOBS) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.setWindowTitle("Strategy scores")
+        self.setModal(False)
+        self.resize(1000, 720)
+        self._caches: tuple[Path, ...] = ()
+        self._scores: Scores | None = None
+        self._background = Background(self)
+        self.choose, self.start = QPushButton("&Caches …"), QPushButton("&Start")
+        self.choose.setToolTip("Kernel Tuner caches in which every configuration was measured")
+        self.named = QLabel()
+        self.strategies = QToolButton()
+        self.strategies.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.strategies.setMenu(_StayingMenu(self.strategies))
+        self.repeats = QSpinBox()
+        self.repeats.setRange(1, 1000)
+        self.repeats.setValue(_REPEATS)
+        self.repeats.setToolTip("Runs of each strategy on each space")
+        self.over = QComboBox()
+        self.over.addItem("evaluations", False)
+        self.over.addItem("time", True)
+        self.over.setToolTip("What the budget counts; time needs caches that tell what each evaluation cost")
+        self.progress, self.message = QProgressBar(), QLabel(_EMPTY)
+        self.progress.setFormat("%v of %m runs")
+        policy = self.progress.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(policy)
+        self.space = QComboBox()
+        self.space.setAccessibleName("Space whose curves are shown")
+        self.space.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.curves, self.bars, self.wins = ScoreCurves(), ScoreBars(), WinsTable()
+        self._fill_strategies()
+        self._lay_out()
+        self.choose.clicked.connect(self.choose_caches)
+        self.start.clicked.connect(self.start_or_stop)
+        self.strategies.menu().triggered.connect(self._strategies_chosen)
+        self.space.currentIndexChanged.connect(self._draw)
+        self._progressed.connect(self._show_progress, Qt.ConnectionType.QueuedConnection)
+        self._background.done.connect(self._scored)
+        self._background.failed.connect(self._failed)
+        self._strategies_chosen()
+        self.set_caches(())
+
+    def _lay_out(self) -> None:
+        self.named.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.message.setWordWrap(True)
+        top = QHBoxLayout()
+        top.addWidget(self.choose)
+        top.addWidget(self.named, 1)
+        choices = QHBoxLayout()
+        choices.addWidget(self.strategies)
+        for text, widget in (("&Repeats", self.repeats), ("O&ver", self.over)):
+            label = QLabel(text)
+            label.setBuddy(widget)
+            choices.addWidget(label)
+            choices.addWidget(widget)
+        choices.addWidget(self.progress, 1)
+        choices.addWidget(self.start)
+        shown = QLabel("S&how")
+        shown.setBuddy(self.space)
+        above = QWidget()
+        grid = QGridLayout(above)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.addWidget(shown, 0, 0)
+        grid.addWidget(self.space, 0, 1)
+        grid.addWidget(self.curves, 1, 0, 1, 3)
+        grid.setColumnStretch(2, 1)
+        grid.setRowStretch(1, 1)
+        below = QSplitter(Qt.Orientation.Horizontal)
+        below.addWidget(self.bars)
+        below.addWidget(self.wins)
+        below.setSizes([520, 480])
+        split = self._shown = QSplitter(Qt.Orientation.Vertical)
+        split.addWidget(above)
+        split.addWidget(below)
+        split.setSizes([380, 260])
+        column = QVBoxLayout(self)
+        column.addLayout(top)
+        column.addLayout(choices)
+        column.addWidget(self.message)
+        column.addWidget(split, 1)
+        column.addStretch(0)
+        split.hide()  # until there are scores
+
+    def _fill_strategies(self) -> None:
+        for name in strategies.names():
+            action = self.strategies.menu().addAction(strategies.get(name).label)
+            action.setData(name)
+            action.setCheckable(True)
+            action.setChecked(name in _FIRST)
+
+    # --- what to score -----------------------------------------------------------------------------------------------
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The names of the strategies that are ticked."""
+        return tuple(action.data() for action in self.strategies.menu().actions() if action.isChecked())
+
+    @property
+    def scores(self) -> Scores | None:
+        """What is shown."""
+        return self._scores
+
+    @Slot()
+    def choose_caches(self) -> None:
+        """Let the person choose files."""
+        dialog = QFileDialog(self, "Caches to score on", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._files_chosen)
+        dialog.open()
+
+    @Slot(list)
+    def _files_chosen(self, files: list[str]) -> None:
+        self.set_caches([Path(file) for file in files])
+
+    def set_caches(self, caches: Sequence[Path]) -> None:
+        """Score on these from the next start on."""
+        self._caches = tuple(caches)
+        self.named.setText(", ".join(path.name for path in caches) or "no cache chosen yet")
+        self._set_buttons()
+
+    @Slot()
+    def _strategies_chosen(self, _: QAction | None = None) -> None:
+        count = len(self.chosen)
+        self.strategies.setText(f"{count} strateg{'y' if count == 1 else 'ies'}")
+        self._set_buttons()
+
+    def _set_buttons(self) -> None:
+        busy = self._background.busy
+        self.start.setText("&Stop" if busy else "&Start")
+        self.start.setEnabled(busy or bool(self._caches and self.chosen))
+        self.progress.setVisible(busy)
+
+    # --- the runs ----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def start_or_stop(self) -> None:
+        """Score what is chosen, or break off: what was shown before stays."""
+        if self._background.busy:
+            self._background.shutdown()
+            self._set_buttons()
+            return
+        plan = ScorePlan(
+            caches=self._caches,
+            strategies=self.chosen,
+            repeats=self.repeats.value(),
+            over_time=bool(self.over.currentData()),
+            jobs=self._jobs,
+        )
+        self.progress.setRange(0, 0)
+        self.message.setText(_EXPLAINED)
+
+        def job(stop: threading.Event) -> Scores | None:
+            scores = score(plan, stop, self._progressed.emit)
+            if scores is not None:
+                _ = scores.wins  # takes a while, and is kept
+            return scores
+
+        self._background.run(job)
+        self._set_buttons()
+
+    @Slot(int, int)
+    def _show_progress(self, done: int, total: int) -> None:
+        self.progress.setRange(0, total)
+        self.progress.setValue(done)
+
+    @Slot(object)
+    def _scored(self, scores: Scores | None) -> None:
+        self._set_buttons()
+        if scores is None:
+            return
+        self._scores = scores
+        with QSignalBlocker(self.space):
+            self.space.clear()
+            if len(scores.advantages) > 1:
+                self.space.addItem("all spaces", "")
+            for space, budget in scores.evaluations.items():
+                self.space.addItem(f"{space} ({budget} evaluations)", space)
+        self.bars.show_scores(scores)
+        self.wins.show_scores(scores)
+        self._shown.show()
+        self._draw()
+
+    @Slot()
+    def _draw(self) -> None:
+        if self._scores is not None:
+            self.curves.show_scores(self._scores, self.space.currentData() or None)
+
+    @Slot(str, str)
+    def _failed(self, what: str, remedy: str) -> None:
+        self.message.setText(f"{what}: {remedy}")
+        self._set_buttons()
+
+    def shutdown(self) -> None:
+        """End what runs."""
+        self._background.shutdown()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._background.busy:
+            self.start_or_stop()
+        super().closeEvent(event)
+
+
+class _StayingMenu(QMenu):
+    """A menu of ticks that stays open while they are set."""
+
+    def mouseReleaseEvent(self, event: object) -> None:
+        action = self.activeAction()
+        if action is not None and action.isCheckable():
+            action.trigger()
+        else:
+            super().mouseReleaseEvent(event)  # type: ignore[arg-type]

@@ -1,0 +1,64 @@
+"""`SpaceWindow`: the search space of what was opened: what its restrictions leave, and every valid configuration."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QFrame, QLabel, QScrollArea, QSplitter, QVBoxLayout, QWidget
+
+from app.engine.space.pruning import pruning_steps
+from app.views.figures import count_text, duration_text
+from app.views.space.pruning_picture import PruningPicture
+from app.views.space.table import SpaceTable
+from app.views.tune.draft import Draft
+
+_LINES_AT_FIRST = 12  # of the picture; it scrolls beyond
+
+
+class SpaceWindow(QDialog):
+    """Stays beside the main window and follows what is opened there."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setModal(False)
+        self.resize(860, 640)
+        self.words, self.picture, self.table = QLabel(), PruningPicture(), SpaceTable()
+        self.words.setWordWrap(True)
+        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.pruning = QScrollArea()
+        self.pruning.setWidget(self.picture)
+        self.pruning.setWidgetResizable(True)
+        self.pruning.setFrameShape(QFrame.Shape.NoFrame)
+        self.pruning.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.parts = QSplitter(Qt.Orientation.Vertical)
+        self.parts.addWidget(self.pruning)
+        self.parts.addWidget(self.table)
+        self.parts.setStretchFactor(1, 1)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.words)
+        layout.addWidget(self.parts, 1)
+        self.show_draft(None)
+
+    def show_draft(self, draft: Draft | None) -> None:
+        """Show the space of what was opened, or that there is none."""
+        self.table.set_plan(None if draft is None else draft.plan)
+        self.parts.setVisible(draft is not None)
+        if draft is None:
+            self.setWindowTitle("Search space")
+            self.words.setText("Nothing is opened under Tune.")
+            return
+        space = draft.plan.space
+        steps = pruning_steps(space)
+        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds else ""
+        self.setWindowTitle(f"Search space of {draft.plan.title}")
+        share = f" ({_share(space.size, space.cartesian)})" if space.size < space.cartesian else ""
+        said = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"
+        self.words.setText("\n".join([said, *space.notes]))
+        self.picture.show_steps(space.cartesian, steps)
+        self.pruning.setVisible(bool(steps))
+        shown = self.picture.height_of(min(_LINES_AT_FIRST, 2 + len(steps)))
+        self.parts.setSizes([shown, max(200, self.height() - shown)])
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if 1000 * part >= whole else f"1 in {count_text(whole // part)}"

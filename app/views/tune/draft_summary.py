@@ -1,0 +1,100 @@
+"""What was opened and how large its space is, before anything is measured."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.engine.space.search_space import SearchSpace
+from app.views import theme
+from app.views.figures import count_text, duration_text
+from app.views.provenance import source_words
+from app.views.tune.draft import Draft
+
+_FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
+
+
+class DraftSummary(QWidget):
+    """A title, the space in words, whether the model steers its clocks, and whether a growing file is followed."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title, self.space, self.details = QLabel(), QLabel(), QLabel()
+        self.look = QPushButton("&Look at it …")
+        self.look.setToolTip("What each restriction leaves of the space, and every valid configuration")
+        self.steered, self.unsteer = QLabel(), QPushButton("Use all clocks")
+        self.unsteer.setToolTip("Take the steering back: the specification's own clocks again")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 4)
+        layout.setSpacing(2)
+        for label in (self.title, self.space, self.details):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        size = QHBoxLayout()
+        size.addWidget(self.space, 1)
+        size.addWidget(self.look)
+        layout.addWidget(self.title)
+        layout.addLayout(size)
+        layout.addWidget(self.details)
+        bold = self.title.font()
+        bold.setBold(True)
+        self.title.setFont(bold)
+        self.steered.setWordWrap(True)
+        steering = QHBoxLayout()
+        steering.addWidget(self.steered, 1)
+        steering.addWidget(self.unsteer)
+        layout.addLayout(steering)
+        self.follow = QCheckBox("Follow the file while its tuner writes it")
+        self.follow.setToolTip("Show what is in it and whatever is added, until the tuner is done; nothing is searched")
+        layout.addWidget(self.follow)
+        theme.notifier().changed.connect(self.recolour)
+        self.say(_FIRST)
+        self.recolour()
+
+    def say(self, words: str) -> None:
+        """Words alone: what to do first, or what is under way."""
+        self._show("", words, "", None)
+
+    def complain(self, what: str, remedy: str) -> None:
+        """Why the file gives no session."""
+        self._show("This cannot be tuned", what, remedy, None)
+
+    def show_draft(self, draft: Draft) -> None:
+        """The plan of a draft in words."""
+        plan, space = draft.plan, draft.plan.space
+        words = source_words(plan.source)
+        title = f"{plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
+        valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
+        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds > 0 else ""
+        resumed = f" · goes on with session {plan.resume}" if plan.resume is not None else ""
+        self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
+        self.look.show()
+        self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
+        self.follow.setVisible(draft.follow is not None)
+        self.follow.setChecked(draft.follow is not None)
+        self.details.setToolTip("\n".join(f"{count_text(n)} removed by {text}" for text, n in space.removed_by.items()))
+
+    def _show(self, title: str, space: str, details: str, clocks: tuple[float, float] | None) -> None:
+        self.look.hide()
+        for label, text in ((self.title, title), (self.space, space), (self.details, details)):
+            label.setText(text)
+            label.setToolTip("")
+            label.setVisible(bool(text))
+        self.follow.hide()
+        self.steered.setText("" if clocks is None else f"Steered by the model: {clocks[0]:.0f}–{clocks[1]:.0f} MHz")
+        self.steered.setVisible(clocks is not None)
+        self.unsteer.setVisible(clocks is not None)
+
+    @Slot()
+    def recolour(self) -> None:
+        self.details.setStyleSheet(f"color: {theme.colours().muted};")
+        self.steered.setStyleSheet(f"color: {theme.colours().accent};")
+
+
+def _details(space: SearchSpace) -> str:
+    """How many restrictions removed how much (the tool tip names them), and what was assumed."""
+    removing = [count for count in space.removed_by.values() if count]
+    noun = "restriction" if len(removing) == 1 else "restrictions"
+    removed = [f"{count_text(sum(removing))} removed by {len(removing)} {noun}"] if removing else []
+    return "\n".join([*removed, *space.notes])

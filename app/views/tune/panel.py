@@ -1,0 +1,373 @@
+"""The tuning session: open what to tune, see its space, choose how, run it, watch it, take a configuration away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine import events
+from app.engine.events import SessionState
+from app.errors import WattridgeError
+from app.views.background import Background
+from app.views.context import Context
+from app.views.front.marked_bar import MarkedBar
+from app.views.tune.draft import Draft, draft_of_file, draft_of_session, examples
+from app.views.tune.draft_summary import DraftSummary
+from app.views.tune.export_panel import ExportPanel
+from app.views.tune.results_table import ResultsView
+from app.views.tune.session_form import SessionForm
+from app.views.tune.session_progress import SessionProgress
+
+if TYPE_CHECKING:
+    from app.views.space.window import SpaceWindow
+
+_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
+_STORED_SHOWN = 15
+_ROOM_FOR_HISTORY = 680  # pixels
+_FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+
+
+class TunePanel(QWidget):
+    """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
+
+    file_opened = Signal(object)  # the Path of what was read
+
+    def __init__(self, context: Context, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._draft: Draft | None = None
+        self._space_window: SpaceWindow | None = None
+        self._state: SessionState | None = None  # of the running or last session
+        self._starting = False  # Start was pressed, the engine has not answered yet
+        self._start_when_ready = False
+        self._pause_asked = False
+        self._background = Background(self)
+        self._background.done.connect(self._prepared)
+        self._background.failed.connect(self._not_prepared)
+        self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
+        self.results = ResultsView(context.selection)
+        self.marked = MarkedBar(context.selection)
+        self.marked.only.toggled.connect(self.results.show_only_marked)
+        self.export = ExportPanel(context)
+        self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
+        self._lay_out()
+        self.start.clicked.connect(self.start_session)
+        self.pause.clicked.connect(self.pause_or_resume)
+        self.stop.clicked.connect(self.stop_session)
+        self.summary.unsteer.clicked.connect(self._unsteer)
+        self.summary.look.clicked.connect(self.show_space)
+        self.summary.follow.toggled.connect(self.form.set_following)
+        context.selection.steered.connect(self._steered)
+        bridge = context.bridge
+        bridge.control_changed.connect(self._control_changed)
+        bridge.session_started.connect(self._session_started)
+        bridge.preparing.connect(self._preparing)
+        bridge.measurements_added.connect(self._measurements_added)
+        bridge.session_remark.connect(self._session_remark)
+        bridge.session_changed.connect(self._session_changed)
+        bridge.fault.connect(self._fault)
+        if context.selection.table is not None:
+            self.results.set_session(context.selection.table, context.selection.plan)
+        self._set_buttons()
+
+    def _lay_out(self) -> None:
+        opening = QHBoxLayout()
+        choose = QPushButton("&Open …")
+        choose.setToolTip(
+            "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
+        )
+        choose.clicked.connect(self.choose_file)
+        opening.addWidget(choose)
+        self._examples, self._stored = _menu_button("Examples"), _menu_button("Past sessions")
+        for button, fill, chosen in (
+            (self._examples, self._fill_examples, self._example_chosen),
+            (self._stored, self._fill_stored, self._stored_chosen),
+        ):
+            button.menu().aboutToShow.connect(fill)
+            button.menu().triggered.connect(chosen)
+            opening.addWidget(button)
+        opening.addStretch(1)
+        running = QHBoxLayout()
+        for control in (self.start, self.pause, self.stop):
+            running.addWidget(control)
+        self.start.setToolTip("Start the session as it is set up above")
+        self.stop.setToolTip("End the session; what was measured stays, and it can be gone on with later")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addLayout(opening)
+        column.addWidget(self.summary)
+        column.addWidget(self.form)
+        column.addLayout(running)
+        column.addWidget(self.progress)
+        self.progress.hide()  # until there is a session
+        column.addWidget(self.marked)
+        column.addWidget(self.results, 1)
+        column.addWidget(self.export)
+        self.results.setMinimumHeight(90)
+        self.setMinimumWidth(380)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The history gives way to the table where there is little room."""
+        super().resizeEvent(event)
+        self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
+
+    @property
+    def cache(self) -> Path | None:
+        """The recorded cache that is open, if it is one."""
+        return self._draft.path if self._draft is not None and self._draft.replay else None
+
+    # --- what to tune ------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path, *, start: bool = False, taken_over: Path | None = None) -> None:
+        """Read a specification or a recording and show its space; `start` also runs it as soon as it is ready.
+
+        The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
+        """
+        gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
+        self._start_when_ready = start
+        waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
+        self._prepare(f"Reading {path.name} and building its space …{waiting}")
+        guard = self._context.guard
+        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
+
+    def open_session(self, session: int, *, start: bool = True) -> None:
+        """Go on with a stored session."""
+        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
+        self._start_when_ready = start
+        self._prepare(f"Reading session {session} …")
+        self._background.run(lambda _stop: draft_of_session(store, session, gpu, guard))
+
+    def shutdown(self) -> None:
+        """End what runs in the background. The session itself belongs to the engine."""
+        self._background.shutdown()
+        self.export.shutdown()
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Let the person choose a file."""
+        dialog = QFileDialog(self, "Open a specification or a cache", "", _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._file_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _file_chosen(self, path: str) -> None:
+        self.open(Path(path))
+
+    @Slot()
+    def choose_taken_over(self) -> None:
+        """Let the person choose a recording whose measurements count in the specification's session."""
+        dialog = QFileDialog(self, "Go on from the measurements of a file", "", _RECORDINGS)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._taken_over_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _taken_over_chosen(self, path: str) -> None:
+        if self._draft is not None:
+            self.open(self._draft.path, taken_over=Path(path))
+
+    @Slot()
+    def _fill_examples(self) -> None:
+        menu = self._examples.menu()
+        menu.clear()
+        for path in examples():
+            menu.addAction(path.stem.replace("_", " ")).setData(str(path))
+
+    @Slot(QAction)
+    def _example_chosen(self, action: QAction) -> None:
+        self.open(Path(action.data()))
+
+    @Slot()
+    def _fill_stored(self) -> None:
+        menu = self._stored.menu()
+        menu.clear()
+        try:
+            records = self._context.store.sessions()[:_STORED_SHOWN]
+        except WattridgeError as error:
+            self._context.bridge.report(error.what, error.remedy)
+            return
+        for record in records:
+            count = f"{record.evaluated} of {min(record.max_evaluations or record.valid, record.valid)}"
+            when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
+            action = menu.addAction(f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}")
+            action.setData(record.id)
+            action.setEnabled(record.state not in _ALIVE)
+        if not records:
+            menu.addAction("none yet").setEnabled(False)
+        menu.addSeparator()
+        draft = self._draft
+        from_file = menu.addAction("Measurements of a file …")
+        from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
+        from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
+
+    @Slot(QAction)
+    def _stored_chosen(self, action: QAction) -> None:
+        if action.data() is None:
+            self.choose_taken_over()
+        else:
+            self.open_session(int(action.data()))
+
+    def _prepare(self, words: str) -> None:
+        self._draft = None
+        self.summary.say(words)
+        self._set_buttons()
+
+    @Slot(object)
+    def _prepared(self, draft: Draft) -> None:
+        self._draft = draft
+        self.summary.show_draft(draft)
+        if draft.plan.resume is None:
+            self.file_opened.emit(draft.path)
+        if self._space_window is not None:
+            self._space_window.show_draft(draft)
+        self.form.show_draft(draft)
+        self.form.set_following(self.summary.follow.isChecked())
+        self._set_buttons()
+        if self._start_when_ready:
+            self._start_when_ready = False
+            self.start_session()
+
+    @Slot(str, str)
+    def _not_prepared(self, what: str, remedy: str) -> None:
+        self._start_when_ready = False
+        self.summary.complain(what, remedy)
+        self._context.bridge.report(what, remedy)
+
+    @Slot()
+    def show_space(self) -> None:
+        """Open the window of the space that was built."""
+        from app.views.space.window import SpaceWindow  # imported late: the panel does not need it
+
+        if self._space_window is None:
+            self._space_window = SpaceWindow(self)
+        self._space_window.show_draft(self._draft)
+        self._space_window.show()
+        self._space_window.raise_()
+
+    @Slot(object)
+    def _steered(self, _clocks: object) -> None:
+        """Build the space anew, of the clocks near the model's optimum, or of the specification's own again."""
+        if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
+            self.open(self._draft.path, taken_over=self._draft.taken_over)
+
+    @Slot(object)
+    def _control_changed(self, _event: events.ControlChanged) -> None:
+        """A real board's clocks and caps are part of the space while they may be set, and else are not."""
+        if self._state not in _ALIVE and not self._starting:
+            self._steered(None)
+
+    @Slot()
+    def _unsteer(self) -> None:
+        self._context.selection.steer(None)
+
+    # --- the session -------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def start_session(self) -> None:
+        """Start the session as it is set up."""
+        if self._draft is None or self._starting or self._state in _ALIVE:
+            return
+        try:
+            plan = self.form.plan()
+            if self._draft.follow is not None and self.summary.follow.isChecked():
+                plan = replace(self._draft.follow, objective=plan.objective)
+        except WattridgeError as error:
+            self._context.bridge.report(error.what, error.remedy)
+            return
+        self._starting = True
+        self._context.bridge.submit(events.Start(plan))
+        self._set_buttons()
+
+    @Slot()
+    def pause_or_resume(self) -> None:
+        """Pause the running session, go on with a paused one, or take up one that was stopped before its end."""
+        if self._state is SessionState.RUNNING:
+            self._pause_asked = True
+            self._context.bridge.submit(events.Pause())
+        elif self._state is SessionState.PAUSED:
+            self._context.bridge.submit(events.Resume())
+        elif self._can_continue() and self._context.selection.session is not None:
+            self.open_session(self._context.selection.session)
+        self._set_buttons()
+
+    @Slot()
+    def stop_session(self) -> None:
+        """End the session."""
+        if self._state in _ALIVE or self._starting:
+            self._context.bridge.submit(events.Stop())
+
+    @Slot(object)
+    def _session_started(self, event: events.SessionStarted) -> None:
+        self._starting, self._pause_asked = False, False
+        self._state = SessionState.RUNNING
+        self.results.set_session(event.table, event.plan)
+        self.progress.set_session(event.table, event.plan)
+        self.progress.show()
+        self._set_buttons()
+
+    @Slot(object)
+    def _preparing(self, event: events.Preparing) -> None:
+        self.progress.show_preparing(event)
+
+    @Slot(object)
+    def _measurements_added(self, event: events.MeasurementsAdded) -> None:
+        self.progress.show_progress(event.progress)
+        if self.isVisible():
+            self.results.refresh(event.progress.best_index)
+
+    @Slot(object)
+    def _session_remark(self, event: events.SessionRemark) -> None:
+        self.progress.show_remark(event.text)
+
+    @Slot(object)
+    def _session_changed(self, event: events.SessionChanged) -> None:
+        self._state, self._pause_asked = event.progress.state, False
+        self.progress.show_progress(event.progress, event.reason)
+        self.results.refresh(event.progress.best_index)
+        self._set_buttons()
+
+    @Slot(object)
+    def _fault(self, _event: events.EngineFault) -> None:
+        """A session that could not even start leaves the buttons as they were before."""
+        self._starting = False
+        self._set_buttons()
+
+    def _can_continue(self) -> bool:
+        return self._state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
+
+    def _set_buttons(self) -> None:
+        alive = self._state in _ALIVE
+        self.start.setEnabled(self._draft is not None and not alive and not self._starting)
+        self.stop.setEnabled(alive or self._starting)
+        self.pause.setEnabled((alive or self._can_continue()) and not self._pause_asked and not self._starting)
+        if self._pause_asked:
+            self.pause.setText("Pausing …")
+        else:
+            self.pause.setText("Resume" if self._state is SessionState.PAUSED or self._can_continue() else "Pause")
+        self.start.setDefault(self.start.isEnabled())
+
+
+def _menu_button(text: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setMenu(QMenu(button))
+    return button

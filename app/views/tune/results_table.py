@@ -1,0 +1,147 @@
+"""`ResultsView`: the results of a session as a table; its rows and the shared selection follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import numpy as np
+from PySide6.QtCore import (
+    QItemSelectionModel,
+    QItemSelectionRange,
+    QModelIndex,
+    Qt,
+    Slot,
+)
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app.engine.results import ResultTable
+from app.engine.session import SessionPlan
+from app.views.front.value_words import configuration_text
+from app.views.selection import Selection
+from app.views.tune.results_model import ResultsModel
+
+_MOST_FOLLOWED = 200  # selected rows
+_PADDING = 14  # pixels around a cell's text
+
+
+class ResultsView(QTableView):
+    """The table as a person sees it. Its selected row and the shared selection follow each other."""
+
+    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.results = ResultsModel(self)
+        self._selection = selection
+        self.setModel(self.results)
+        self.setSortingEnabled(True)
+        self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.horizontalHeader().setSortIndicatorClearable(True)
+        self.horizontalHeader().setHighlightSections(False)  # else Qt asks every row of every column when it paints
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        self.setAccessibleName("Results of the session")
+        self.results.modelReset.connect(self._columns_changed)
+        self.results.about_to_reorder.connect(self._keep_few_selected)
+        self.selectionModel().currentRowChanged.connect(self._row_chosen)
+        self.selectionModel().selectionChanged.connect(self._rows_chosen)
+        selection.changed.connect(self._follow)
+        selection.brushed.connect(self._mark)
+        copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self, context=Qt.ShortcutContext.WidgetShortcut)
+        copy.activated.connect(self.copy_selected)
+        self._widths_set = False
+        self._only_marked = False
+        self._choosing_rows = False
+
+    def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
+        self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.results.set_session(table, plan)
+        self._fit_columns()
+
+    def refresh(self, best: int | None = None) -> None:
+        """Take in new measurements; the newest stay in sight where the end was in sight."""
+        bar = self.verticalScrollBar()
+        at_end = bar.value() >= bar.maximum() - 1
+        self.results.refresh()
+        self.results.set_best(best)
+        self._fit_columns()
+        if at_end and self.results._sorted_by is None:
+            self.scrollToBottom()
+
+    @Slot(bool)
+    def show_only_marked(self, only: bool) -> None:
+        """Show no rows but those that are marked, while some are."""
+        self._only_marked = only
+        self._mark()
+
+    @Slot()
+    def _mark(self) -> None:
+        self._choosing_rows = True  # what the table itself does to its selection is not a person's choice
+        self.results.set_marked(self._selection.rows, only=self._only_marked)
+        self._choosing_rows = False
+        self.viewport().update()
+
+    def selectAll(self) -> None:
+        """Mark every row that is shown; Qt's own way asks for every cell."""
+        self._selection.brush(self.results.indices_at(np.arange(self.results.rowCount())))
+
+    @Slot()
+    def _keep_few_selected(self) -> None:
+        """Of very many selected rows the present one: Qt would follow each cell through the new order. Marks stay."""
+        chosen = self.selectionModel()
+        if sum(each.height() for each in cast(Iterable[QItemSelectionRange], chosen.selection())) > _MOST_FOLLOWED:
+            self._choosing_rows = True
+            flags = QItemSelectionModel.SelectionFlag
+            chosen.select(self.currentIndex(), flags.ClearAndSelect | flags.Rows)
+            self._choosing_rows = False
+
+    @Slot()
+    def _rows_chosen(self) -> None:
+        """Several rows chosen by Shift or Ctrl are marked; a single one is only selected."""
+        ranges = list(cast(Iterable[QItemSelectionRange], self.selectionModel().selection()))
+        count = sum(each.height() for each in ranges)
+        if count > 1 and not self._choosing_rows:
+            rows = np.concatenate([np.arange(each.top(), each.bottom() + 1) for each in ranges])
+            self._selection.brush(self.results.indices_at(rows))
+
+    @Slot()
+    def copy_selected(self) -> None:
+        """Put the selected configuration on the clipboard, as one line."""
+        table = self.results._table
+        if table is not None and 0 <= self._selection.index < len(table):
+            QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._selection.index)))
+
+    @Slot(QModelIndex, QModelIndex)
+    def _row_chosen(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if current.isValid():
+            self._selection.select(self.results.index_at(current.row()))
+
+    @Slot(int)
+    def _follow(self, index: int) -> None:
+        row = self.results.row_of(index) if index >= 0 else None
+        if row is None:
+            self.clearSelection()
+        elif self.currentIndex().row() != row or not self.selectionModel().hasSelection():
+            at, flags = self.results.index(row, 0), QItemSelectionModel.SelectionFlag
+            self.selectionModel().setCurrentIndex(at, flags.ClearAndSelect | flags.Rows)  # whatever keys are held
+            self.scrollTo(at)
+
+    @Slot()
+    def _columns_changed(self) -> None:
+        self._widths_set = False
+        self._follow(self._selection.index)
+
+    def _fit_columns(self) -> None:
+        """Widths once for each set of columns, so that a person's own stay; from words, since asking rows is slow."""
+        if not self._widths_set and self.results.rowCount():
+            self._widths_set = True
+            measure = self.fontMetrics().horizontalAdvance
+            for column in range(self.results.columnCount()):
+                head = self.results.headerData(column, Qt.Orientation.Horizontal)
+                widest = max(measure(text) for text in (head + "  ", *self.results.longest(column)))
+                self.setColumnWidth(column, widest + _PADDING)

@@ -1,0 +1,226 @@
+"""What a person chooses before a session starts: strategy and its options, objective, budget, seed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.engine.objectives import Goal, Objective, likely_goal
+from app.engine.session import SessionPlan
+from app.engine.strategies import base as strategies
+from app.views.quantities import quantity
+from app.views.tune.draft import Draft
+from app.views.tune.form_history import FormHistory
+from app.views.tune.strategy_options import StrategyOptions
+
+_LARGEST = 2_000_000_000
+
+
+class SessionForm(QWidget):
+    """Shows a draft's plan and gives it back as it was changed."""
+
+    edited = Signal()  # something was changed, by a person or by what they changed
+    draft_shown = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._draft: Draft | None = None
+        self.strategy, self.objective, self.direction = QComboBox(), QComboBox(), QComboBox()
+        self.direction.addItem("maximise", True)
+        self.direction.addItem("minimise", False)
+        self.evaluations = _count("whole space", "Measure at most so many configurations")
+        self.seconds = _count("no limit", "End after so many seconds")
+        self.seconds.setSuffix(" s")
+        self.patience = _count("no limit", "End after so many evaluations without a better one")
+        self.seed = QSpinBox()
+        self.seed.setRange(0, _LARGEST)
+        self.seed.setToolTip("The same seed repeats the strategy's choices")
+        self.more = QToolButton()
+        self.more.setText("Options")
+        self.more.setCheckable(True)
+        self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.more.setArrowType(Qt.ArrowType.RightArrow)
+        self.options = StrategyOptions()
+        self.details = QWidget()  # what few people change: patience, seed and the strategy's options
+        self.details.hide()
+        self._lay_out()
+        self.strategy.currentIndexChanged.connect(self._strategy_chosen)
+        self.objective.currentIndexChanged.connect(self._objective_chosen)
+        self.more.toggled.connect(self._show_options)
+        for choice in (self.strategy, self.objective, self.direction):
+            choice.currentIndexChanged.connect(self._tell_edit)
+        for count in (self.evaluations, self.seconds, self.patience, self.seed):
+            count.valueChanged.connect(self._tell_edit)
+        self.options.edited.connect(self._tell_edit)
+        self._filling = False  # by the program: no edit
+        self.history = FormHistory(self)
+        self.setEnabled(False)
+
+    def _lay_out(self) -> None:
+        details = QVBoxLayout(self.details)
+        details.setContentsMargins(0, 0, 0, 0)
+        line = QHBoxLayout()
+        for text, box in (("&Patience", self.patience), ("See&d", self.seed)):
+            label = QLabel(text)
+            label.setBuddy(box)
+            line.addWidget(label)
+            line.addWidget(box, 1)
+        details.addLayout(line)
+        details.addWidget(self.options)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(4)
+        rows: tuple[tuple[tuple[str, QWidget], ...], ...] = (
+            (("&Strategy", self.strategy), ("", self.more)),
+            (("&Objective", self.objective), ("", self.direction)),
+            (("&Evaluations", self.evaluations), ("&Time", self.seconds)),
+        )
+        for row, pairs in enumerate(rows):
+            for column, (text, widget) in enumerate(pairs):
+                if text:
+                    label = QLabel(text)
+                    label.setBuddy(widget)
+                    grid.addWidget(label, row, 3 * column)
+                grid.addWidget(widget, row, 3 * column + 1)
+        grid.addWidget(self.details, len(rows), 0, 1, 5)
+        grid.setColumnMinimumWidth(2, 8)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(4, 1)
+        for choice in (self.strategy, self.objective):
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setMinimumContentsLength(12)
+            choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.direction.setAccessibleName("Direction of the objective")
+
+    def show_draft(self, draft: Draft) -> None:
+        """Fill in a draft's plan. Of a session that is gone on with only the budget can change."""
+        import app.engine.strategies  # noqa: F401  (registers every strategy)
+
+        self._filling = True
+        self._draft, plan = draft, draft.plan
+        with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
+            self.strategy.clear()
+            for name in sorted(strategies.names(), key=lambda name: (name != "auto", strategies.get(name).label)):
+                self.strategy.addItem(strategies.get(name).label, name)
+                told = strategies.description(strategies.get(name))
+                self.strategy.setItemData(self.strategy.count() - 1, told, Qt.ItemDataRole.ToolTipRole)
+            self.strategy.setCurrentIndex(max(0, self.strategy.findData(plan.strategy)))
+            self.objective.clear()
+            for name in dict.fromkeys((*draft.figures, plan.objective.goal.name)):
+                self.objective.addItem(quantity(name, units=plan.units).title, name)
+            self.objective.setCurrentIndex(self.objective.findData(plan.objective.goal.name))
+        self.direction.setCurrentIndex(0 if plan.objective.goal.maximise else 1)
+        self.evaluations.setMaximum(plan.space.size)
+        self.evaluations.setValue(min(plan.max_evaluations or 0, plan.space.size))
+        self.seconds.setValue(round(plan.max_seconds or 0))
+        self.patience.setValue(plan.patience or 0)
+        self.seed.setValue(plan.seed)
+        self._strategy_chosen()
+        self.setEnabled(True)
+        for widget in (self.strategy, self.objective, self.direction, self.seed, self.options):
+            widget.setEnabled(plan.resume is None)
+        for always in (self.more, self.details, self.evaluations, self.seconds):
+            always.setEnabled(True)
+        self._filling = False
+        self.draft_shown.emit()
+
+    def state(self) -> dict[str, Any]:
+        """What is chosen, by field."""
+        return {
+            "strategy": self.strategy.currentData(),
+            "options": self.options.values(),
+            "objective": self.objective.currentData(),
+            "maximise": self.direction.currentData(),
+            "evaluations": self.evaluations.value(),
+            "seconds": self.seconds.value(),
+            "patience": self.patience.value(),
+            "seed": self.seed.value(),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Choose what `state` told once."""
+        self._filling = True
+        self.strategy.setCurrentIndex(max(0, self.strategy.findData(state["strategy"])))
+        self.options.show_strategy(strategies.get(state["strategy"]), state["options"])
+        self.objective.setCurrentIndex(max(0, self.objective.findData(state["objective"])))
+        self.direction.setCurrentIndex(0 if state["maximise"] else 1)
+        for count, name in (
+            (self.evaluations, "evaluations"),
+            (self.seconds, "seconds"),
+            (self.patience, "patience"),
+            (self.seed, "seed"),
+        ):
+            count.setValue(state[name])
+        self._filling = False
+
+    @Slot()
+    def _tell_edit(self) -> None:
+        if not self._filling and self._draft is not None:
+            self.edited.emit()
+
+    @Slot(bool)
+    def set_following(self, following: bool) -> None:
+        """A growing file is shown as it was measured: nothing but the objective can be chosen."""
+        if self._draft is not None and self._draft.follow is not None:
+            for widget in (self.strategy, self.more, self.details, self.evaluations, self.seconds):
+                widget.setEnabled(not following)
+
+    def plan(self) -> SessionPlan:
+        """The draft's plan with what was chosen here. Raises InputError where an option is out of its range."""
+        assert self._draft is not None
+        plan = self._draft.plan
+        name = str(self.strategy.currentData())
+        options = self.options.values()
+        strategies.make_options(strategies.get(name), dict(options))
+        goal = Goal(str(self.objective.currentData()), bool(self.direction.currentData()))
+        return dataclasses.replace(
+            plan,
+            strategy=name,
+            strategy_options=options,
+            objective=Objective(goal, plan.objective.front),
+            max_evaluations=self.evaluations.value() or None,
+            max_seconds=float(self.seconds.value()) or None,
+            patience=self.patience.value() or None,
+            seed=self.seed.value(),
+        )
+
+    @Slot()
+    def _strategy_chosen(self) -> None:
+        if self._draft is None:
+            return
+        plan, name = self._draft.plan, str(self.strategy.currentData())
+        self.options.show_strategy(strategies.get(name), dict(plan.strategy_options) if name == plan.strategy else {})
+
+    @Slot()
+    def _objective_chosen(self) -> None:
+        name = self.objective.currentData()
+        if name is not None:
+            self.direction.setCurrentIndex(0 if likely_goal(str(name)).maximise else 1)
+
+    @Slot(bool)
+    def _show_options(self, shown: bool) -> None:
+        self.more.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+        self.details.setVisible(shown)
+
+
+def _count(none: str, help_text: str) -> QSpinBox:
+    """A count whose zero stands for no limit, and says so."""
+    box = QSpinBox()
+    box.setRange(0, _LARGEST)
+    box.setSpecialValueText(none)
+    box.setGroupSeparatorShown(True)
+    box.setToolTip(help_text)
+    return box
