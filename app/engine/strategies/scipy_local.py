@@ -87,7 +87,8 @@ class Cobyla(_Local):
     method = "COBYLA"
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
-        return {"rhobeg": 0.3, "tol": 1.0 / float(box.steps.max())}  # nearer, it thinks long and asks what is known
+        step = 1.0 / float(box.steps.max())  # nearer, it thinks long and asks what is known
+        return {"rhobeg": max(0.3, step), "tol": step}
 
 
 @strategy
