@@ -117,7 +117,7 @@ def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
 
 def _limit_held(points: RooflinePoints) -> float | None:
     """The power, W, at which a limit held the board back, where a file's points tell so."""
-    return float(points.power_w[points.limited].max()) if points.limited.any() else None
+    return float(np.median(points.power_w[points.limited])) if points.limited.any() else None
 
 
 def _simulated(path: Path) -> bool:

@@ -239,3 +239,8 @@ def _paint_application(c: Colours) -> None:
     for where in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, where, faint)
     QApplication.setPalette(palette)
+    # The style outlines ticks in a darker shade of the window's colour, which in the dark nobody would see.
+    ticks = QPalette(palette)
+    ticks.setColor(role.Window, QColor(c.muted))
+    for kind in ("QCheckBox", "QRadioButton", "QListView"):
+        QApplication.setPalette(ticks if c.dark else palette, kind)

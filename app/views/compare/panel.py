@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QPalette, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
 from app.engine.analysis.compare import Compared, Comparison, compare_sessions
 from app.engine.events import SessionChanged
 from app.engine.session_record import SessionRecord
-from app.views import theme
 from app.views.background import Background
 from app.views.compare.tables import RowsTable, show_carried, show_gains
 from app.views.context import Context
@@ -92,17 +91,8 @@ class ComparePanel(QWidget):
         self.add.clicked.connect(self.choose_file)
         self.none.clicked.connect(self._untick)
         context.bridge.session_changed.connect(self._session_changed)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
         self._show_tables(False)
         self.figure.say(_EMPTY)
-
-    @Slot()
-    def _recolour(self) -> None:
-        """The style takes the ticks' outlines from the window's colour, which in the dark nobody would see."""
-        palette = QGuiApplication.palette()
-        palette.setColor(QPalette.ColorRole.Window, QColor(theme.colours().muted))
-        self.list.setPalette(palette)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
