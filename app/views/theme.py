@@ -242,5 +242,5 @@ def _paint_application(c: Colours) -> None:
     # The style outlines ticks in a darker shade of the window's colour, which in the dark nobody would see.
     ticks = QPalette(palette)
     ticks.setColor(role.Window, QColor(c.muted))
-    for kind in (b"QCheckBox", b"QRadioButton", b"QListView"):
-        QApplication.setPalette(ticks if c.dark else palette, kind)
+    for kind in ("QCheckBox", "QRadioButton", "QListView"):
+        QApplication.setPalette(ticks if c.dark else palette, kind)  # type: ignore[arg-type]  # it takes str alone
