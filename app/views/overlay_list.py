@@ -9,7 +9,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from app.views import theme
-from app.views.roofline.table import icon_of
+from app.views.overlay_colours import icon_of
 
 _LINES = (1, 6)  # of the list that are in sight, at least and at most
 

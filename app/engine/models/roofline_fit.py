@@ -18,7 +18,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 
 from app.engine.models.energy_roofline import PJ, EnergyRoofline
 
@@ -156,6 +155,8 @@ def _alone(points: RooflinePoints, kept: Bools) -> dict[str, float]:
 
 def _relative(design: Floats, power_w: Floats) -> tuple[Estimate, float]:
     """Least squares of relative residuals, non-negative; and the condition number of the scaled design."""
+    from scipy.optimize import nnls  # imported late: the window opens without it
+
     weighted = design / power_w[:, None]
     scale = np.linalg.norm(weighted, axis=0)
     scaled = weighted / scale

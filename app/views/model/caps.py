@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from app.engine.clock_fits import ClockFit
 from app.views import theme
 from app.views.model.plot import dress
-from app.views.roofline.plot import colour_of
+from app.views.overlay_colours import colour_of
 
 _ABOVE = 1.12  # room over the highest point
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from app.engine.models.frequency import FrequencyFit
 from app.views import theme
-from app.views.roofline.plot import colour_of
+from app.views.overlay_colours import colour_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -20,8 +20,9 @@ from PySide6.QtWidgets import (
 
 from app.engine.roofline_sweeps import PlacedKernel, Sweep
 from app.views.figures import UNKNOWN
+from app.views.overlay_colours import icon_of
 from app.views.quantities import format_number
-from app.views.roofline.table import NOT_TOLD, icon_of, in_two_lines
+from app.views.roofline.table import NOT_TOLD, in_two_lines
 
 _HEADS = (
     ("Time (ms)", "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit"),

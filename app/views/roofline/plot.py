@@ -16,10 +16,10 @@ from app.engine.roofline_sweeps import PlacedKernel, Sweep
 from app.views import theme
 from app.views.log_axis import LogAxis
 from app.views.markers import COLOURS, SHAPES, Coding, colour_scale
+from app.views.overlay_colours import colour_of, pen_of
 from app.views.roofline.marks import draw_margins, draw_marks
 from app.views.roofline.points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
 
-_LINES = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
 _SYMBOLS = {"circle": "o", "square": "s", "triangle": "t1", "diamond": "d", "triangle down": "t", "pentagon": "p"}
 _SYMBOLS["cross"] = "x"
 _CURVE_POINTS = 400
@@ -30,18 +30,6 @@ _PLOTS = (
     ("Efficiency", "GFLOP/J", 1e9, "Archline: work per joule, from the three energies that were fitted"),
     ("Power", "W", 1.0, "Powerline: the board's mean power, from the three energies that were fitted"),
 )
-
-
-def colour_of(place: int) -> QColor:
-    """The line colour of the sweep in that place of the list."""
-    return QColor(getattr(theme.colours(), _LINES[place % len(_LINES)]))
-
-
-def pen_of(place: int, width: float) -> object:
-    """... and its pen: dotted where the colours are used up."""
-    dotted = place // len(_LINES) % 2
-    style = Qt.PenStyle.DotLine if dotted else Qt.PenStyle.SolidLine
-    return pg.mkPen(colour_of(place), width=width, style=style)
 
 
 class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has no types

@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.engine.models.roofline_fit import RooflineFit
 from app.engine.roofline_sweeps import Sweep
 from app.views import theme
+from app.views.overlay_colours import icon_of
 from app.views.quantities import format_number
-from app.views.roofline.plot import colour_of
 
 NOT_TOLD = "not identifiable"
 _NO_FIT = "no fit"
@@ -167,18 +167,6 @@ def _tip(tip: str, row: int, fit: RooflineFit | None) -> str:
 def in_two_lines(sweep: Sweep) -> str:
     """The board above its precision: heads are narrow."""
     return sweep.label.replace(" · ", "\n")
-
-
-def icon_of(place: int) -> QIcon:
-    """A field of the sweep's colour."""
-    pixmap = QPixmap(12, 12)
-    pixmap.fill(QColor(theme.colours().base))  # an edge, so that it can be told from a selected line
-    painter = QPainter(pixmap)
-    painter.fillRect(1, 1, 10, 10, colour_of(place))
-    painter.end()
-    icon = QIcon(pixmap)
-    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # else a selected line would tint it
-    return icon
 
 
 def reasons_as_html(sweep: Sweep) -> str:
