@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+from dataclasses import replace
 
 import pytest
-from fake_board import HEAVY, IDLE_W, LIGHT, FakeBoard
+from fake_board import CLOCKS, HEAVY, IDLE_W, LIGHT, FakeBoard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.runner.meter import Meter
 from app.engine.runner.power_source import PowerSource, find_power_source
-from app.engine.sweep import sweep_clocks
+from app.engine.runner.window import confidence_interval
+from app.engine.sweep import spread_clocks, sweep_clocks
+from app.errors import WattridgeError
 from app.sensors.clock import VirtualClock
+from app.sensors.load import Load
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
@@ -133,3 +140,61 @@ def test_a_sweep_of_a_simulated_board_survives_a_program_that_is_held_up_again_a
     board, punctual = SimulatedGpu(twin, clock=Often()), SimulatedGpu(twin, clock=VirtualClock())
     known, sweep = (sweep_clocks(gpu, DeviceGuard(gpu), points=4) for gpu in (punctual, board))
     assert sweep.power_w == pytest.approx(known.power_w, rel=3e-3)
+
+
+def test_stopping_leaves_the_board_idle_and_no_figure() -> None:
+    stop = threading.Event()
+    stop.set()
+    board = FakeBoard()
+    assert Meter(board).measure(HEAVY, stop=stop) is None
+    assert not board.busy
+
+
+def test_a_board_that_tells_no_power_is_one_clear_line() -> None:
+    board = FakeBoard()
+    board.channels = tuple(
+        replace(c, unavailable="not told") if c.name == "power_instant_w" else c for c in board.channels
+    )
+    with pytest.raises(WattridgeError, match="tells no power"):
+        Meter(board).measure(HEAVY)
+
+
+def test_a_sweep_tells_power_and_speed_at_observed_clocks_and_restores() -> None:
+    board = FakeBoard(buffer=True)
+    board.lock_graphics_clock(700)
+    steps: list[tuple[int, int]] = []
+    load = Load("known", "fp32", 2e11, 1e9)
+    sweep = sweep_clocks(board, DeviceGuard(board), load=load, points=6, on_progress=lambda *at: steps.append(at))
+    assert sweep.clock_mhz.tolist() == sweep.requested.tolist() == spread_clocks(CLOCKS, 6)
+    assert sweep.power_w == pytest.approx(IDLE_W + 50.0 * sweep.clock_mhz / 1500.0, rel=1e-3)
+    assert sweep.rate == pytest.approx(2e11 / sweep.time_s / 1e9)
+    assert steps == [(i, 6) for i in range(1, 7)]
+    assert not sweep.limited.any()
+    assert board.clock_mhz == 700
+
+
+def test_a_stopped_sweep_keeps_what_it_has() -> None:
+    stop = threading.Event()
+    board = FakeBoard(buffer=True)
+    sweep = sweep_clocks(
+        board, DeviceGuard(board), load=HEAVY, stop=stop, on_progress=lambda done, _: stop.set() if done == 2 else None
+    )
+    assert len(sweep.clock_mhz) == 2
+    assert board.clock_mhz == 1500.0
+
+
+@given(st.lists(st.integers(100, 3000), min_size=1, max_size=80, unique=True), st.integers(2, 20))
+@settings(max_examples=50, deadline=None)
+def test_spread_clocks_are_supported_ascending_and_reach_the_top(supported: list[int], points: int) -> None:
+    chosen = spread_clocks(supported, points)
+    assert set(chosen) <= set(supported)
+    assert chosen == sorted(set(chosen))
+    assert chosen[-1] == max(supported)
+    assert 1 <= len(chosen) <= points
+
+
+def test_the_interval_is_students() -> None:
+    low, high = confidence_interval([10.0, 12.0, 11.0, 13.0], 4) or (0.0, 0.0)
+    assert (low + high) / 2 == pytest.approx(11.5)
+    assert high - low == pytest.approx(2 * 3.1824463 * 1.2909944 / 2, rel=1e-6)  # t(0.975, 3), s, sqrt(4)
+    assert confidence_interval([10.0], 1) is None
