@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QMenu, QWidget
 
+from app.views.file_dialogs import save_file
 from app.views.settings import Settings
 
 
@@ -25,12 +26,7 @@ class FileMenus(QObject):
 
     def ask(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
         """Ask where something is to be written, `name` offered, and write it there."""
-        dialog = QFileDialog(self._window, title, str(Path.home() / name), kinds)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(name)
-        dialog.fileSelected.connect(lambda path: write(Path(path)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        save_file(self._window, title, name, kinds, write)
 
     @Slot()
     def _fill_examples(self) -> None:

@@ -10,10 +10,11 @@ import pyqtgraph as pg
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.errors import WattridgeError
 from app.views.errands import Errands
+from app.views.file_dialogs import save_file
 from app.views.plot_figures import as_csv, curves_of, plots_of
 from app.views.plot_picture import image_of, png_of, svg_of
 
@@ -95,13 +96,7 @@ class PlotMenus(QObject):
 
     def _ask(self, view: pg.GraphicsView, kind: str) -> None:
         name = f"{self._titles[view].lower().replace(' ', '-')}.{kind}"
-        dialog = QFileDialog(self._window, "Save", str(Path.home() / name), _KINDS[kind])
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(kind)
-        dialog.selectFile(name)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda chosen: self.write(view, Path(chosen)))
-        dialog.open()
+        save_file(self._window, "Save", name, _KINDS[kind], lambda path: self.write(view, path), suffix=kind)
 
     def _caption(self, view: pg.GraphicsView) -> str:
         said = self._provenance()

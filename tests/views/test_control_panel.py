@@ -203,8 +203,8 @@ def test_settings_are_taken_away_as_script_and_unit(panel_of: Any, tmp_path: Pat
     assert not panel.script.isEnabled()
     panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
     panel.rows.low.setValue(900)
-    panel._script_chosen(str(tmp_path / "clocks.sh"))
-    panel._unit_chosen(str(tmp_path / "clocks.service"))
+    panel._script_chosen(tmp_path / "clocks.sh")
+    panel._unit_chosen(tmp_path / "clocks.service")
     assert "-lgc 900,1410" in (tmp_path / "clocks.sh").read_text()
     assert "ExecStart=/usr/bin/nvidia-smi -i GPU-1 -lgc 900,1410" in (tmp_path / "clocks.service").read_text()
 

@@ -264,11 +264,11 @@ def test_the_newest_fit_of_the_board_is_there_the_next_time(lab: Lab, h200: Freq
 
 
 def test_a_file_is_added_and_a_bad_one_says_why(panel: ModelPanel, shared_data: Path, qtbot: QtBot) -> None:
-    panel.add.open(str(shared_data / "clock-sweeps" / "a100_synthetic_fp32_10_clocks.json"))
+    panel.add.open(shared_data / "clock-sweeps" / "a100_synthetic_fp32_10_clocks.json")
     qtbot.waitUntil(lambda: panel.list.count() == 1, timeout=20_000)
     assert panel.fit is not None
     assert "A100" in panel.fit.gpu
-    panel.add.open(str(shared_data / "README.md"))
+    panel.add.open(shared_data / "README.md")
     qtbot.waitUntil(panel.message.isVisible, timeout=20_000)
     assert panel.list.count() == 1
 

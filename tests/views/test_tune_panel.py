@@ -430,7 +430,7 @@ def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Wind
     assert plan is not None
     assert table is not None
     (cache,) = export_session(plan, table, 1, None, tmp_path, ["cache"])
-    window.panel._taken_over_chosen(str(cache))
+    window.panel._taken_over_chosen(cache)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=20_000)
     assert "6 of 6 measurements taken over" in window.panel.summary.details.text()
     window.panel.form.evaluations.setValue(9)

@@ -10,7 +10,6 @@ from pathlib import Path
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QListWidget,
@@ -30,6 +29,7 @@ from app.views.context import Context
 from app.views.errands import Errands
 from app.views.figure_plot import FigurePlot
 from app.views.figures import count_text
+from app.views.file_dialogs import open_files
 from app.views.plot_figure import Figure, Series
 from app.views.quantities import Quantity, quantity
 
@@ -170,15 +170,7 @@ class ComparePanel(QWidget):
     @Slot()
     def choose_file(self) -> None:
         """Let the person choose recordings to be compared."""
-        dialog = QFileDialog(self, "Compare recordings", "", _RECORDINGS)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._files_chosen)
-        dialog.open()
-
-    @Slot(list)
-    def _files_chosen(self, names: list[str]) -> None:
-        self.add_files([Path(name) for name in names])
+        open_files(self, "Compare recordings", _RECORDINGS, self.add_files)
 
     def add_files(self, paths: list[Path]) -> None:
         """Offer recordings, ticked."""

@@ -10,7 +10,6 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -31,6 +30,7 @@ from app.views.background import Background
 from app.views.context import Context
 from app.views.control.setting_commands import apply_command
 from app.views.control.setting_rows import Choices, SettingRows, choices_of
+from app.views.file_dialogs import save_file
 
 _PRESENT_MS = 500
 _KEPT_LINES = 200
@@ -213,26 +213,26 @@ class ControlPanel(QWidget):
 
     @Slot()
     def _write_script(self) -> None:
-        self._ask_file("clocks.sh", "Shell script (*.sh)", self._script_chosen)
+        save_file(self, "Take the settings away", "clocks.sh", "Shell script (*.sh)", self._script_chosen)
 
     @Slot()
     def _write_unit(self) -> None:
-        self._ask_file("wattridge-clocks.service", "systemd unit (*.service)", self._unit_chosen)
+        save_file(
+            self, "Take the settings away", "wattridge-clocks.service", "systemd unit (*.service)", self._unit_chosen
+        )
 
-    @Slot(str)
-    def _script_chosen(self, path: str) -> None:
+    def _script_chosen(self, path: Path) -> None:
         from app.engine.formats.clock_script import clock_script
         from app.engine.formats.nvidia_smi import settings_for_smi
 
         settings = settings_for_smi(self._gpu, self._chosen())
         text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
-        self._write(Path(path), text, executable=True)
+        self._write(path, text, executable=True)
 
-    @Slot(str)
-    def _unit_chosen(self, path: str) -> None:
+    def _unit_chosen(self, path: Path) -> None:
         from app.engine.formats.clock_unit import clock_unit
 
-        self._write(Path(path), clock_unit(self._gpu, self._chosen()))
+        self._write(path, clock_unit(self._gpu, self._chosen()))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -278,13 +278,6 @@ class ControlPanel(QWidget):
     def _show_newest(self) -> None:
         bar = self.log.verticalScrollBar()
         bar.setValue(bar.maximum())
-
-    def _ask_file(self, name: str, kinds: str, chosen: object) -> None:
-        dialog = QFileDialog(self, "Take the settings away", str(Path.home() / name), kinds)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(name)
-        dialog.fileSelected.connect(chosen)
-        dialog.open()
 
     def _write(self, path: Path, text: str, *, executable: bool = False) -> None:
         from app.engine.formats.files import write_text

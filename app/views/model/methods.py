@@ -7,7 +7,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -26,6 +25,7 @@ from app.views import theme
 from app.views.background import Background
 from app.views.context import Context
 from app.views.figures import duration_text
+from app.views.file_dialogs import open_file
 from app.views.model.method_bars import MethodBars
 from app.views.provenance import source_words
 from app.views.quantities import format_number
@@ -130,16 +130,11 @@ class MethodsView(QWidget):
     @Slot()
     def choose_file(self) -> None:
         """Let the person choose a recording."""
-        dialog = QFileDialog(self, "Compare the methods on a recording", "", _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.open)
-        dialog.open()
+        open_file(self, "Compare the methods on a recording", _FILES, self.open)
 
-    @Slot(str)
-    def open(self, path: str) -> None:
+    def open(self, path: Path) -> None:
         """From a recording."""
-        self._background.run(lambda _stop: methods_of_recording(Path(path)))
+        self._background.run(lambda _stop: methods_of_recording(path))
 
     # --- what is shown -----------------------------------------------------------------------------------------------
 

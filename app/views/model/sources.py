@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.engine.clock_fits import fits_of_file, fits_of_store, newest_fit
 from app.errors import WattridgeError
 from app.views.background import Background
 from app.views.context import Context
+from app.views.file_dialogs import open_file
 
 _PAST = 15  # sessions that are offered
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
@@ -46,20 +47,15 @@ class FitSources(QToolButton):
         store, gpu = self._context.store, self._context.gpu.info.name
         self._reader.run(lambda _stop: newest_fit(store, gpu))
 
-    @Slot(str)
-    def open(self, path: str) -> None:
+    def open(self, path: Path) -> None:
         """Add what a CSV or a recording tells of clocks and power limits."""
         self.failed.emit("", "")
-        self._reader.run(lambda _stop: fits_of_file(Path(path)))
+        self._reader.run(lambda _stop: fits_of_file(path))
 
     @Slot()
     def choose_file(self) -> None:
         """Let the person choose a file."""
-        dialog = QFileDialog(self, "Open a sweep of clocks or power limits", "", _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.open)
-        dialog.open()
+        open_file(self, "Open a sweep of clocks or power limits", _FILES, self.open)
 
     @Slot()
     def _fill(self) -> None:

@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QMenu,
@@ -37,6 +36,7 @@ from app.views import theme
 from app.views.background import Background
 from app.views.colour_key import ColourKey
 from app.views.context import Context
+from app.views.file_dialogs import open_file
 from app.views.provenance import source_words
 from app.views.quantities import Quantity
 from app.views.roofline.kernel import KernelPlacer
@@ -225,15 +225,7 @@ class RooflinePanel(QWidget):
     @Slot()
     def choose_file(self) -> None:
         """Let the person choose a file."""
-        dialog = QFileDialog(self, "Open a roofline sweep", "", _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._file_chosen)
-        dialog.open()
-
-    @Slot(str)
-    def _file_chosen(self, path: str) -> None:
-        self.open(Path(path))
+        open_file(self, "Open a roofline sweep", _FILES, self.open)
 
     def open(self, path: Path) -> None:
         """Add the sweeps of a cache or CSV."""

@@ -12,7 +12,6 @@ from PySide6.QtGui import QAction, QCloseEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -31,6 +30,7 @@ import app.engine.strategies  # noqa: F401  (registers every strategy)
 from app.engine.analysis.score_runs import ScorePlan, Scores, score
 from app.engine.strategies import base as strategies
 from app.views.background import Background
+from app.views.file_dialogs import open_files
 from app.views.score.plots import ScoreBars, ScoreCurves
 from app.views.score.wins import WinsTable
 
@@ -160,15 +160,7 @@ class ScoreWindow(QDialog):
     @Slot()
     def choose_caches(self) -> None:
         """Let the person choose files."""
-        dialog = QFileDialog(self, "Caches to score on", "", _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._files_chosen)
-        dialog.open()
-
-    @Slot(list)
-    def _files_chosen(self, files: list[str]) -> None:
-        self.set_caches([Path(file) for file in files])
+        open_files(self, "Caches to score on", _FILES, self.set_caches)
 
     def set_caches(self, caches: Sequence[Path]) -> None:
         """Score on these from the next start on."""

@@ -11,7 +11,6 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal,
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
@@ -30,6 +29,7 @@ from app.engine.session_record import Label, SessionRecord
 from app.views import theme
 from app.views.context import Context
 from app.views.errands import Errands
+from app.views.file_dialogs import choose_folder, open_files
 from app.views.sessions.session_label import LabelForm
 from app.views.sessions.session_list import FAVOURITE, NAME, SessionsModel
 
@@ -280,11 +280,7 @@ class SessionsPanel(QWidget):
     @Slot()
     def choose_imports(self) -> None:
         """Let the person choose recordings to keep as sessions."""
-        dialog = QFileDialog(self, "Keep recordings as sessions", "", _RECORDINGS)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(lambda names: self.take_in_files([Path(name) for name in names]))
-        dialog.open()
+        open_files(self, "Keep recordings as sessions", _RECORDINGS, self.take_in_files)
 
     def take_in_files(self, paths: Sequence[Path]) -> None:
         """Keep recordings as sessions that are done, and open the last one; specifications are told."""
@@ -304,11 +300,7 @@ class SessionsPanel(QWidget):
 
     @Slot()
     def _choose_folder(self) -> None:
-        dialog = QFileDialog(self, "Export into a folder")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.export_chosen(Path(name)))
-        dialog.open()
+        choose_folder(self, "Export into a folder", self.export_chosen)
 
     def export_chosen(self, folder: Path) -> None:
         """Write the selected session and its best configuration into a folder."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.events import MeasurementsAdded, SessionStarted
 from app.engine.measurement import State
@@ -18,6 +18,7 @@ from app.paths import data_folder
 from app.views import theme
 from app.views.background import Background
 from app.views.context import Context
+from app.views.file_dialogs import choose_folder
 from app.views.front.value_words import configuration_text
 
 # kind, as people read it, what it holds
@@ -128,11 +129,9 @@ class ExportPanel(QWidget):
 
     @Slot()
     def _choose_folder(self) -> None:
-        dialog = QFileDialog(self, "Export into a folder", self.folder.text())
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.folder.setText)
-        dialog.open()
+        choose_folder(
+            self, "Export into a folder", lambda path: self.folder.setText(str(path)), start=self.folder.text()
+        )
 
     @Slot(object)
     def _session_started(self, _event: SessionStarted) -> None:

@@ -7,10 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QMenu,
     QPushButton,
@@ -24,6 +23,7 @@ from app.engine.events import SessionState
 from app.errors import WattridgeError
 from app.views.background import Background
 from app.views.context import Context
+from app.views.file_dialogs import open_file
 from app.views.front.marked_bar import MarkedBar
 from app.views.tune.draft import Draft, draft_of_file, draft_of_session, examples
 from app.views.tune.draft_summary import DraftSummary
@@ -160,29 +160,16 @@ class TunePanel(QWidget):
     @Slot()
     def choose_file(self) -> None:
         """Let the person choose a file."""
-        dialog = QFileDialog(self, "Open a specification or a cache", "", _FILES)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._file_chosen)
-        dialog.open()
-
-    @Slot(str)
-    def _file_chosen(self, path: str) -> None:
-        self.open(Path(path))
+        open_file(self, "Open a specification or a cache", _FILES, self.open)
 
     @Slot()
     def choose_taken_over(self) -> None:
         """Let the person choose a recording whose measurements count in the specification's session."""
-        dialog = QFileDialog(self, "Go on from the measurements of a file", "", _RECORDINGS)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._taken_over_chosen)
-        dialog.open()
+        open_file(self, "Go on from the measurements of a file", _RECORDINGS, self._taken_over_chosen)
 
-    @Slot(str)
-    def _taken_over_chosen(self, path: str) -> None:
+    def _taken_over_chosen(self, path: Path) -> None:
         if self._draft is not None:
-            self.open(self._draft.path, taken_over=Path(path))
+            self.open(self._draft.path, taken_over=path)
 
     @Slot()
     def _fill_examples(self) -> None:
