@@ -3,9 +3,10 @@
 //   load_store 1, operations 0: copy,     2 words of traffic each
 //   load_store 0, operations N: flop,     2 N operations each, in registers
 //   load_store 1, operations N: roofline, both
-// Tunable besides: block_size_x (threads), blocks_per_multiprocessor (with the block, the occupancy). The grid stays on
-// the board and walks over the n words. Values are small, so that x + x t stays a number however long it goes on; every
-// lane of every warp has its own, so that the multipliers see other bits in every cycle.
+// Tunable besides: block_size_x (threads), blocks_per_multiprocessor (with the block, the occupancy). Right with any grid:
+// one that stays on the board walks over the n words and holds the occupancy, one that has a thread for each load of 16
+// bytes is nearer the bandwidth, as its loads stay close to each other. Values are small, so that x + x t stays a number
+// however long it goes on; every lane of every warp has its own, so that the multipliers see other bits in every cycle.
 #ifndef n
 #define n 134217728
 #endif
@@ -53,27 +54,7 @@ KERNEL(real *out, const real *__restrict__ in, int secret) {
 #if load_store
     const words *from = reinterpret_cast<const words *>(in);
     words *to = reinterpret_cast<words *>(out);
-    size_t at = first;
-#if operations == 0  // as many loads under way as registers hold: bandwidth needs them
-    for (; at + 3 * stride < count; at += 4 * stride) {
-        const words t = __ldcs(from + at), u = __ldcs(from + at + stride);
-        const words v = __ldcs(from + at + 2 * stride), w = __ldcs(from + at + 3 * stride);
-        __stcs(to + at, t);
-        __stcs(to + at + stride, u);
-        __stcs(to + at + 2 * stride, v);
-        __stcs(to + at + 3 * stride, w);
-    }
-#elif operations <= 64
-    for (; at + stride < count; at += 2 * stride) {
-        const words t = __ldcs(from + at), u = __ldcs(from + at + stride);
-        words x = t, y = u;
-        advance(x, t);
-        advance(y, u);
-        __stcs(to + at, x);
-        __stcs(to + at + stride, y);
-    }
-#endif
-    for (; at < count; at += stride) {
+    for (size_t at = first; at < count; at += stride) {
         const words t = __ldcs(from + at);
         words x = t;
         advance(x, t);

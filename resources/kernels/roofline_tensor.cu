@@ -64,33 +64,16 @@ KERNEL(unsigned short *out, const unsigned short *__restrict__ in, int secret) {
 #if load_store
     const uint4 *from = reinterpret_cast<const uint4 *>(in);
     uint4 *to = reinterpret_cast<uint4 *>(out);
-    size_t at = first;
-#if operations == 0  // as many loads under way as registers hold: bandwidth needs them
-    for (; at + 3 * stride < count; at += 4 * stride) {
-        const uint4 t = __ldcs(from + at), u = __ldcs(from + at + stride);
-        const uint4 v = __ldcs(from + at + 2 * stride), w = __ldcs(from + at + 3 * stride);
-        __stcs(to + at, t);
-        __stcs(to + at + stride, u);
-        __stcs(to + at + 2 * stride, v);
-        __stcs(to + at + 3 * stride, w);
-    }
-    for (; at < count; at += stride) __stcs(to + at, __ldcs(from + at));
-#else
-    for (; at + stride < count; at += 2 * stride) {
-        const uint4 t = __ldcs(from + at), u = __ldcs(from + at + stride);
-        sums x = {}, y = {}, z = {}, w = {};
-        advance(x, y, t);
-        advance(z, w, u);
-        __stcs(to + at, stored(x, y));
-        __stcs(to + at + stride, stored(z, w));
-    }
-    for (; at < count; at += stride) {  // as many threads as make whole warps: count is a multiple of them
+    for (size_t at = first; at < count; at += stride) {  // whole warps: count is a multiple of their threads
         const uint4 t = __ldcs(from + at);
+#if operations
         sums x = {}, y = {};
         advance(x, y, t);
         __stcs(to + at, stored(x, y));
-    }
+#else
+        __stcs(to + at, t);
 #endif
+    }
     if (secret) out[first] = 0;
 #elif operations
     const uint4 t = made((unsigned)first);

@@ -110,7 +110,7 @@ def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: p
     boards = {(each["gpu"], each["source"]): each["precisions"] for each in documents}  # type: ignore[index]
     assert set(boards) == {("NVIDIA A100-PCIE-40GB", "simulated"), ("NVIDIA H200", "recorded")}
     [(a100, _), (h200, _)] = sorted(boards)
-    assert set(boards["NVIDIA H200", "recorded"]) == {"fp32", "fp64"}
+    assert set(boards["NVIDIA H200", "recorded"]) == {"fp32", "fp64", "fp16_tensor", "bf16_tensor"}
     own = boards[a100, "simulated"]["fp64"]
     assert own["measured"]["gpu"] == a100
     for figure in ("time_s", "energy_j", "power_w"):
