@@ -194,11 +194,10 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
 def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: QtBot) -> None:
     panel.add.menu().aboutToShow.emit()
     panel._source_chosen(next(action for action in panel.add.menu().actions() if action.data() == "recorded"))
-    qtbot.waitUntil(lambda: len(panel.list.entries) == 2, timeout=10_000)
-    assert [sweep.label for sweep in panel.list.entries] == [
-        "NVIDIA H200 · FP32 (recorded)",
-        "NVIDIA H200 · FP64 (recorded)",
-    ]
+    qtbot.waitUntil(lambda: len(panel.list.entries) == 4, timeout=10_000)
+    assert {sweep.label for sweep in panel.list.entries} == {
+        f"NVIDIA H200 · {precision} (recorded)" for precision in ("FP32", "FP64", "FP16 tensor", "BF16 tensor")
+    }
     assert all(sweep.model is not None for sweep in panel.list.entries)
 
 
