@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QByteArray, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QSizePolicy, QTabBar, QWidget
 
 from app.views.panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
+_WIDE_PX = 2400  # from this width on, beside one another
 _LAYOUT_VERSION = 5  # raised when docks are renamed or taken away: an older saved layout is then left alone
-_SHARE, _SHARE_NARROW = 0.36, 0.42  # of the window's width, for the docks; where it is narrow
+_SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.5  # of the window's width, for the docks
 _NARROW_PX = 1500
 
 
@@ -32,20 +34,57 @@ class Docks(QObject):
             dock.visibilityChanged.connect(self._visibility_changed)
             self.by_name[spec.name] = dock
         self._first = QByteArray()
+        self._wide = window.screen().availableGeometry().width() >= _WIDE_PX
+        self._stacks: dict[bool, QDockWidget] = {}  # the first dock of each, by whether it is that of the plots
         self._arrange()
+        window.installEventFilter(self)
 
     def _arrange(self) -> None:
-        """All in one stack of tabs; on a tall screen the plots in a stack of their own below."""
-        tall = self._window.screen().availableGeometry().height() >= _TALL_PX
-        stacks: dict[bool, QDockWidget] = {}
+        """All in one stack of tabs; the plots in a stack of their own below on a tall screen, beside on a wide one."""
+        apart = self._wide or self._window.screen().availableGeometry().height() >= _TALL_PX
+        for spec in self._specs:  # the stacks first: a dock cannot be put beside one that has tabs already
+            if (apart and spec.plots) not in self._stacks:
+                self._stacks[apart and spec.plots] = self.by_name[spec.name]
+        beside = Qt.Orientation.Horizontal if self._wide else Qt.Orientation.Vertical
+        for dock in self._stacks.values():
+            self._window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, beside)
         for spec in self._specs:
-            dock, below = self.by_name[spec.name], tall and spec.below
-            self._window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
-            if below in stacks:
-                self._window.tabifyDockWidget(stacks[below], dock)
-            stacks.setdefault(below, dock)
-        for first in stacks.values():
+            stack, dock = self._stacks[apart and spec.plots], self.by_name[spec.name]
+            if dock is not stack:
+                self._window.tabifyDockWidget(stack, dock)
+        for first in self._stacks.values():
             first.raise_()
+
+    def let_go(self) -> None:
+        """Before the window goes: docks that go with it are no change."""
+        self._window.removeEventFilter(self)
+        for dock in self.by_name.values():
+            dock.visibilityChanged.disconnect(self._visibility_changed)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Docks keep their share of a window that is resized or made as large as the screen."""
+        if isinstance(event, QResizeEvent) and watched is self._window and self._window.isVisible():
+            before = event.oldSize().width()
+            if before > 0:
+                part = event.size().width() / before
+                widths = {name: round(width * part) for name, width in self._columns().items()}
+                QTimer.singleShot(0, self, lambda: self._resize(widths))
+        return False
+
+    def _columns(self) -> dict[str, int]:
+        """Width of each dock that is in sight, in its place at the left or the right."""
+        areas = Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea
+        return {
+            name: dock.width()
+            for name, dock in self.by_name.items()
+            if not (dock.isHidden() or dock.isFloating() or dock.visibleRegion().isEmpty())
+            and self._window.dockWidgetArea(dock) & areas
+        }
+
+    def _resize(self, widths: Mapping[str, int]) -> None:
+        """Give docks their widths, in pixels."""
+        docks = [self.by_name[name] for name in widths]
+        self._window.resizeDocks(docks, list(widths.values()), Qt.Orientation.Horizontal)
 
     def reset(self) -> None:
         """Every dock where it was at the very first start."""
@@ -83,13 +122,18 @@ class Docks(QObject):
             bar.setUsesScrollButtons(True)
 
     def share(self, part: float) -> None:
-        """Give the docks that part of the window's width."""
-        dock = next((d for d in self.by_name.values() if not d.isHidden() and not d.isFloating()), None)
-        if dock is not None:
-            self._window.resizeDocks([dock], [int(self._window.width() * part)], Qt.Orientation.Horizontal)
+        """Give the docks that part of the window's width, the columns of them alike."""
+        names = list(self._columns())
+        columns = len({self.by_name[name].x() for name in names})
+        if not names:  # before the window is up
+            names = [dock.objectName() for dock in self._stacks.values() if not dock.isHidden()]
+            columns = len(names) if self._wide else 1
+        width = round(self._window.width() * part / max(1, columns))
+        self._resize(dict.fromkeys(names, width))
 
     def _usual_share(self) -> float:
-        return _SHARE_NARROW if self._window.width() < _NARROW_PX else _SHARE
+        width = self._window.width()
+        return _SHARE_NARROW if width < _NARROW_PX else _SHARE_WIDE if width >= _WIDE_PX else _SHARE
 
     def state(self) -> QByteArray:
         """The layout, for `restore`."""

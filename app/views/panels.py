@@ -18,7 +18,7 @@ class PanelSpec:
     panel: str
     shortcut: str
     tip: str
-    below: bool = False  # in the lower stack where the screen is tall
+    plots: bool = False  # in a stack of their own where the screen has room for two
 
     @property
     def title(self) -> str:
@@ -34,17 +34,17 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
     PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
-    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", below=True),
-    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements tell", below=True),
-    PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", below=True),
-    PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", below=True),
+    PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
+    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements tell", plots=True),
+    PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", plots=True),
+    PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", plots=True),
     PanelSpec(
         "roofline",
         "Roof&line",
         "RooflinePanel",
         "F12",
         "Speed, work per energy and power over intensity, and what a flop and a byte cost",
-        below=True,
+        plots=True,
     ),
     PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Stored sessions: find, name, open, export"),
     PanelSpec("boards", "&Boards", "BoardsPanel", "Ctrl+B", "Every board at a glance, and the processes on them"),

@@ -22,6 +22,7 @@ from app.views.tune.row_filter import EVERYTHING, RowFilter
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
 _BAR_PX = (7, 22)  # narrowest and widest
 _PLOT_PX = 46
+_LEAST_PX = 56
 Counts = npt.NDArray[np.int64]
 
 
@@ -62,14 +63,24 @@ class Histogram(QWidget):
         self._current = 0
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(f"{self._title}: which values are shown")
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._describe()
 
     def sizeHint(self) -> QSize:
-        line = self.fontMetrics().height()
+        """The whole title, and bars that are easily hit."""
+        wide = max(self.fontMetrics().horizontalAdvance(self._title), min(len(self.bars) * _BAR_PX[1], 110))
+        return QSize(max(min(wide, 220), self._narrowest()) + 6, self._high())
+
+    def minimumSizeHint(self) -> QSize:
+        """The first and the last value; the title is cut."""
+        return QSize(self._narrowest() + 6, self._high())
+
+    def _narrowest(self) -> int:
         ends = [self.fontMetrics().horizontalAdvance(bar.label) for bar in (self.bars[0], self.bars[-1])]
-        wide = max(self.fontMetrics().horizontalAdvance(self._title), sum(ends) + 10, len(self.bars) * _BAR_PX[0])
-        return QSize(max(min(wide, 220), min(len(self.bars) * _BAR_PX[1], 110)) + 6, 2 * line + _PLOT_PX)
+        return max(min(sum(ends) + 10, 220), len(self.bars) * _BAR_PX[0], _LEAST_PX)
+
+    def _high(self) -> int:
+        return 2 * self.fontMetrics().height() + _PLOT_PX
 
     def show_counts(self, of_all: Counts, of_marked: Counts, hidden: RowFilter) -> None:
         """Counts by bar."""

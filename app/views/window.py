@@ -433,7 +433,8 @@ class MainWindow(QMainWindow):
     # --- from start to end --------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
-        self.resize(self.screen().availableSize().boundedTo(QSize(1600, 940)))
+        screen = self.screen().availableSize()
+        self.resize(screen.boundedTo(QSize(max(1600, screen.width() * 3 // 4), max(940, screen.height() * 3 // 4))))
         self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
         geometry = self.settings.kept("geometry")
         if geometry is not None:
@@ -447,6 +448,7 @@ class MainWindow(QMainWindow):
             self.settings.keep("layout", self.dock_area.state())
             self.settings.sync()
             self.actions_made.let_go()
+            self.dock_area.let_go()
             self.monitor.shutdown()
             self._loader.shutdown()
             self.side_windows.shutdown()

@@ -345,13 +345,14 @@ def test_a_session_that_ends_by_a_fault_can_be_started_again(lab: Lab, panel: Tu
 
 
 @pytest.mark.parametrize("size", [(380, 560), (420, 900), (1200, 700)])
-def test_nothing_is_cut_off_or_overlaps_at_any_size(lab: Lab, panel: TunePanel, size: tuple[int, int]) -> None:
+def test_nothing_is_cut_off_or_overlaps_at_any_size(
+    lab: Lab, panel: TunePanel, qtbot: QtBot, size: tuple[int, int]
+) -> None:
     table = begin(lab)
     tell(lab, table, SessionState.RUNNING)
     panel.resize(*size)
-    panel.layout().activate()
     shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results, panel.export) if w.isVisible()]
-    assert all(widget.height() >= widget.minimumSizeHint().height() for widget in shown)
+    qtbot.waitUntil(lambda: all(w.height() >= w.minimumSizeHint().height() for w in shown), timeout=5_000)
     for above, below in pairwise(shown):
         assert above.geometry().bottom() < below.geometry().top()
     assert panel.export.geometry().bottom() <= panel.rect().bottom()

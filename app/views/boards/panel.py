@@ -93,6 +93,7 @@ class BoardsPanel(QWidget):
         head = table.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+        table.hide()  # until there is one
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
@@ -219,6 +220,7 @@ class BoardsPanel(QWidget):
         why = [f"{board.gpu.info.name}: processes not told ({words})" for board, _, words in told if words]
         self.note.setText("; ".join(why) if why else "" if lines else "No process uses these boards.")
         self.note.setVisible(bool(self.note.text()))
+        self.processes.setVisible(bool(lines))
 
     @Slot(str, str)
     def _processes_failed(self, what: str, _remedy: str) -> None:

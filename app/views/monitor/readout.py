@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Slot
-from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app.sensors.channel import POWER_SAMPLES, Channel
@@ -105,16 +105,27 @@ class Readout(QTableView):
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        width = self.fontMetrics().horizontalAdvance("88888.8 MHz") + 14
+        self._value_px = self.fontMetrics().horizontalAdvance("88888.8 MHz") + 14
         for column in (NOW, CURSOR, SPAN):
-            self.setColumnWidth(column, width)
+            self.setColumnWidth(column, self._value_px)
         self.setColumnHidden(SPAN, True)
         self._span_reasons()
         theme.notifier().changed.connect(self._recolour)
 
     def sizeHint(self) -> QSize:
         return QSize(400, 480)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Names take what they need, the rest is for values, and for reasons why there are none."""
+        super().resizeEvent(event)
+        self._share_out()
+
+    def _share_out(self) -> None:
+        others = sum(self.columnWidth(column) for column in (CURSOR, SPAN) if not self.isColumnHidden(column))
+        room = self.viewport().width() - others
+        name = min(self.sizeHintForColumn(0) + 8, room - self._value_px)
+        self.setColumnWidth(0, name)
+        self.setColumnWidth(NOW, room - name)
 
     def show_now(self, values: Mapping[str, float]) -> None:
         """The newest values."""
@@ -131,6 +142,7 @@ class Readout(QTableView):
     def show_span(self, means: Mapping[str, float]) -> None:
         """Means over the marked span; empty hides the column."""
         self.setColumnHidden(SPAN, not means)
+        self._share_out()
         self.readings.set_values(SPAN, means)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

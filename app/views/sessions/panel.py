@@ -129,7 +129,7 @@ class SessionsPanel(QWidget):
             "interrupted",
             "12345 of 12345",
             "tags, tags",
-            "NVIDIA A100 (recorded)",
+            "NVIDIA A100-PCIE-40GB (recorded)",
         )
         for column, text in enumerate((*widest, "genetic algorithm", "maximise GFLOPS/W", "2026-01-01 00:00")):
             self.table.setColumnWidth(column, measure(text) + 14)

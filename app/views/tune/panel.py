@@ -122,9 +122,10 @@ class TunePanel(QWidget):
         self.setMinimumWidth(380)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The history gives way to the table where there is little room."""
+        """The history gives way to the table where there is little room, and grows where there is much."""
         super().resizeEvent(event)
         self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
+        self.progress.history.set_height(self.height() // 8)
 
     @property
     def cache(self) -> Path | None:

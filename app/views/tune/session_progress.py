@@ -128,17 +128,23 @@ class SessionProgress(QWidget):
             caption.setStyleSheet(f"color: {theme.colours().muted};")
 
 
+_HEIGHT_PX = (84, 180)  # lowest and highest
+_ROOM_FOR_NAME_PX = 110  # of the axis below
+
+
 class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     """The best value of the objective over the evaluations, as steps: whether the search still finds anything."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, enableMenu=False)
-        self.setFixedHeight(84)
+        self.getViewBox().setDefaultPadding(0.1)  # the ticks at the ends are whole
         self.setMouseEnabled(x=False, y=False)
         self.hideButtons()
         self.setAccessibleName("Best so far over the evaluations")
         self._curve = pg.PlotCurveItem()
         self.addItem(self._curve)
+        self.getAxis("bottom").setLabel("Evaluations")
+        self.set_height(_HEIGHT_PX[0])
         self._table: ResultTable | None = None
         self._name, self._sign = "", 1.0
         self._seen, self._best = 0, math.inf
@@ -156,6 +162,12 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.getAxis("left").setLabel(described.title)
         self._curve.setData([], [])
         self.refresh()
+
+    def set_height(self, high: int) -> None:
+        """As high as there is room, within its bounds, in pixels; the axis is named where that leaves room for it."""
+        high = min(max(high, _HEIGHT_PX[0]), _HEIGHT_PX[1])
+        self.setFixedHeight(high)
+        self.getAxis("bottom").showLabel(high >= _ROOM_FOR_NAME_PX)
 
     def refresh(self) -> None:
         """Take in new measurements: only those that better the best are kept."""
