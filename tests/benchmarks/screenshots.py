@@ -2,7 +2,7 @@
 
 python tests/benchmarks/screenshots.py FOLDER [CACHE]
 
-Offscreen, on the simulated A100, each size in a process of its own: at 1366x768, and at 3840x2160 with scales of 1 and 2. A
+Offscreen, on the simulated A100, each size in a process of its own: 1366x768, and 3840x2160 with scales of 1 and 2. A
 session is tuned first (CACHE, else the GEMM example), a model fitted, a roofline left to what is stored.
 """
 

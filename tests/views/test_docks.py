@@ -44,7 +44,7 @@ def test_docks_keep_their_share_of_a_window_that_grows(
 
 def test_on_a_wide_screen_the_plots_stand_beside_the_rest(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docks_module, "_WIDE_PX", 100)
-    window, docks = shown(qtbot, 1200)
+    _window, docks = shown(qtbot, 1200)
     docks.bring("tune", "front")
     tune, front = docks.by_name["tune"], docks.by_name["front"]
     qtbot.waitUntil(lambda: front.x() > tune.x() + tune.width() - 2 and front.y() == tune.y(), timeout=5_000)
