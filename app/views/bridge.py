@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from app.engine import events
 from app.errors import WattridgeError
+
+_FLOOD: Final = 64  # measurements in one event: only recordings come as fast
+_PATIENCE_S: Final = 0.1  # a window that is held up does not hold up the engine
 
 
 class Engine(Protocol):
@@ -49,6 +53,8 @@ class EngineBridge(QObject):
         self._make_tuner = make_tuner
         self._tuner: Engine | None = None
         self._closed = False
+        self._shown = threading.Event()  # what came last is on the screen
+        self._length = 0  # measurements that were told of
         self._signals = {
             events.SessionStarted: self.session_started,
             events.Preparing: self.preparing,
@@ -91,17 +97,29 @@ class EngineBridge(QObject):
     def close(self) -> None:
         """Stop the engine thread and wait for it. Safe to call twice."""
         self._closed = True
+        self._shown.set()
         tuner, self._tuner = self._tuner, None
         if tuner is not None:
             tuner.stop()
             tuner.join(10.0)
 
     def _on_event(self, event: events.Event) -> None:
-        """Called on the engine thread: only hands the event over."""
-        if not self._closed:
-            self._arrived.emit(event)
+        """Called on the engine thread: hands the event over.
+
+        A replay, which fills the table faster than it can be drawn, waits until that is done: two threads that both
+        want the interpreter would make every picture take twice as long.
+        """
+        if self._closed:
+            return
+        fresh = event.length - self._length if isinstance(event, events.MeasurementsAdded) else 0
+        self._length = event.length if isinstance(event, events.MeasurementsAdded) else self._length
+        self._shown.clear()
+        self._arrived.emit(event)
+        if fresh >= _FLOOD:
+            self._shown.wait(_PATIENCE_S)
 
     @Slot(object)
     def _deliver(self, event: events.Event) -> None:
         if not self._closed:
             self._signals[type(event)].emit(event)
+            QTimer.singleShot(0, self._shown.set)  # after the picture that this asked for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -135,3 +136,48 @@ def test_nothing_can_be_selected_without_a_session(qtbot: QtBot, index: int) -> 
     selection = Selection(bridge)
     selection.select(index)
     assert selection.index == -1
+
+
+def added(length: int) -> events.MeasurementsAdded:
+    progress = events.Progress(1, events.SessionState.RUNNING, length, 0, 1000, 1.0, 1.0, None, None, None)
+    return events.MeasurementsAdded(1, length, progress)
+
+
+def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> None:
+    told = threading.Event()
+    heard: list[int] = []
+    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: added(0)))
+    bridge.measurements_added.connect(lambda event: heard.append(event.length))
+
+    def engine(lengths: tuple[int, ...]) -> threading.Thread:
+        def run() -> None:
+            for length in lengths:
+                bridge.tell(added(length))
+            told.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    thread = engine((1, 2, 3))
+    assert told.wait(5.0), "a board's measurements come one by one, and are handed over at once"
+    thread.join()
+    qtbot.waitUntil(lambda: heard == [1, 2, 3], timeout=5_000)
+    told.clear()
+    thread = engine((1003, 2003))
+    qtbot.waitUntil(lambda: heard[-2:] == [1003, 2003], timeout=5_000)
+    assert told.wait(5.0)
+    thread.join()
+    bridge.close()
+
+
+def test_a_window_that_is_held_up_does_not_hold_up_the_engine(qtbot: QtBot) -> None:
+    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: added(0)))
+    thread = threading.Thread(target=lambda: bridge.tell(added(1000)))
+    begun = time.monotonic()
+    thread.start()
+    thread.join(10.0)  # Qt's thread delivers nothing meanwhile
+    waited = time.monotonic() - begun
+    assert not thread.is_alive()
+    assert waited >= 0.09, "it did wait"
+    bridge.close()

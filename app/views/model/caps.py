@@ -24,8 +24,11 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._fits: list[tuple[int, ClockFit]] = []
-        self._over_limit, self._over_speed = self.addPlot(0, 0), self.addPlot(0, 1, rowspan=2)
-        self._speed = self.addPlot(1, 0)
+        self._over_limit, self._over_speed = (
+            self.addPlot(0, 0, enableMenu=False),
+            self.addPlot(0, 1, rowspan=2, enableMenu=False),
+        )
+        self._speed = self.addPlot(1, 0, enableMenu=False)
         self._speed.setXLink(self._over_limit)
         for plot, bottom, left in (
             (self._over_limit, "", "Power drawn (W)"),
