@@ -156,7 +156,7 @@ class Monkey:
         elif isinstance(field, QSpinBox | QDoubleSpinBox):
             low, high = field.minimum(), field.maximum()
             field.setValue(self.random.choice((low, high, min(high, low + 7), field.value(), min(high, 500))))
-        elif isinstance(field, QLineEdit):
+        elif isinstance(field, QLineEdit) and not isinstance(field.parent(), QAbstractSpinBox):  # whose text is its own
             field.setText(self.random.choice(WORDS))
             field.editingFinished.emit()
         return f"{type(field).__name__} {field.accessibleName()}"
