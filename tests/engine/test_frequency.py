@@ -211,6 +211,26 @@ def test_a_reading_at_a_wrong_clock_is_left_out_and_said() -> None:
     assert any("wrong readings" in reason for reason in fit.reasons)
 
 
+@pytest.mark.parametrize(("wrong", "factor"), [([2, 6], 0.3), ([3, 8], 0.5), ([4, 9], 0.3), ([0, 7], 3.0), ([1], 2.0)])
+def test_power_does_not_fall_where_the_clock_rises(wrong: list[int], factor: float) -> None:
+    """Two of ten readings taken while the board rested, or worked for others: public sweeps of programs have such."""
+    power = BOARD.power_w(TEN)
+    power[wrong] *= factor
+    fit = fit_frequency_model(TEN, power, rate=TEN, supported_mhz=CLOCKS)
+    assert not fit.used[wrong].any()
+    assert fit.used.sum() == len(TEN) - len(wrong)
+    assert fit.recommended_clock_mhz == pytest.approx(1000, abs=75)
+    assert fit.best_measured_mhz not in TEN[wrong]
+    assert any("wrong readings" in reason for reason in fit.reasons)
+
+
+def test_another_load_at_most_clocks_is_not_called_a_wrong_reading() -> None:
+    power = BOARD.power_w(TEN)
+    power[5:] *= 0.4
+    fit = fit_frequency_model(TEN, power, rate=TEN)
+    assert fit.used.sum() >= 9
+
+
 def test_points_come_back_in_the_order_of_their_clocks() -> None:
     order = np.random.default_rng(0).permutation(len(TEN))
     fit = fit_frequency_model(TEN[order], BOARD.power_w(TEN)[order])

@@ -139,7 +139,7 @@ def fit_frequency_model(
         duration = fit_duration(points.clock[free], points.rate[free])
     if _distinct(points.clock[free]) < MINIMUM_CLOCKS and points.rate is not None and duration.fixed_per_mhz == 0:
         free = free | acted  # too few without: where the speed tells the real clock under the cap, it is a point too
-    best_measured = _best_measured(points, effective)
+    best_measured = _best_measured(points, effective, np.ones(len(effective), dtype=np.bool_))
     blank = FrequencyFit(
         gpu=gpu,
         series=series,
@@ -164,6 +164,7 @@ def fit_frequency_model(
     used, outlier_reason = without_outliers(effective, power_w, free)
     if outlier_reason:
         reasons.append(outlier_reason)
+    blank = replace(blank, used=used, best_measured_mhz=_best_measured(points, effective, used | ~free))
 
     clock, power = effective[used], power_w[used]
     solution, straight = fit_forms(clock, power, duration)
@@ -172,7 +173,7 @@ def fit_frequency_model(
     r2 = r_squared(power, curve.power_w(clock))
     if r2 < LEAST_R2 or curve.alpha_w_per_mhz <= 0:
         reasons.append(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
-        return _by_measurement(replace(blank, used=used), points, tuple(reasons))
+        return _by_measurement(blank, points, tuple(reasons))
 
     p_max = float(np.median(points.power[acted])) if acted.any() else None
     if p_max is not None and p_max > float(power.max()):
@@ -296,10 +297,10 @@ def _within(values: Floats, low: float, high: float) -> Mask:
     return np.asarray((values >= low) & (values <= high))
 
 
-def _best_measured(points: _Points, effective: Floats) -> float:
-    """The given clock of the point with the least measured energy per work."""
+def _best_measured(points: _Points, effective: Floats, kept: Mask) -> float:
+    """The given clock of the point with the least measured energy per work, of those that are kept."""
     per_work = points.power / (points.rate if points.rate is not None else effective)
-    return float(points.clock[per_work.argmin()])
+    return float(points.clock[np.where(kept, per_work, np.inf).argmin()])
 
 
 def _by_measurement(blank: FrequencyFit, points: _Points, reasons: tuple[str, ...]) -> FrequencyFit:

@@ -16,6 +16,8 @@ _FAR = 0.05  # relative residual, from the curve through the others, that a wron
 _GAIN = 8.0  # how much smaller the squared residuals of the others must become
 _FLOOR = 1e-3  # relative: no reading is better than this
 _MOST = 0.1  # share of the points that may be left out
+_FALL = 0.15  # relative: power never falls so far where the clock rises, whatever runs
+_MOST_FALLS = 0.2  # share of the points that may be left out for that
 
 
 def relative_weights(power_w: Floats) -> Floats:
@@ -26,9 +28,10 @@ def relative_weights(power_w: Floats) -> Floats:
 
 def without_outliers(clock_mhz: Floats, power_w: Floats, free: Mask) -> tuple[Mask, str]:
     """`free` without the points that do not belong, and the reason in words ('' where all stay). Shape (n,)."""
+    gone = _impossible(clock_mhz, power_w, np.flatnonzero(free))
     used = free.copy()
-    gone: list[int] = []
-    allowed = max(1, int(_MOST * free.sum())) if free.sum() >= _LEAST_POINTS else 0
+    used[gone] = False
+    allowed = max(1, int(_MOST * used.sum())) if used.sum() >= _LEAST_POINTS else 0
     for _ in range(allowed):
         index = _worst(clock_mhz, power_w, used)
         if index is None:
@@ -39,6 +42,27 @@ def without_outliers(clock_mhz: Floats, power_w: Floats, free: Mask) -> tuple[Ma
         return used, ""
     told = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
     return used, f"left out as wrong readings, far from the curve through all others: {told}"
+
+
+def _impossible(clock_mhz: Floats, power_w: Floats, rows: npt.NDArray[np.intp]) -> list[int]:
+    """The fewest of `rows` (ascending by clock) without which power nowhere falls where the clock rises.
+
+    Empty where that would take too many: then it is the load that was not the same.
+    """
+    gone: list[int] = []
+    most = int(_MOST_FALLS * len(rows)) if len(rows) >= _LEAST_POINTS else 0
+    for _ in range(most + 1):
+        power = power_w[rows]
+        falls = np.triu(power[None, :] < (1 - _FALL) * power[:, None], 1)
+        counts = falls.sum(axis=0) + falls.sum(axis=1)  # of pairs of which one must be wrong
+        if not counts.any():
+            return gone
+        suspects = np.flatnonzero(counts == counts.max())
+        rests = [np.delete(rows, suspect) for suspect in suspects]
+        best = int(np.argmin([_fit(clock_mhz, power_w, rest, rest)[0] for rest in rests]))
+        gone.append(int(rows[suspects[best]]))
+        rows = rests[best]
+    return []
 
 
 def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
