@@ -56,6 +56,38 @@ def test_memory_clocks_and_limits_are_not_taken_for_clock_and_power(file: Path) 
     assert points.limit_w == 250
 
 
+def test_the_document_of_a_fit_holds_the_curve_and_its_band(file: Path) -> None:
+    rows = [f"{clock},{50 + clock * max(1, clock / 1000) ** 2 / 10}" for clock in range(600, 1500, 90)]
+    curve = fit_to_json(fit_points(read_points(write(file, "clock_mhz,power_w", *rows))))["curve"]
+    assert (curve["clock_mhz"][0], curve["clock_mhz"][-1]) == (600, 1410)
+    for power, low, high in zip(curve["power_w"], curve["low_w"], curve["high_w"], strict=True):
+        assert 0.97 * power <= low <= high <= 1.03 * power
+
+
+def test_a_column_of_row_numbers_needs_no_name(file: Path) -> None:
+    """As pandas writes it."""
+    write(file, ",application,clock_mhz,power_w", "0,cfd,900,80", "1,cfd,1000,88", "2,cfd,1200,99")
+    points = read_points(file)
+    assert points.clock_mhz.tolist() == [900, 1000, 1200]
+    assert "column 1" not in points.series
+
+
+def test_a_series_is_named_by_the_fewest_columns_that_tell_it_from_others(file: Path) -> None:
+    """Counters of a kernel's instructions say no more than its name."""
+    rows = [
+        f"{kernel},{counter},{counter % 2},{size},{clock},{clock / 10}"
+        for kernel, counter in (("hotspot", 37), ("cfd", 12), ("lud", 5))
+        for size in (1, 2)
+        for clock in (900, 1000, 1200)
+    ]
+    write(file, "benchmark,fma,even,size,clock_mhz,power_w", *rows)
+    found = read_series(file)
+    assert len(found) == 6
+    assert {points.series for points in found} == {
+        f"benchmark={name}, size={size}" for name in ("hotspot", "cfd", "lud") for size in (1, 2)
+    }
+
+
 def test_energy_and_time_give_the_power(file: Path) -> None:
     write(file, "clock_mhz;energy_j;time_s", "900;4;0.05", "1200;5;0.04")
     assert read_points(file).power_w.tolist() == pytest.approx([80, 125])

@@ -100,6 +100,8 @@ def parse_columns(text: str, where: str) -> Columns:
     try:
         reader = csv.reader(body, delimiter=delimiter, strict=True)
         header = [name.strip() for name in next(reader)]
+        if any(header):  # numbers of rows stand in a column without a name
+            header = [name or f"column {place}" for place, name in enumerate(header, 1)]
         if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
             raise InputError("the first line is not a header of different names", where, "name every column once")
         columns: list[list[str]] = [[] for _ in header]

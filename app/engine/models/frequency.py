@@ -334,8 +334,9 @@ def _shown_parameters(
     straight = not ridge_bracketed and not below_range
     idle_error = errors.get("p_idle_w", math.nan)
     idle_told = idle_error <= _IDLE_ERROR * least_power and not below_range
+    idle = curve.p_idle_w if curve.p_idle_w > 1e-6 * least_power else 0.0  # at its bound
     return {
-        "p_idle_w": curve.p_idle_w if idle_told else None,
+        "p_idle_w": idle if idle_told else None,
         "alpha_w_per_mhz": None if below_range else curve.alpha_w_per_mhz,
         "beta_per_mhz": None if below_range or straight else curve.beta_per_mhz,
         "softness_mhz": curve.softness_mhz if curve.softness_mhz > 0 and ridge_bracketed else None,

@@ -16,6 +16,7 @@ from app.engine.models.memory_clocks import over_memory_clocks
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+_EVERY = 4  # of the clocks at which a fit is drawn, for a document
 
 CLOCK_SETTINGS = ("graphics_clock_mhz", "nvml_gr_clock")
 MEMORY_SETTINGS = ("memory_clock_mhz", "nvml_mem_clock")
@@ -88,7 +89,16 @@ def fit_to_json(fit: FrequencyFit) -> dict[str, Any]:
     """The document that `fit --json` prints; a figure that is not known is None."""
     drawn_from = {"clock_mhz", "power_w", "used", "curve", "band_mhz", "band_w", "voltage_mv", "rate"}
     names = [field.name for field in dataclasses.fields(fit) if field.name not in drawn_from]
-    return {name: plain(getattr(fit, name)) for name in names}
+    document = {name: plain(getattr(fit, name)) for name in names}
+    return document | {"curve": _curve(fit) if fit.identifiable else None}
+
+
+def _curve(fit: FrequencyFit) -> dict[str, list[float]]:
+    """The modelled power over the clock, and where it lies with 95 % probability; the readings' own noise left out."""
+    low, high = fit.band_w[:, ::_EVERY]
+    clock = fit.band_mhz[::_EVERY]
+    named = {"clock_mhz": clock, "power_w": fit.power(clock), "low_w": low, "high_w": high}
+    return {name: np.round(values, 3).tolist() for name, values in named.items()}
 
 
 def choose(series: Sequence[Points]) -> Points:

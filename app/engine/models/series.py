@@ -187,7 +187,27 @@ def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) ->
         needed = len(clocks) if columns.is_numeric(name) else 0.5 * len(clocks)
         if len(clocks) > 1 and (several >= needed or name.lower() in DEVICE_COLUMNS):
             keys.append(name)
-    return keys
+    return _fewest(columns, keys, rows)
+
+
+def _fewest(columns: Columns, keys: list[str], rows: Mask) -> list[str]:
+    """Those of `keys` that tell the same series apart: the boards, then words, then numbers, as far as needed."""
+
+    def rank(name: str) -> int:
+        return 0 if name.lower() in DEVICE_COLUMNS else 2 if columns.is_numeric(name) else 1
+
+    total = len(grouped(columns, keys, rows))
+    kept = [name for name in keys if rank(name) == 0]
+    told = len(grouped(columns, kept, rows))
+    for name in sorted(keys, key=rank):
+        if told < total and name not in kept and (more := len(grouped(columns, [*kept, name], rows))) > told:
+            kept.append(name)
+            told = more
+    for name in [name for name in kept if rank(name)]:
+        without = [other for other in kept if other != name]
+        if len(grouped(columns, without, rows)) == total:
+            kept = without
+    return [name for name in keys if name in kept]
 
 
 def _limit_of_columns(columns: Columns, at: npt.NDArray[np.intp]) -> float | None:
