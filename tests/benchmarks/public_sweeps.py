@@ -1,7 +1,7 @@
 """Regret of the recommended clock on sweeps of real boards. By hand: python tests/benchmarks/public_sweeps.py N FILE...
 
-Each FILE is a CSV of clocks, powers and times, of many programs or of one. N of a program's clocks, evenly spread, are
-fitted; the regret is the energy at the recommended clock over the least of all its clocks. Where more than 30 clocks were
+Each FILE is a CSV of clocks, powers and times, of many programs or of one. N of the clocks of a program, evenly spread,
+are fitted; the regret is the energy at the recommended clock over the least of all its clocks. Where more than 30 were
 measured, energies are medians of five neighbours. Beside it: the clock with the least measured energy of the N.
 """
 
