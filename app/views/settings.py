@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QByteArray, QSettings
 
 from app.paths import data_folder
 
+if TYPE_CHECKING:
+    from app.engine.analysis.tradeoff import Load
+
 _RECENT = 12  # files remembered
+MOST_BOARDS = 100_000
 THEMES = ("system", "light", "dark")
 
 
@@ -30,31 +34,25 @@ class Settings:
         self._file.setValue("theme", mode)
 
     @property
-    def price_per_kwh(self) -> float:
-        """What electricity costs, in the person's own currency per kWh."""
-        return self._number("energy/price_per_kwh", 0.25)
+    def load(self) -> Load:
+        """How much there is to do in a year, and what electricity costs."""
+        from app.engine.analysis.tradeoff import HOURS_PER_YEAR, Load  # the first frame needs none of it
 
-    @price_per_kwh.setter
-    def price_per_kwh(self, price: float) -> None:
-        self._file.setValue("energy/price_per_kwh", price)
+        return Load(
+            hours_per_year=self._number("energy/load_hours_per_year", 4000.0, HOURS_PER_YEAR),
+            boards=round(self._number("energy/boards", 1, MOST_BOARDS)) or 1,
+            price_per_kwh=self._number("energy/price_per_kwh", 0.25),
+            currency=str(self._file.value("energy/currency", "EUR")),
+            carbon_g_per_kwh=self._number("energy/carbon_g_per_kwh", 300.0),
+        )
 
-    @property
-    def carbon_g_per_kwh(self) -> float:
-        """Carbon intensity of electricity, in g of CO2 equivalent per kWh."""
-        return self._number("energy/carbon_g_per_kwh", 300.0)
-
-    @carbon_g_per_kwh.setter
-    def carbon_g_per_kwh(self, grams: float) -> None:
-        self._file.setValue("energy/carbon_g_per_kwh", grams)
-
-    @property
-    def load_hours_per_year(self) -> float:
-        """How long the tuned work runs in a year, in hours."""
-        return self._number("energy/load_hours_per_year", 4000.0)
-
-    @load_hours_per_year.setter
-    def load_hours_per_year(self, hours: float) -> None:
-        self._file.setValue("energy/load_hours_per_year", hours)
+    @load.setter
+    def load(self, load: Load) -> None:
+        self._file.setValue("energy/load_hours_per_year", load.hours_per_year)
+        self._file.setValue("energy/boards", load.boards)
+        self._file.setValue("energy/price_per_kwh", load.price_per_kwh)
+        self._file.setValue("energy/currency", load.currency)
+        self._file.setValue("energy/carbon_g_per_kwh", load.carbon_g_per_kwh)
 
     @property
     def recent(self) -> list[Path]:
@@ -81,6 +79,15 @@ class Settings:
         """Remember a layout or a place on the screen."""
         self._file.setValue(f"window/{name}", state)
 
+    def shown(self, what: str, usual: frozenset[str]) -> frozenset[str]:
+        """Names of what is ticked in a menu."""
+        kept = self._file.value(f"shown/{what}")
+        return frozenset(str(kept).split()) if kept is not None else usual
+
+    def note_shown(self, what: str, names: frozenset[str]) -> None:
+        """Remember what is ticked in a menu."""
+        self._file.setValue(f"shown/{what}", " ".join(sorted(names)))
+
     def said(self, what: str) -> str:
         """What was noted of something that is told but once; empty where nothing was."""
         return str(self._file.value(f"said/{what}", ""))
@@ -97,8 +104,10 @@ class Settings:
         """Write what is not written yet."""
         self._file.sync()
 
-    def _number(self, key: str, usual: float) -> float:
+    def _number(self, key: str, usual: float, most: float = 1e6) -> float:
+        """What is kept, where it is a number from 0 to `most`: the file may have been edited by hand."""
         try:
-            return float(str(self._file.value(key, usual)))
-        except ValueError:  # a file edited by hand
+            kept = float(str(self._file.value(key, usual)))
+        except ValueError:
             return usual
+        return kept if 0 <= kept <= most else usual

@@ -7,8 +7,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QDoubleSpinBox,
     QFormLayout,
+    QGroupBox,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.paths import data_folder
+from app.views.load_form import LoadForm
 from app.views.log import log_folder
 from app.views.settings import THEMES, Settings
 
@@ -37,16 +38,14 @@ class SettingsWindow(QDialog):
         self.colours = QComboBox()
         for mode in THEMES:
             self.colours.addItem(_THEME_WORDS[mode], mode)
-        self.price = _number(100.0, 3, 0.01, " per kWh", "In your own currency")
-        self.carbon = _number(5000.0, 0, 10.0, " g CO₂ per kWh", "Of the electricity, in CO₂ equivalent")
-        self.hours = _number(8784.0, 0, 100.0, " h a year", "How long the tuned work runs in a year")
+        self.load = LoadForm(settings)
+        year = QGroupBox("A year of the tuned work")
+        QVBoxLayout(year).addWidget(self.load)
         self.reset = QPushButton("&Reset all settings")
         self.reset.setToolTip("Layout, colours, prices and recent files as at the first start; sessions stay")
         form = QFormLayout()
         form.addRow("&Colours", self.colours)
-        form.addRow("&Electricity", self.price)
-        form.addRow("Carbon &intensity", self.carbon)
-        form.addRow("&Load", self.hours)
+        form.addRow(year)
         form.addRow("Data folder", _folder(str(data_folder())))
         form.addRow("Log folder", _folder(str(log_folder())))
         note = QLabel("Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it.")
@@ -64,46 +63,23 @@ class SettingsWindow(QDialog):
         layout.addLayout(buttons)
         self.show_settings()
         self.colours.activated.connect(self._colours_chosen)
-        for box in (self.price, self.carbon, self.hours):
-            box.valueChanged.connect(self._write)
         self.reset.clicked.connect(self._reset)
         close.clicked.connect(self.close)
 
     def show_settings(self) -> None:
         """Take over what is kept."""
         self.colours.setCurrentIndex(self.colours.findData(self._settings.theme))
-        kept = self._settings.price_per_kwh, self._settings.carbon_g_per_kwh, self._settings.load_hours_per_year
-        for box, value in zip((self.price, self.carbon, self.hours), kept, strict=True):
-            box.blockSignals(True)
-            box.setValue(value)
-            box.blockSignals(False)
+        self.load.look_again()
 
     @Slot()
     def _colours_chosen(self) -> None:
         self.theme_chosen.emit(self.colours.currentData())
 
     @Slot()
-    def _write(self) -> None:
-        self._settings.price_per_kwh = self.price.value()
-        self._settings.carbon_g_per_kwh = self.carbon.value()
-        self._settings.load_hours_per_year = self.hours.value()
-
-    @Slot()
     def _reset(self) -> None:
         self._settings.reset()
         self.reset_asked.emit()
         self.show_settings()
-
-
-def _number(largest: float, decimals: int, step: float, suffix: str, tip: str) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
-    box.setDecimals(decimals)
-    box.setRange(0.0, largest)
-    box.setSingleStep(step)
-    box.setSuffix(suffix)
-    box.setToolTip(tip)
-    box.setGroupSeparatorShown(True)
-    return box
 
 
 class _Link(QLabel):

@@ -342,6 +342,8 @@ class MainWindow(QMainWindow):
         """Layout and colours as at the first start; what is remembered is gone already."""
         self.actions_by_name["theme_system"].trigger()
         self.reset_layout()
+        if "front" in self.panels:
+            self.panels["front"].show_menu.look_again()
 
     def undo(self) -> None:
         """Take back the newest change to what is set up."""

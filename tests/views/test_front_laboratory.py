@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -319,9 +320,29 @@ def test_what_a_year_costs_follows_the_settings_and_is_kept(lab: Lab, panel: Fro
     panel.chooser.load.carbon.setValue(100)
     assert panel.chooser.words.text() != first
     assert "1000 h a year" in panel.chooser.words.text()
+    panel.chooser.load.boards.setValue(8)
+    assert "1000 h a year on 8 boards" in panel.chooser.words.text()
     again = FrontPanel(lab.context)
     qtbot.addWidget(again)
     assert (again.chooser.load.hours.value(), again.chooser.load.price.value()) == (1000, 1.0)
+
+
+def test_what_is_drawn_over_the_points_is_kept(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
+    ticks = panel.show_menu.ticks
+    assert ticks["front"].isChecked()
+    ticks["front"].trigger()
+    ticks["hull"].trigger()
+    panel.show_menu.bars.trigger()
+    again = FrontPanel(lab.context)
+    qtbot.addWidget(again)
+    assert not again.show_menu.ticks["front"].isChecked()
+    assert again.show_menu.ticks["hull"].isChecked()
+    assert not again.show_menu.bars.isChecked()
+    assert again.plot.overlays.shown == panel.plot.overlays.shown
+    Settings().reset()
+    again.show_menu.look_again()
+    assert again.show_menu.ticks["front"].isChecked()
+    assert not again.show_menu.ticks["hull"].isChecked()
 
 
 def test_every_control_has_a_name_and_can_be_reached_by_tab(panel: FrontPanel, lab: Lab) -> None:
@@ -366,7 +387,7 @@ def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, panel: FrontPane
     show(lab, panel)
     panel.chooser.choose_by("least_energy")
     before = panel.chooser.words.text()
-    Settings().price_per_kwh = 2.5
+    Settings().load = replace(Settings().load, price_per_kwh=2.5)
     lab.selection.select(lab.selection.index - 1)
     panel.chooser.choose_by("least_energy")
     assert panel.chooser.load.price.value() == 2.5

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QDialog
 from pytestqt.qtbot import QtBot
 
 from app import __version__
+from app.engine.analysis.tradeoff import Load
 from app.paths import resources
 from app.sensors.select import open_gpu
 from app.views import theme
@@ -80,21 +81,25 @@ def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: O
     shown.colours.setCurrentIndex(shown.colours.findData("dark"))
     shown.colours.activated.emit(0)
     assert theme.colours() is theme.DARK
-    shown.price.setValue(0.4)
-    shown.carbon.setValue(45)
+    shown.load.price.setValue(0.4)
+    shown.load.carbon.setValue(45)
+    shown.load.boards.setValue(3)
+    shown.load.currency.setText("CHF")
+    shown.load.currency.editingFinished.emit()
     window.docks["front"].close()
     window.close()
 
     again = ready(qtbot, open_program(FakeGpu(working)))
     assert again.settings.theme == "dark"
-    assert (again.settings.price_per_kwh, again.settings.carbon_g_per_kwh) == (0.4, 45.0)
+    assert again.settings.load == Load(4000.0, 3, 0.4, "CHF", 45.0)
     again.settings.add_recent(resources() / "examples" / "gemm.toml")
     again.actions_by_name["settings"].trigger()
     shown = again.side_windows._made["settings"]
-    assert shown.price.value() == 0.4
+    assert shown.load.price.value() == 0.4
     shown.reset.click()
     assert again.settings.theme == "system"
-    assert shown.price.value() == again.settings.price_per_kwh == 0.25
+    assert shown.load.price.value() == again.settings.load.price_per_kwh == 0.25
+    assert (shown.load.boards.value(), shown.load.currency.text()) == (1, "EUR")
     assert again.settings.recent == []
     assert not again.docks["front"].isHidden()
     theme.set_mode("system")
@@ -103,11 +108,11 @@ def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: O
 def test_a_settings_file_that_was_edited_by_hand_does_no_harm(own_data_folder: Path, open_program: Open) -> None:
     own_data_folder.mkdir(parents=True, exist_ok=True)
     (own_data_folder / "window.ini").write_text(
-        "[General]\ntheme=green\nrecent=@Invalid()\n[energy]\nprice_per_kwh=cheap\n[window]\nlayout=@ByteArray(zz)\n"
+        "[General]\ntheme=green\nrecent=@Invalid()\n[energy]\nprice_per_kwh=cheap\nboards=-3\nload_hours_per_year=nan\n[window]\nlayout=@ByteArray(zz)\n"
     )
     window = open_program(FakeGpu(working)).window
     assert window.settings.theme == "system"
-    assert window.settings.price_per_kwh == 0.25
+    assert window.settings.load == Load(4000.0, 1, 0.25, "EUR", 300.0)
     assert window.settings.recent == []
     assert not window.docks["channels"].isHidden()
 

@@ -21,10 +21,10 @@ from PySide6.QtWidgets import (
 from app.engine.analysis import choosers
 from app.engine.analysis.choices import against
 from app.engine.analysis.costs import Costs, costs_of
-from app.engine.analysis.tradeoff import Tradeoff, Yearly
+from app.engine.analysis.tradeoff import Load, Tradeoff, Yearly
 from app.engine.results import ResultTable
 from app.views.figures import signed
-from app.views.front.load_form import LoadForm, menu_with
+from app.views.load_form import LoadForm, menu_with
 from app.views.settings import Settings
 from app.views.tune.row_filter import EVERYTHING, RowFilter
 
@@ -113,10 +113,11 @@ class ChooserBar(QWidget):
             "a in M = a·t + (1 − a)·e, both scaled along the front: left the least energy, right the fastest"
         )
         self._weight_words = QLabel()
+        self._settings = settings
         self.load = LoadForm(settings)
         self.per_year = QToolButton()
         self.per_year.setText("Per year …")
-        self.per_year.setToolTip("Hours a year, price of electricity, carbon intensity")
+        self.per_year.setToolTip("Hours a year, boards, price of electricity, carbon intensity")
         self.per_year.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.per_year.setMenu(menu_with(self.load, self.per_year))
         self.per_year.menu().aboutToShow.connect(self.load.look_again)
@@ -273,17 +274,21 @@ class ChooserBar(QWidget):
             return "No time is known, so nothing can be said against the fastest."
         if fastest == self._index:
             return "This is the fastest."
-        change, year = against(costs, fastest, self._index, self.load.load)
-        return trade_words(change, year, self.load.load.hours_per_year)
+        load = self._settings.load
+        change, year = against(costs, fastest, self._index, load)
+        return trade_words(change, year, load)
 
 
-def trade_words(change: Tradeoff | None, year: Yearly | None, hours: float) -> str:
+def trade_words(change: Tradeoff | None, year: Yearly | None, load: Load) -> str:
     """'18 % less energy for 4 % more time than the fastest; 312 kWh, … less per year at 4000 h'."""
     if change is None:
         return ""
     said = f"{_first_upper(change.words)} than the fastest."
     if year is not None:
-        said += f" {_first_upper(year.words)}, where the fastest runs {signed(hours, 0)} h a year."
+        boards = f" on {load.boards} boards" if load.boards > 1 else ""
+        said += (
+            f" {_first_upper(year.words)}, where the fastest runs {signed(load.hours_per_year, 0)} h a year{boards}."
+        )
     return said.replace("CO2", "CO₂")
 
 

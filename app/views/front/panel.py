@@ -53,10 +53,11 @@ class FrontPanel(QWidget):
         self._shape_coding: ShapeCoding | None = None
         self._choosing = False
         self.figures = FigureChoices()
-        self.show_menu = ShowMenu()
+        settings = Settings()
+        self.show_menu = ShowMenu(settings)
         self.plot = FrontPlot(self._describe)
         self.key = ColourKey()
-        self.chooser = ChooserBar(Settings())
+        self.chooser = ChooserBar(settings)
         self.bars = ParameterBars()
         self.count = QLabel()
         self.unmark = _link("Marked measurements; click to unmark them")
@@ -92,6 +93,7 @@ class FrontPanel(QWidget):
         self.figures.axes_changed.connect(self._rebuild)
         self.figures.coding_changed.connect(self._code)
         self.show_menu.changed.connect(self._show_overlays)
+        self._show_overlays()
         self.show_menu.bars.toggled.connect(self._show_bars)
         self.show_menu.everything.triggered.connect(self.plot.show_all)
         self.plot.picked.connect(selection.select)

@@ -15,7 +15,7 @@ from app.views.figure_axis import FigureAxis
 from app.views.front.brush_box import BrushBox
 from app.views.front.hover_card import HoverCard
 from app.views.front.line import FrontLine
-from app.views.front.overlays import OVERLAYS, FrontOverlays
+from app.views.front.overlays import FrontOverlays
 from app.views.front.points import FrontPoints, Indices
 from app.views.markers import Styles, dimmed
 from app.views.quantities import Quantity
@@ -63,7 +63,6 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             item.setZValue(18 + z)
             self.addItem(item, ignoreBounds=True)
         self.overlays = FrontOverlays(self, avoid=self.line.labels)
-        self.overlays.set_shown(overlay.name for overlay in OVERLAYS if overlay.at_first)
         self._card = HoverCard(self)
         self._note = QLabel(self)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -7,15 +7,20 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.views.front.overlays import OVERLAYS
+from app.views.settings import Settings
+
+_KEY, _BARS = "front", "parameters"  # in the settings
+_AT_FIRST = frozenset(overlay.name for overlay in OVERLAYS if overlay.at_first) | {_BARS}
 
 
 class ShowMenu(QToolButton):
-    """Ticks for the overlays; `bars` shows the parameters' histograms."""
+    """Ticks for the overlays, kept over restarts; `bars` shows the parameters' histograms."""
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._settings = settings
         self.setText("&Show")
         self.setToolTip("What is drawn over the points")
         self.setAccessibleName("What is shown")
@@ -26,7 +31,6 @@ class ShowMenu(QToolButton):
         for overlay in OVERLAYS:
             tick = self.ticks[overlay.name] = menu.addAction(overlay.text)
             tick.setCheckable(True)
-            tick.setChecked(overlay.at_first)
             tick.setToolTip(overlay.tip)
             tick.toggled.connect(self._toggled)
         menu.addSeparator()
@@ -35,11 +39,18 @@ class ShowMenu(QToolButton):
             "How the values of each parameter are distributed; hide values there (where there is room)"
         )
         self.bars.setCheckable(True)
-        self.bars.setChecked(True)
+        self.bars.toggled.connect(self._keep)
         menu.addSeparator()
         self.everything = menu.addAction("&Zoom to everything")
         self.everything.setToolTip("So that every point is in sight (double click in the plot)")
         self.setMenu(menu)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """The settings may be as at the first start again."""
+        ticked = self._settings.shown(_KEY, _AT_FIRST)
+        for name, tick in (*self.ticks.items(), (_BARS, self.bars)):
+            tick.setChecked(name in ticked)
 
     @property
     def shown(self) -> frozenset[str]:
@@ -52,4 +63,9 @@ class ShowMenu(QToolButton):
 
     @Slot()
     def _toggled(self) -> None:
+        self._keep()
         self.changed.emit()
+
+    @Slot()
+    def _keep(self) -> None:
+        self._settings.note_shown(_KEY, self.shown | ({_BARS} if self.bars.isChecked() else set()))

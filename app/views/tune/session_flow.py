@@ -60,17 +60,14 @@ class SessionFlow(QObject):
             return
         chosen = window.selection.index if window.selection.index >= 0 else None
         store, settings = window.engine_store(), window.settings
-        load = (settings.load_hours_per_year, settings.price_per_kwh, settings.carbon_g_per_kwh)
+        load = settings.load
 
         def work() -> Path:
-            from app.engine.analysis.tradeoff import Load  # imported late: the window's first frame needs none of it
-            from app.engine.report.content import gather
+            from app.engine.report.content import gather  # imported late: the window's first frame needs none of it
             from app.engine.report.page import write_report
 
             record = store.session(session) if session else None
-            hours, price, carbon = load
-            a_year = Load(hours_per_year=hours, price_per_kwh=price, carbon_g_per_kwh=carbon)
-            content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=a_year)
+            content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=load)
             if path.suffix.lower() == ".pdf":
                 from app.views.analysis.report_pdf import write_pdf
 
