@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QSizePolicy, QTa
 from app.views.panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
-_WIDE_PX = 2400  # from this width on, beside one another
+_WIDE_PX = 1900  # from this width on, beside one another
 _LAYOUT_VERSION = 5  # raised when docks are renamed or taken away: an older saved layout is then left alone
-_SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.5  # of the window's width, for the docks
+_SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.54  # of the window's width, for the docks
 _NARROW_PX = 1500
 
 
@@ -132,8 +132,9 @@ class Docks(QObject):
         self._resize(dict.fromkeys(names, width))
 
     def _usual_share(self) -> float:
-        width = self._window.width()
-        return _SHARE_NARROW if width < _NARROW_PX else _SHARE_WIDE if width >= _WIDE_PX else _SHARE
+        if self._wide:
+            return _SHARE_WIDE
+        return _SHARE_NARROW if self._window.width() < _NARROW_PX else _SHARE
 
     def state(self) -> QByteArray:
         """The layout, for `restore`."""

@@ -436,7 +436,7 @@ class MainWindow(QMainWindow):
 
     def _restore(self) -> None:
         screen = self.screen().availableSize()
-        self.resize(screen.boundedTo(QSize(max(1600, screen.width() * 3 // 4), max(940, screen.height() * 3 // 4))))
+        self.resize(screen.boundedTo(QSize(max(1840, screen.width() * 3 // 4), max(1000, screen.height() * 3 // 4))))
         self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
         geometry = self.settings.kept("geometry")
         if geometry is not None:

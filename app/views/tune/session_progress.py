@@ -137,7 +137,7 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, enableMenu=False)
-        self.getViewBox().setDefaultPadding(0.1)  # the ticks at the ends are whole
+        self.getPlotItem().setContentsMargins(0, 7, 6, 0)  # so that the ticks at the ends are whole
         self.setMouseEnabled(x=False, y=False)
         self.hideButtons()
         self.setAccessibleName("Best so far over the evaluations")
