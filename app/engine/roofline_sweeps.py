@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class Sweep:
     source: str  # nvml, simulated or recorded
     origin: str  # where the points are from, in words
     limit_w: float | None = None  # the board's power limit, where it is known
+    limit_seen: bool = False  # `limit_w` is the power at which limited points stood, not what was set
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -112,7 +113,9 @@ def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
     """The sweeps of a cache or CSV, one per board. Raises InputError."""
     told = read_points(path)
     source = "simulated" if _simulated(path) else "recorded"
-    return [sweep_of_points(points, source, path.name, _limit_held(points)) for points in told]
+    return [
+        replace(sweep_of_points(points, source, path.name, _limit_held(points)), limit_seen=True) for points in told
+    ]
 
 
 def _limit_held(points: RooflinePoints) -> float | None:

@@ -94,8 +94,12 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
             pos=math.log10(focus.limit_w),
             angle=0,
             pen=pen,
-            label=f"power limit {focus.limit_w:.0f} W",
+            label=f"held at {focus.limit_w:.0f} W" if focus.limit_seen else f"power limit {focus.limit_w:.0f} W",
             labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
         )
-        limit.setToolTip("The board's power limit, as it was set when this was shown")
+        limit.setToolTip(
+            "The median power of the points at which a limit acted: the file does not tell what was set"
+            if focus.limit_seen
+            else "The board's power limit, as it was set when this was shown"
+        )
         plots[2].addItem(limit, ignoreBounds=True)
