@@ -199,7 +199,7 @@ def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: 
         f"NVIDIA H200 · {precision} (recorded)" for precision in ("FP32", "FP64", "FP16 tensor", "BF16 tensor")
     }
     assert all(sweep.model is not None for sweep in panel.list.entries)
-    assert "held at 70" in " ".join(labels(panel)), "the file tells the power at the limit, not the limit"
+    assert "held at 695 W" in labels(panel), "the file tells the power at the limit, not the limit"
 
 
 def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> None:
