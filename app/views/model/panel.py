@@ -133,7 +133,7 @@ class ModelPanel(QWidget):
             layout.addWidget(line)
         layout.addWidget(self._splitter, 1)
         layout.addWidget(self.steering)
-        self.setMinimumSize(360, 260)
+        self.setMinimumHeight(260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Words beside the plot where there is room, else below it."""

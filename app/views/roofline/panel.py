@@ -163,7 +163,7 @@ class RooflinePanel(QWidget):
         layout.addWidget(self.message)
         layout.addWidget(self.legend)
         layout.addWidget(self._splitter, 1)
-        self.setMinimumSize(360, 260)
+        self.setMinimumHeight(260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The table beside the plots where there is room, else below them."""

@@ -119,7 +119,6 @@ class TunePanel(QWidget):
         column.addWidget(self.results, 1)
         column.addWidget(self.export)
         self.results.setMinimumHeight(90)
-        self.setMinimumWidth(380)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The history gives way to the table where there is little room, and grows where there is much."""
