@@ -57,12 +57,13 @@ def draw_margins(plots: Sequence[pg.PlotItem], kinds: AbstractSet[str], low: flo
             strip.setZValue(-10)
             strip.setToolTip(tip)
             plots[at].addItem(strip, ignoreBounds=True)
+        edge, anchor = (centre - STRIP, (0, 0)) if kind == "copy" else (centre + STRIP, (1, 0))  # inside the plot
         label = pg.InfiniteLine(
-            pos=centre,
+            pos=edge,
             angle=90,
             pen=pg.mkPen(None),
             label=kind,
-            labelOpts={"position": 0.98, "color": colours.muted, "anchors": [(0.5, 0), (0.5, 0)]},
+            labelOpts={"position": 0.98, "color": colours.muted, "anchors": [anchor, anchor]},
         )
         label.setToolTip(tip)
         plots[2].addItem(label, ignoreBounds=True)
@@ -81,12 +82,12 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
             pen = pg.mkPen(QColor(getattr(colours, colour)), width=1.2, style=Qt.PenStyle.DashDotLine)
             for plot in plots:
                 line = pg.InfiniteLine(pos=math.log10(value), angle=90, pen=pen)
-                line.setZValue(-1)
+                line.setZValue(12 if plot is plots[0] else -1)  # its words stand before the points
                 line.setToolTip(f"{tip} ({format_number(value)} flop/B)")
                 plot.addItem(line, ignoreBounds=True)
                 if plot is plots[0]:
                     ink = getattr(colours, colour)
-                    told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (0, 0.5)])
+                    told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
                     told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)}</span>")
     if focus.limit_w is not None:
         pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
