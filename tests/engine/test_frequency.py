@@ -224,6 +224,16 @@ def test_power_does_not_fall_where_the_clock_rises(wrong: list[int], factor: flo
     assert any("wrong readings" in reason for reason in fit.reasons)
 
 
+def test_the_same_work_does_not_take_longer_where_the_clock_rises() -> None:
+    """A reading that waited for something else."""
+    speed = 1 / (0.3 / 1410 + 0.7 / TEN)
+    speed[6] *= 0.6
+    fit = fit_frequency_model(TEN, BOARD.power_w(TEN), rate=speed, supported_mhz=CLOCKS)
+    assert not fit.used[6]
+    assert fit.used.sum() == len(TEN) - 1
+    assert fit.fixed_time_share == pytest.approx(0.3, abs=0.02)
+
+
 def test_another_load_at_most_clocks_is_not_called_a_wrong_reading() -> None:
     power = BOARD.power_w(TEN)
     power[5:] *= 0.4

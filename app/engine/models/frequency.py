@@ -161,9 +161,11 @@ def fit_frequency_model(
     if leakage is not None:
         power_w = power_w - leakage.slope_w_per_c * (points.temperature - leakage.reference_c)
         reasons.append(_leakage_reason(leakage))
-    used, outlier_reason = without_outliers(effective, power_w, free)
+    used, outlier_reason = without_outliers(effective, power_w, points.rate, free)
     if outlier_reason:
         reasons.append(outlier_reason)
+        if points.rate is not None:
+            duration = fit_duration(points.clock[used], points.rate[used])
     blank = replace(blank, used=used, best_measured_mhz=_best_measured(points, effective, used | ~free))
 
     clock, power = effective[used], power_w[used]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from app.engine.models.shapes import closest_power_w
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
 
 _LEAST_POINTS = 8  # fewer cannot tell a wrong reading from a wrong model
 _SUSPICIOUS = 0.03  # relative residual below which nothing is looked for
@@ -16,7 +19,7 @@ _FAR = 0.05  # relative residual, from the curve through the others, that a wron
 _GAIN = 8.0  # how much smaller the squared residuals of the others must become
 _FLOOR = 1e-3  # relative: no reading is better than this
 _MOST = 0.1  # share of the points that may be left out
-_FALL = 0.15  # relative: power never falls so far where the clock rises, whatever runs
+_FALL = 0.15  # relative: power, and speed, never fall so far where the clock rises, whatever runs
 _MOST_FALLS = 0.2  # share of the points that may be left out for that
 
 
@@ -26,9 +29,9 @@ def relative_weights(power_w: Floats) -> Floats:
     return np.asarray(power_w.mean() / power_w)
 
 
-def without_outliers(clock_mhz: Floats, power_w: Floats, free: Mask) -> tuple[Mask, str]:
+def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, free: Mask) -> tuple[Mask, str]:
     """`free` without the points that do not belong, and the reason in words ('' where all stay). Shape (n,)."""
-    gone = _impossible(clock_mhz, power_w, np.flatnonzero(free))
+    gone = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
     used = free.copy()
     used[gone] = False
     allowed = max(1, int(_MOST * used.sum())) if used.sum() >= _LEAST_POINTS else 0
@@ -41,25 +44,42 @@ def without_outliers(clock_mhz: Floats, power_w: Floats, free: Mask) -> tuple[Ma
     if not gone:
         return used, ""
     told = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
-    return used, f"left out as wrong readings, far from the curve through all others: {told}"
+    return used, f"left out as wrong readings, at odds with all others: {told}"
 
 
-def _impossible(clock_mhz: Floats, power_w: Floats, rows: npt.NDArray[np.intp]) -> list[int]:
-    """The fewest of `rows` (ascending by clock) without which power nowhere falls where the clock rises.
+def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: Rows) -> list[int]:
+    """The fewest of `rows` (ascending by clock) without which, where the clock rises, power nowhere falls and the same
+    work nowhere takes longer. Empty where that would take too many: then it is the load that was not the same."""
 
-    Empty where that would take too many: then it is the load that was not the same.
-    """
+    def misfit(kept: Rows) -> float:
+        return _fit(clock_mhz, power_w, kept, kept)[0]
+
+    gone = _against_order(1.0 / power_w, rows, misfit)
+    if rate is None:
+        return gone
+
+    def time_misfit(kept: Rows) -> float:
+        inverse = 1.0 / clock_mhz[kept]
+        line = np.polynomial.Polynomial.fit(inverse, 1.0 / rate[kept], 1)
+        return float(((line(inverse) * rate[kept] - 1) ** 2).sum())
+
+    return gone + _against_order(1.0 / rate, np.setdiff1d(rows, gone), time_misfit)
+
+
+def _against_order(falling: Floats, rows: Rows, misfit: Callable[[Rows], float]) -> list[int]:
+    """The fewest of `rows` without which `falling` rises nowhere by more than _FALL; of equals the one without which
+    the others fit best."""
     gone: list[int] = []
     most = int(_MOST_FALLS * len(rows)) if len(rows) >= _LEAST_POINTS else 0
     for _ in range(most + 1):
-        power = power_w[rows]
-        falls = np.triu(power[None, :] < (1 - _FALL) * power[:, None], 1)
-        counts = falls.sum(axis=0) + falls.sum(axis=1)  # of pairs of which one must be wrong
+        values = falling[rows]
+        rises = np.triu((1 - _FALL) * values[None, :] > values[:, None], 1)
+        counts = rises.sum(axis=0) + rises.sum(axis=1)  # of pairs of which one must be wrong
         if not counts.any():
             return gone
         suspects = np.flatnonzero(counts == counts.max())
         rests = [np.delete(rows, suspect) for suspect in suspects]
-        best = int(np.argmin([_fit(clock_mhz, power_w, rest, rest)[0] for rest in rests]))
+        best = int(np.argmin([misfit(rest) for rest in rests]))
         gone.append(int(rows[suspects[best]]))
         rows = rests[best]
     return []
@@ -81,9 +101,7 @@ def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
     return best[1] if best else None
 
 
-def _fit(
-    clock_mhz: Floats, power_w: Floats, rows: npt.NDArray[np.intp], at: npt.NDArray[np.intp]
-) -> tuple[float, Floats]:
+def _fit(clock_mhz: Floats, power_w: Floats, rows: Rows, at: Rows) -> tuple[float, Floats]:
     """Sum of squared relative residuals of the best bend through `rows`, and the relative residuals of `at`."""
     power = power_w[rows]
     both = np.concatenate([clock_mhz[rows], clock_mhz[at]])
