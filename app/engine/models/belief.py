@@ -15,6 +15,7 @@ import numpy.typing as npt
 from app.engine.models.departure import OF_POWER, Basis, Departure
 from app.engine.models.duration import Duration, times
 from app.engine.models.shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
+from app.engine.student_t import student_t
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,6 +25,8 @@ _LEAST_SHARE = 0.02  # of all belief, that a size of the departure needs to be d
 _MOST_DEPARTURES = 8
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
 LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
+_NORMAL = 1.959964  # 97.5 % quantile
+_LEAST_DEGREES = 3
 _LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below
 
 
@@ -37,15 +40,22 @@ class Belief:
     ridge_mhz: Floats  # of each curve, shape (k,)
     waiting: Floats  # of each curve: the share of its dynamic power that follows the speed, shape (k,)
     noise: float  # of a reading, relative: the usual size of what is not shared with its neighbours
+    points: int  # that all of it was drawn from
 
     @property
     def energy(self) -> Floats:
         """Per work, in any unit; shape (k, m)."""
         return self.power_w * self.time
 
-    def band_w(self, share: float = 0.95) -> Floats:
-        """Where the power lies with that probability, a reading's own noise left out; shape (2, m)."""
-        return np.asarray(np.quantile(self.power_w, [(1 - share) / 2, (1 + share) / 2], axis=0))
+    def band_w(self) -> Floats:
+        """Where the power lies with 95 % probability, a reading's own noise left out; shape (2, m).
+
+        The curves take the likely sizes of noise and departure for known; of few points they are not, and the band is
+        as much wider as an interval of Student's t is that has as many degrees left after level, slope and bend.
+        """
+        low, middle, high = np.quantile(self.power_w, [0.025, 0.5, 0.975], axis=0)
+        wider = student_t(max(_LEAST_DEGREES, self.points - 3)) / _NORMAL
+        return np.asarray([middle + wider * (low - middle), middle + wider * (high - middle)])
 
 
 def believe(
@@ -87,9 +97,9 @@ def believe(
         power.append(curves)
         ridge.append(drawn.ridge * scale)
         waits.append(np.asarray(waiting)[drawn.activity])
-    return Belief(
-        fine_mhz, np.concatenate(power), time, np.concatenate(ridge), np.concatenate(waits), float(variance**0.5)
-    )
+    curves = np.concatenate(power)
+    noise = float(variance**0.5)
+    return Belief(fine_mhz, curves, time, np.concatenate(ridge), np.concatenate(waits), noise, len(x))
 
 
 def _activities(

@@ -24,7 +24,8 @@ from app.engine.runner.drained import DrainedPower
 from app.engine.runner.launching import LaunchingGpu, lap
 from app.engine.runner.polled import PolledPower
 from app.engine.runner.power_source import PowerSource, find_power_source
-from app.engine.runner.window import Run, Spread, Window, confidence_interval, limited_interval, steady, student_t
+from app.engine.runner.window import Run, Spread, Window, confidence_interval, limited_interval, steady
+from app.engine.student_t import student_t
 from app.errors import WattridgeError
 from app.sensors.channel import Reading
 from app.sensors.event_reasons import LIMITING

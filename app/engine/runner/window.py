@@ -6,12 +6,12 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from statistics import fmean, median, stdev
 from statistics import variance as variance_of
 from typing import Final
 
 from app.engine.runner.power_source import PowerSource
+from app.engine.student_t import student_t
 from app.sensors.channel import Reading
 from app.sensors.load import Execution, Load
 
@@ -102,11 +102,6 @@ class Spread:
         return student_t(degrees) * math.sqrt(variance / due)
 
 
-def student_t(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t."""
-    return _quantile(degrees)
-
-
 def limited_interval(
     powers: Sequence[float], independent: int, limit_w: float, settled: bool
 ) -> tuple[float, float] | None:
@@ -121,10 +116,3 @@ def limited_interval(
     if not settled:
         parts.extend(fmean(powers[at : at + LIMITED_BLOCK]) for at in range(0, len(powers), LIMITED_BLOCK))
     return min(parts), max(parts)
-
-
-@lru_cache(maxsize=256)
-def _quantile(degrees: int) -> float:
-    from scipy.special import stdtrit  # imported late: the window opens without it
-
-    return float(stdtrit(degrees, 0.975))
