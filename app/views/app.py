@@ -113,7 +113,7 @@ def run(
     `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
     SensorError where the GPU does not open.
     """
-    sys.setswitchinterval(0.0005)  # the engine's thread hands over to Qt's ten times sooner than by default
+    sys.setswitchinterval(5e-5)  # the engine's thread hands over to Qt's a hundred times sooner than by default
     first, *others = (selector or "").split(",")
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()

@@ -13,6 +13,7 @@ from app.errors import WattridgeError
 
 _FLOOD: Final = 64  # measurements in one event: only recordings come as fast
 _PATIENCE_S: Final = 0.1  # a window that is held up does not hold up the engine
+_PAINTED_MS: Final = 15  # Qt paints 5 ms after it was asked to
 
 
 class Engine(Protocol):
@@ -55,6 +56,8 @@ class EngineBridge(QObject):
         self._closed = False
         self._shown = threading.Event()  # what came last is on the screen
         self._length = 0  # measurements that were told of
+        self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
+        self._painted.timeout.connect(self._shown.set)
         self._signals = {
             events.SessionStarted: self.session_started,
             events.Preparing: self.preparing,
@@ -106,20 +109,22 @@ class EngineBridge(QObject):
     def _on_event(self, event: events.Event) -> None:
         """Called on the engine thread: hands the event over.
 
-        A replay, which fills the table faster than it can be drawn, waits until that is done: two threads that both
-        want the interpreter would make every picture take twice as long.
+        A session that begins, and a replay that fills the table faster than it can be drawn, wait until that is done:
+        two threads that both want the interpreter would make every picture take several times as long.
         """
         if self._closed:
             return
-        fresh = event.length - self._length if isinstance(event, events.MeasurementsAdded) else 0
-        self._length = event.length if isinstance(event, events.MeasurementsAdded) else self._length
+        waits = isinstance(event, events.SessionStarted)
+        if isinstance(event, events.MeasurementsAdded):
+            waits = event.length - self._length >= _FLOOD
+            self._length = event.length
         self._shown.clear()
         self._arrived.emit(event)
-        if fresh >= _FLOOD:
+        if waits:
             self._shown.wait(_PATIENCE_S)
 
     @Slot(object)
     def _deliver(self, event: events.Event) -> None:
         if not self._closed:
             self._signals[type(event)].emit(event)
-            QTimer.singleShot(0, self._shown.set)  # after the picture that this asked for
+            self._painted.start()

@@ -78,7 +78,7 @@ import app.cli
 from PySide6.QtCore import QTimer
 from app.views import app as views
 from app.views.station import watched_gpu
-sys.setswitchinterval(0.0005)
+sys.setswitchinterval(5e-5)
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
