@@ -109,7 +109,11 @@ class Tour(QFrame):
 
     def _show_step(self, at: int) -> None:
         step, self._at = self._steps[at], at
+        if self._target is not None:
+            self._target.removeEventFilter(self)
         self._target = step.bring()
+        if self._target is not None:
+            self._target.installEventFilter(self)
         self.title.setText(f"<b>{step.title}</b>")
         self.text.setText(step.text)
         self.place.setText(f"{at + 1} of {len(self._steps)}")
@@ -156,9 +160,9 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the window's size; the arrows turn the pages."""
-        if watched is self._window:
-            if event.type() == QEvent.Type.Resize and self.isVisible():
+        """Follow the sizes of the window and of what is told of; the arrows turn the pages."""
+        if watched is self._window or watched is self._target:
+            if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
                 self._put()
             return False
         return isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and self._move(event.key())

@@ -45,6 +45,11 @@ def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open
     assert tour.next.hasFocus() or not window.isActiveWindow()
     window.actions_by_name["hold"].trigger()
     assert not window.monitor.view.window_of_time.live, "nothing waits for the tour"
+    before = tour._target.size()
+    window.resize(window.width() + 300, window.height())  # the docks take their share a moment later
+    qtbot.waitUntil(lambda: tour._target.size() != before, timeout=5_000)
+    qtbot.wait(50)
+    assert tour._frame.size() == tour._target.size()
 
     qtbot.keyClick(tour, Qt.Key.Key_Right)
     assert (tour.step, tour.place.text()) == (1, "2 of 3")
