@@ -164,9 +164,12 @@ def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> No
     thread.join()
     qtbot.waitUntil(lambda: heard == [1, 2, 3], timeout=5_000)
     told.clear()
+    begun = time.monotonic()
     thread = engine((1003, 2003))
+    assert not told.wait(0.03), "Qt's thread has shown nothing yet"
     qtbot.waitUntil(lambda: heard[-2:] == [1003, 2003], timeout=5_000)
-    assert told.wait(5.0)
+    qtbot.waitUntil(told.is_set, timeout=5_000)
+    assert time.monotonic() - begun >= 2 * 0.015, "each time until it was painted"
     thread.join()
     bridge.close()
 

@@ -79,7 +79,7 @@ class Yearly:
         """'312 kWh, 94 EUR and 109 kg CO2 less per year'."""
         parts = [f"{_figure(abs(self.saved_kwh))} kWh"]
         if self.saved_money is not None:
-            parts.append(f"{_figure(abs(self.saved_money))} {self.currency}")
+            parts.append(f"{_figure(abs(self.saved_money))} {self.currency}".rstrip())
         if self.saved_co2_kg is not None:
             parts.append(f"{_figure(abs(self.saved_co2_kg))} kg CO2")
         listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -285,10 +285,9 @@ def trade_words(change: Tradeoff | None, year: Yearly | None, load: Load) -> str
         return ""
     said = f"{_first_upper(change.words)} than the fastest."
     if year is not None:
+        runs = f"{signed(load.hours_per_year, 0)} h a year"
         boards = f" on {load.boards} boards" if load.boards > 1 else ""
-        said += (
-            f" {_first_upper(year.words)}, where the fastest runs {signed(load.hours_per_year, 0)} h a year{boards}."
-        )
+        said += f" {_first_upper(year.words)}, where the fastest runs {runs}{boards}."
     return said.replace("CO2", "CO₂")
 
 

@@ -32,14 +32,15 @@ class ShowMenu(QToolButton):
             tick = self.ticks[overlay.name] = menu.addAction(overlay.text)
             tick.setCheckable(True)
             tick.setToolTip(overlay.tip)
-            tick.toggled.connect(self._toggled)
+            tick.toggled.connect(self.changed)
+            tick.triggered.connect(self._keep)  # by a person
         menu.addSeparator()
         self.bars = menu.addAction("Pa&rameters")
         self.bars.setToolTip(
             "How the values of each parameter are distributed; hide values there (where there is room)"
         )
         self.bars.setCheckable(True)
-        self.bars.toggled.connect(self._keep)
+        self.bars.triggered.connect(self._keep)
         menu.addSeparator()
         self.everything = menu.addAction("&Zoom to everything")
         self.everything.setToolTip("So that every point is in sight (double click in the plot)")
@@ -60,11 +61,6 @@ class ShowMenu(QToolButton):
     def say_possible(self, name: str, possible: bool) -> None:
         """What the figures on the axes do not tell cannot be shown."""
         self.ticks[name].setEnabled(possible)
-
-    @Slot()
-    def _toggled(self) -> None:
-        self._keep()
-        self.changed.emit()
 
     @Slot()
     def _keep(self) -> None:

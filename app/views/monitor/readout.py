@@ -141,8 +141,9 @@ class Readout(QTableView):
 
     def show_span(self, means: Mapping[str, float]) -> None:
         """Means over the marked span; empty hides the column."""
-        self.setColumnHidden(SPAN, not means)
-        self._share_out()
+        if self.isColumnHidden(SPAN) == bool(means):
+            self.setColumnHidden(SPAN, not means)
+            self._share_out()
         self.readings.set_values(SPAN, means)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

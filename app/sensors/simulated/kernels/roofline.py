@@ -17,7 +17,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     """`operations` times `flop_per_word` (a fused multiply-add: 2) on each word of `n`.
 
     It is loaded and stored where `load_store` says so. `block_size_x` and `blocks_per_multiprocessor` make the
-    occupancy: the grid stays on the board.
+    occupancy, whether the grid stays on the board or has a thread for each load.
     """
     precision, word = given.precision()
     flop_per_word = given.whole(2, "flop_per_word")
