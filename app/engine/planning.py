@@ -278,11 +278,11 @@ def _allowed(
     wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
 ) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
     """The settings that may be made on this board, the rights for them at hand, and what to say of the session."""
-    if gpu.info.source != "nvml" or not wanted:
+    if not wanted or gpu.info.source not in ("nvml", "simulated"):
         return dict(wanted), ()
     if not guard.allowed:
         return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
-    notes = guard.open()
+    notes = guard.open() if gpu.info.source == "nvml" else ()
     refused = {name: why for name in wanted if (why := guard.why_not(name))}
     said = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
     return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import PROFILES
-from app.sensors.simulated.twin import load_twin
+from app.sensors.simulated.twin import load_twin, twin_names
 
 EXAMPLES = sorted((resources() / "examples").glob("*.toml"))
 ROOFLINES = sorted((resources() / "rooflines").glob("*.toml"))
@@ -28,7 +29,7 @@ def test_every_profile_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("board", ["h200", "a4000"])
+@pytest.mark.parametrize("board", twin_names())
 def test_an_example_is_measured_on_a_simulated_board(path: Path, board: str) -> None:
     gpu = SimulatedGpu(load_twin(board), seed=2, clock=VirtualClock())
     plan = plan_specification(load_specification(path), gpu, strategy="random_sample", max_evaluations=6, seed=4)
@@ -42,3 +43,14 @@ def test_an_example_is_measured_on_a_simulated_board(path: Path, board: str) -> 
         assert 0 < measurement.values["power_w"] <= 1.03 * gpu.twin.power.limit_maximum_w
         assert {goal.name for goal in plan.objective.front} <= measurement.values.keys()
         assert all(value > 0 for name, value in measurement.values.items() if name != "settled")
+
+
+def test_a_setting_that_a_simulated_board_refuses_is_left_out_and_said() -> None:
+    specification = load_specification(resources() / "examples" / "copy.toml")
+    settings = {"graphics_clock_mhz": (1005, 1110), "memory_clock_mhz": (877,)}
+    gpu = SimulatedGpu(load_twin("v100"), clock=VirtualClock())
+    plan = plan_specification(dataclasses.replace(specification, device_settings=settings), gpu)
+    assert "memory_clock_mhz" not in plan.space.names
+    assert "graphics_clock_mhz" in plan.space.names
+    [note] = [note for note in plan.space.notes if "memory_clock_mhz" in note]
+    assert "Ampere" in note

@@ -234,10 +234,28 @@ def test_settings_out_of_range_or_not_there_are_refused_with_a_remedy() -> None:
         with pytest.raises(PermissionRefused, match="choose") as caught:
             getattr(board("a100"), setting)(value)
         assert caught.value.remedy
+    twin = load_twin("k20x")
+    neither = dataclasses.replace(twin, clocks=dataclasses.replace(twin.clocks, application_clocks=False))
     with pytest.raises(NotSupported, match="Volta"):
-        board("k20x").lock_graphics_clock(614)
+        SimulatedGpu(neither, clock=VirtualClock()).lock_graphics_clock(614)
     with pytest.raises(NotSupported, match="Ampere"):
         board("v100").lock_memory_clock(877)
+
+
+def test_an_application_clock_holds_while_work_runs_and_lets_an_idle_board_rest() -> None:
+    gpu = board("k20x")
+    assert tell(gpu, "requested_graphics_clock_mhz") == 732  # the default
+    gpu.lock_graphics_clock(614)
+    gpu.clock.wait(5)
+    assert tell(gpu, "graphics_clock_mhz") == 324
+    gpu.begin(full_load())
+    gpu.clock.wait(1)
+    assert tell(gpu, "graphics_clock_mhz") == tell(gpu, "requested_graphics_clock_mhz") == 614
+    gpu.end()
+    gpu.lock_graphics_clock(None)
+    gpu.begin(full_load())
+    gpu.clock.wait(1)
+    assert tell(gpu, "graphics_clock_mhz") == 732
 
 
 def test_the_power_limit_can_be_read_back_and_reset() -> None:

@@ -37,6 +37,12 @@ class Clocks:
     rise_mhz_per_s: float = figure(100, 1e7)  # how fast the clock climbs when work arrives
     lockable: bool = True
     memory_lockable: bool = False
+    application_clocks: bool = False  # of boards that cannot lock: a graphics clock for work, not for idling
+
+    @property
+    def settable(self) -> bool:
+        """Whether the graphics clock of work can be set at all."""
+        return self.lockable or self.application_clocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ class SimulatedGpu:
                 "graphics_clock_mhz": clock,
                 "sm_clock_mhz": clock,
                 "memory_clock_mhz": memory_clock,
-                "requested_graphics_clock_mhz": nan if physics.locked_mhz is None else float(physics.locked_mhz),
+                "requested_graphics_clock_mhz": self._requested_mhz(),
                 "requested_memory_clock_mhz": (
                     nan if physics.locked_memory_mhz is None else float(physics.locked_memory_mhz)
                 ),
@@ -159,9 +159,10 @@ class SimulatedGpu:
     def lock_graphics_clock(self, clock_mhz: int | None) -> None:
         """Lock the graphics clock to a supported one, or to the nearest below; None unlocks.
 
-        Raises NotSupported on boards older than Volta, PermissionRefused out of range.
+        On a board that has application clocks instead, set those: they hold while work runs. Raises NotSupported on
+        a board that has neither, PermissionRefused out of range.
         """
-        if not self.twin.clocks.lockable:
+        if not self.twin.clocks.settable:
             raise NotSupported("this board cannot lock clocks", self.info.label, "that needs Volta or newer")
         locked = None if clock_mhz is None else self._within(clock_mhz, self.twin.clocks.graphics_mhz, "graphics")
         with self._lock:
@@ -177,6 +178,15 @@ class SimulatedGpu:
         locked = None if clock_mhz is None else self._within(clock_mhz, self.twin.clocks.memory_mhz, "memory")
         with self._lock:
             self._physics.lock_memory(locked, self._now())
+
+    def why_not_set(self, setting: str) -> str | None:
+        """Why this board refuses power_limit_w, memory_clock_mhz or graphics_clock_mhz; None where it does not."""
+        clocks = self.twin.clocks
+        if setting == "memory_clock_mhz" and not clocks.memory_lockable:
+            return "locked memory clocks need Ampere or newer"
+        if setting == "graphics_clock_mhz" and not clocks.settable:
+            return "locked clocks need Volta or newer, and this board has no application clocks"
+        return None
 
     def set_power_limit(self, limit_w: float | None) -> None:
         """Set the power limit in W; None sets the default. Raises PermissionRefused out of range."""
@@ -200,6 +210,13 @@ class SimulatedGpu:
         now_ns = self.clock.now_ns()
         self._physics.advance(now_ns)
         return now_ns
+
+    def _requested_mhz(self) -> float:
+        """The locked clock, NaN where none is; on a board with application clocks the one that work gets."""
+        locked_mhz = self._physics.locked_mhz
+        if locked_mhz is None and not self.twin.clocks.lockable and self.twin.clocks.application_clocks:
+            locked_mhz = self.twin.clocks.graphics_mhz[-1]
+        return math.nan if locked_mhz is None else float(locked_mhz)
 
     def _core_voltage_mv(self) -> float:
         """As `nvidia-smi -q -d VOLTAGE` tells it on some boards."""
@@ -225,7 +242,7 @@ class SimulatedGpu:
             "power_average_w": (twin.sensors.average is None, "this board tells instant power only"),
             "memory_power_w": (twin.sensors.memory is None, "only Hopper and newer boards tell it"),
             "energy_j": (not twin.sensors.counter_refresh_ms, "this board has no energy counter"),
-            "requested_graphics_clock_mhz": (not twin.clocks.lockable, "this board cannot lock clocks"),
+            "requested_graphics_clock_mhz": (not twin.clocks.settable, "this board cannot lock clocks"),
             "requested_memory_clock_mhz": (not twin.clocks.memory_lockable, "this board cannot lock memory clocks"),
             "core_voltage_mv": (not twin.voltage.floor_mv, "this board's driver does not tell it"),
         }

@@ -210,7 +210,7 @@ class Physics:
         clocks = self._twin.clocks
         self.reasons = EventReason.IDLE
         down_ns = self._quiet_since_ns + round(clocks.idle_after_s * 1e9)
-        if self.locked_mhz is not None:
+        if self.locked_mhz is not None and clocks.lockable:  # an application clock does not hold an idle board
             self.clock_mhz = self.locked_mhz
         elif start_ns >= down_ns:
             self.clock_mhz = clocks.idle_mhz
