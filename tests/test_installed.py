@@ -26,7 +26,7 @@ def test_the_installed_command_finds_its_resources_from_another_directory(tmp_pa
     )
     package, folder, twins, examples = json.loads(done.stdout)
     assert Path(folder).is_dir()
-    assert {"a100", "a4000", "titan_rtx", "v100", "k20x", "h200"} <= set(twins)
+    assert {"a100", "a4000", "a6000", "titan_rtx", "v100", "k20x", "h200"} <= set(twins)
     assert "gemm.toml" in examples
     if "site-packages" in package:
         assert Path(folder).parent == Path(package).parent

@@ -412,7 +412,7 @@ def test_a_board_tells_what_its_kind_tells_and_why_not_the_rest() -> None:
     for name in ("h200", "v100", "titan_rtx", "k20x"):
         assert "core_voltage_mv" in lacking[name]
     assert "memory_power_w" not in lacking["h200"]
-    assert {name for name, lacks in lacking.items() if "power_average_w" not in lacks} == {"a4000", "h200"}
+    assert {name for name, lacks in lacking.items() if "power_average_w" not in lacks} == {"a4000", "a6000", "h200"}
     assert {name for name, lacks in lacking.items() if "energy_j" in lacks} == {"k20x"}
     with pytest.raises(NotSupported, match="counter"):
         board("k20x").energy_j()

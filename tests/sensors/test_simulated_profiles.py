@@ -40,7 +40,7 @@ def speed_and_efficiency(twin: Twin, load: Load, clock: int) -> tuple[float, flo
     return rate, rate / power
 
 
-@pytest.mark.parametrize("name", ["a100", "a4000", "h200", "v100", "titan_rtx", "k20x"])
+@pytest.mark.parametrize("name", ["a100", "a4000", "a6000", "h200", "v100", "titan_rtx", "k20x"])
 def test_the_gemm_space_spreads_tenfold_and_its_front_trades_speed_for_efficiency_along_the_clock(name: str) -> None:
     twin = load_twin(name)
     clocks = [int(c) for c in twin.clocks.graphics_mhz[:: max(1, len(twin.clocks.graphics_mhz) // 12)]]

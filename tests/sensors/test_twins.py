@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -13,14 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.engine.planning import space_of
+from app.engine.space.device_settings import resolve_device_settings
+from app.engine.specification_loader import load_specification
 from app.errors import InputError, PermissionRefused
 from app.paths import resources
+from app.sensors.clock import VirtualClock
+from app.sensors.load import Load
 from app.sensors.simulated import laws
+from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.profiles import load_of
 from app.sensors.simulated.truth import IN_BYTES, truth, workloads
 from app.sensors.simulated.twin import Twin, load_twin, twin_names
 
-BOARDS = ("a100", "a4000", "h200", "k20x", "titan_rtx", "v100")
+BOARDS = ("a100", "a4000", "a6000", "h200", "k20x", "titan_rtx", "v100")
 
 
 def most_efficient_clock(twin: Twin, workload: str = "full_load") -> float:
@@ -141,6 +148,56 @@ def test_the_truth_is_for_people_and_never_used_by_the_program() -> None:
     app = Path(laws.__file__).parents[2]
     users = {p.relative_to(app).parts[0] for p in app.rglob("*.py") if "simulated.truth" in p.read_text()}
     assert users <= {"cli.py", "commands"}
+
+
+def least_gemm_energy(twin: Twin, clocks: int, limits: int) -> tuple[float, float]:
+    """Least energy of the GEMM example on a board, J: by `clocks` evenly spread clocks, by so many power limits."""
+    spec = dataclasses.replace(load_specification(resources() / "examples" / "gemm.toml"), device_settings={})
+    gpu = SimulatedGpu(twin, clock=VirtualClock())
+    space = space_of(spec, gpu)
+    loads = [load_of("gemm", space.configuration(row), spec.constants, twin.limits) for row in range(len(space))]
+    middle = 0.7 * twin.clocks.graphics_mhz[-1]
+    memory = twin.clocks.memory_mhz[-1]
+
+    def energy_j(load: Load, clock_mhz: float, limit_w: float) -> float:
+        point, drawn_w, _ = laws.settled_under_limits(twin, load, clock_mhz, memory, limit_w)
+        return drawn_w * point.launch_s
+
+    loads = sorted(loads, key=lambda load: energy_j(load, middle, twin.power.limit_default_w))[:20]
+    wanted = {"graphics_clock_mhz": clocks, "power_limit_w": limits}
+    settings, _ = resolve_device_settings(wanted, gpu)
+    top, default = twin.clocks.graphics_mhz[-1], twin.power.limit_default_w
+    return (
+        min(energy_j(load, float(clock), default) for load in loads for clock in settings["graphics_clock_mhz"]),
+        min(energy_j(load, top, float(limit)) for load in loads for limit in settings["power_limit_w"]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "clocks", "limits", "low", "high"),
+    [("a4000", 7, 7, -0.03, -0.001), ("a6000", 7, 7, -0.03, -0.001), ("a100", 7, 7, 0.03, 0.5)],
+)
+def test_limits_save_marginally_more_than_clocks_where_they_were_measured_to(
+    name: str, clocks: int, limits: int, low: float, high: float
+) -> None:
+    """S1 figure 6.7 and section 6.5.3: a GEMM at seven limits against the same at seven clocks."""
+    by_clocks, by_limits = least_gemm_energy(load_twin(name), clocks, limits)
+    assert low < by_limits / by_clocks - 1 < high
+
+
+def test_more_clocks_beat_the_limits_again() -> None:
+    """S1 section 6.5.3 expects it: the range of clocks is wider, seven of them are only far apart."""
+    by_clocks, by_limits = least_gemm_energy(load_twin("a4000"), 127, 7)
+    assert by_clocks < by_limits
+
+
+def test_the_a6000_has_the_published_peak_bandwidth_and_limit() -> None:
+    """S1 table 6.1: 10752 cores, 768 GB/s, 38709 GFLOP/s, 300 W."""
+    twin = load_twin("a6000")
+    assert twin.rate.flop_per_clock["fp32"] == 2 * 10752
+    assert twin.rate.flop_per_clock["fp32"] * 1800e6 == pytest.approx(38709e9, rel=1e-3)
+    assert (twin.rate.bandwidth_gb_s, twin.power.limit_default_w) == (768, 300)
+    assert twin.limits.max_threads_per_multiprocessor == 1536
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
