@@ -12,10 +12,31 @@ from app.errors import InputError
 if TYPE_CHECKING:
     from app.engine.roofline_sweeps import PlacedKernel, Sweep
 
+_SHARES = (  # of the theoretical peak (S4 table 3): key, what it is
+    ("flop", "flop kernel, of the theoretical peak"),
+    ("copy", "copy kernel, of the theoretical bandwidth"),
+    ("roofline_flop", "roofline kernel, of the theoretical peak"),
+    ("roofline_mem", "roofline kernel, of the theoretical bandwidth"),
+)
+_PUBLISHED = (  # columns of the published boards: key, head, factor
+    ("eps_flop_pj", "pJ/flop", 1.0),
+    ("eps_mem_pj_per_b", "pJ/B", 1.0),
+    ("eps_mop_pj_per_word", "pJ/word", 1.0),
+    ("pi_0_w", "pi_0 W", 1.0),
+    ("pi_flop_w", "pi_flop W", 1.0),
+    ("pi_mem_w", "pi_mem W", 1.0),
+    ("eta_flop", "eta_flop %", 100.0),
+    ("time_balance", "B_tau", 1.0),
+    ("energy_balance", "B_eps", 1.0),
+    ("effective_energy_balance", "effective B_eps", 1.0),
+)
 _FIGURES = (  # key, what it is, unit
     ("eps_flop_pj", "energy of a flop", "pJ/flop"),
     ("eps_mem_pj_per_b", "energy of a byte", "pJ/B"),
+    ("eps_mop_pj_per_word", "energy of a word (eps_mop)", "pJ/word"),
     ("pi_0_w", "constant power", "W"),
+    ("pi_flop_w", "power of the flops at peak speed (pi_flop)", "W"),
+    ("pi_mem_w", "power of the traffic at full bandwidth (pi_mem)", "W"),
     ("eta_flop", "share of a flop's least energy that is its own", ""),
     ("peak_gflops", "highest speed", "GFLOP/s"),
     ("bandwidth_gb_s", "highest bandwidth", "GB/s"),
@@ -23,6 +44,7 @@ _FIGURES = (  # key, what it is, unit
     ("energy_balance", "energy balance", "flop/B"),
     ("effective_energy_balance", "effective energy balance", "flop/B"),
     ("r2", "R² of power", ""),
+    ("r2_with_throttled", "R² of power, throttled points fitted too", ""),
     ("mean_relative_error", "mean error of power", "of it"),
     ("max_relative_error", "largest error of power", "of it"),
     ("condition_number", "condition number", ""),
@@ -45,7 +67,9 @@ def roofline(arguments: Namespace) -> int:
         print_json(documents if on_file or len(documents) > 1 else documents[0])
     else:
         for document in documents:
-            _print(document)
+            if document["source"] != "published":
+                _print(document)
+        _print_published([document for document in documents if document["source"] == "published"])
     return 0
 
 
@@ -96,12 +120,12 @@ def _of_file(file: str) -> list[Sweep]:
 
 
 def _on_file() -> list[Sweep]:
-    """Every board whose roofline was measured here, and the ones that come with the program."""
-    from app.engine.roofline_sweeps import recorded_sweeps, sweeps_on_file
+    """Every board whose roofline was measured here, the recorded ones that come with the program, the published ones."""
+    from app.engine.roofline_sweeps import published_sweeps, recorded_sweeps, sweeps_on_file
     from app.engine.store import Store
 
     with Store() as store:
-        return [*sweeps_on_file(store), *recorded_sweeps()]
+        return [*sweeps_on_file(store), *recorded_sweeps(), *published_sweeps()]
 
 
 # --- what is told of them ---------------------------------------------------------------------------------------------
@@ -109,14 +133,19 @@ def _on_file() -> list[Sweep]:
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
     """One per board and source. Raises InputError where no sweep gives a fit."""
-    from app.engine.rooflines import to_json
+    from app.engine.rooflines import published_to_json, to_json
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:
-        if sweep.fit is None:
+        told: dict[str, Any]
+        if sweep.published is not None:
+            told = published_to_json(sweep.published, sweep.points.precision)
+            told |= {"citation": sweep.origin, "tdp_w": sweep.limit_w, "reasons": list(sweep.reasons)}
+        elif sweep.fit is not None:
+            told = to_json(sweep.fit)
+        else:
             say(f"{sweep.label}: {sweep.why_not}")
             continue
-        told = to_json(sweep.fit)
         if kernel is not None:
             told["predicted"] = _predicted(sweep, kernel)
             if kernel.time_s is not None:
@@ -182,6 +211,10 @@ def _print(document: dict[str, Any]) -> None:
     said = "" if document["source"] == "nvml" else f" ({document['source']})"
     print(f"{document['gpu']}{said}")
     rows = [(what, *(_cell(told[key]) for told in precisions.values()), unit) for key, what, unit in _FIGURES]
+    shares = [told["share_of_peak"] or {} for told in precisions.values()]
+    for key, what in _SHARES:
+        if any(key in share for share in shares):
+            rows.append((what, *(number(100 * share[key]) if key in share else "–" for share in shares), "%"))
     print_table(rows, ("", *precisions, "unit"))
     for precision, told in precisions.items():
         alone = told["alone"]
@@ -195,6 +228,30 @@ def _print(document: dict[str, Any]) -> None:
                 print(f"{precision}, the kernel of --predict, {name}{where.format(**at)}: {words}")
         for reason in told["reasons"]:
             say(f"{precision}: {reason}")
+
+
+def _print_published(documents: list[dict[str, Any]]) -> None:
+    """What others have fitted, a row per board and precision; what --predict expects of them beside it."""
+    rows = []
+    for document in documents:
+        for precision, told in document["precisions"].items():
+            figures = [number(factor * told[key]) for key, _, factor in _PUBLISHED]
+            expected = told.get("predicted")
+            if expected is not None:
+                figures += [number(expected["time_s"] * 1e3), number(expected["energy_j"]), number(expected["power_w"])]
+            rows.append([f"{document['gpu']}, {precision}", *figures])
+    if not rows:
+        return
+    predicted = any("predicted" in told for document in documents for told in document["precisions"].values())
+    heads = [*(head for _, head, _ in _PUBLISHED), *(("kernel ms", "J", "W") if predicted else ())]
+    print("published: fitted by others, nothing was measured here")
+    print_table(rows, ("", *heads))
+    cited: dict[str, list[str]] = {}
+    for document in documents:
+        told = next(iter(document["precisions"].values()))
+        cited.setdefault(told["citation"], []).append(document["gpu"])
+    for citation, boards in cited.items():
+        print(f"{', '.join(boards)}: {citation}")
 
 
 def _cell(value: float | None) -> str:

@@ -14,6 +14,7 @@ from app.engine.formats.read import read_recording
 from app.engine.measurement import Measurement, State
 from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import RooflineFit, RooflinePoints
+from app.engine.published_boards import published_boards
 from app.engine.results import ResultTable
 from app.engine.rooflines import KERNEL, fit_points, points_of_table, precision_of, precision_words, read_points
 from app.errors import InputError
@@ -32,15 +33,16 @@ _SESSIONS = 20  # past sweeps that are offered
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Measured points, and the fit where they give one."""
+    """Measured points, and the fit where they give one; or a published roofline, which has no points."""
 
     points: RooflinePoints
     fit: RooflineFit | None
     why_not: str  # why there is no fit; empty where there is one
-    source: str  # nvml, simulated or recorded
+    source: str  # nvml, simulated, recorded or published
     origin: str  # where the points are from, in words
     limit_w: float | None = None  # the board's power limit, where it is known
     limit_seen: bool = False  # `limit_w` is the power at which limited points stood, not what was set
+    published: EnergyRoofline | None = None  # what others fitted; `origin` cites them
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -56,11 +58,15 @@ class Sweep:
     @property
     def model(self) -> EnergyRoofline | None:
         """The lines, where the points determine them."""
+        if self.published is not None:
+            return self.published
         return self.fit.model if self.fit is not None and self.fit.identifiable else None
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why there is no fit, or what a person should know of it."""
+        if self.published is not None:
+            return (f"published figures: {self.origin}; nothing was measured here",)
         return (self.why_not,) if self.fit is None else self.fit.reasons
 
     def intensity(self) -> Floats:
@@ -173,6 +179,35 @@ def recorded_sweeps() -> list[Sweep]:
     nobody = threading.Event()
     files = sorted((resources() / "recordings").glob("*-roofline-*.json.gz"))
     return [sweep for file in files for sweep in sweeps_of_file(file, nobody)]
+
+
+def published_sweeps() -> list[Sweep]:
+    """The rooflines that others have fitted: lines without points, each under the name of its board."""
+    nothing = np.empty(0)
+    return [
+        Sweep(
+            RooflinePoints(
+                gpu=board.name,
+                precision=precision,
+                flops=nothing,
+                bytes_per_s=nothing,
+                power_w=nothing,
+                clock_mhz=nothing,
+                limited=np.empty(0, dtype=bool),
+                threads=nothing,
+                power_error_w=nothing,
+                kind=(),
+            ),
+            fit=None,
+            why_not="",
+            source="published",
+            origin=board.citation,
+            limit_w=board.tdp_w,
+            published=model,
+        )
+        for board in published_boards()
+        for precision, model in board.rooflines.items()
+    ]
 
 
 def _sessions(store: Store) -> list[SessionRecord]:

@@ -17,8 +17,10 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.formats.csv_table import SIGNATURE
 from app.engine.formats.files import read_text
 from app.engine.formats.read import read_recording
+from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
 from app.engine.planning import plan_specification
+from app.engine.published_boards import board_named
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 from app.engine.specification_loader import load_specification
@@ -31,6 +33,7 @@ Floats = npt.NDArray[np.float64]
 PRECISIONS: Final = ("fp32", "fp64")  # that are swept unless others are asked for
 TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 _TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
+WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
 _RATE, _TRAFFIC = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
@@ -134,36 +137,90 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
         raise InputError(str(error), f"{points.gpu}, {points.precision}", remedy) from None
 
 
+def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
+    """What each microbenchmark reached of the board's theoretical peak (S4 table 3), 0..1; empty where none is known.
+
+    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop, roofline_mem: the roofline kernel's.
+    """
+    board = board_named(fit.gpu)
+    if board is None:
+        return {}
+    shares: dict[str, float] = {}
+    peak = board.gflops.get(fit.precision)
+    for name, kernel, at, most in (
+        ("flop", "flop", 0, peak),
+        ("copy", "copy", 1, board.bandwidth_gb_s),
+        ("roofline_flop", "roofline", 0, peak),
+        ("roofline_mem", "roofline", 1, board.bandwidth_gb_s),
+    ):
+        if kernel in fit.highest and most is not None:
+            shares[name] = fit.highest[kernel][at] / 1e9 / most
+    return shares
+
+
 def to_json(fit: RooflineFit) -> dict[str, Any]:
     """One precision, as `roofline --json` prints it: a figure that the points do not tell is null."""
-    model, told = fit.model, fit.identifiable
-
-    def known(value: float) -> float | None:
-        return value if told and math.isfinite(value) else None
-
+    model, board = fit.model, board_named(fit.gpu)
     return {
-        "eps_flop_pj": known(model.eps_flop_pj),
-        "eps_mem_pj_per_b": known(model.eps_mem_pj_per_b),
-        "pi_0_w": known(model.pi_0_w),
-        "standard_errors": list(fit.relative.standard_errors) if told else None,
+        **model_to_json(model, fit.precision, identifiable=fit.identifiable),
+        "standard_errors": list(fit.relative.standard_errors) if fit.identifiable else None,
         "r2": fit.r2,
+        "r2_with_throttled": fit.r2_with_throttled,
         "mean_relative_error": fit.mean_relative_error,
         "max_relative_error": fit.max_relative_error,
         "max_relative_error_with_throttled": fit.max_relative_error_all,
         "condition_number": fit.condition_number,
-        "identifiable": told,
-        "peak_gflops": fit.peak_flops / 1e9,
-        "bandwidth_gb_s": fit.bandwidth / 1e9,
-        "time_balance": model.time_balance,
-        "energy_balance": known(model.energy_balance),
-        "effective_energy_balance": known(model.effective_energy_balance) if told else None,
-        "eta_flop": known(model.eta_flop) if told else None,
+        "identifiable": fit.identifiable,
         "points": fit.points,
         "throttled": fit.throttled,
+        "theoretical_peak_gflops": board.gflops.get(fit.precision) if board else None,
+        "theoretical_bandwidth_gb_s": board.bandwidth_gb_s if board else None,
+        "share_of_peak": shares_of_peak(fit) or None,
         "least_squares_per_flop": _estimate(fit.per_flop),
         "least_squares_per_byte": _estimate(fit.per_byte),
         "alone": dict(fit.alone),
         "reasons": list(fit.reasons),
+    }
+
+
+def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
+    """A published roofline with the keys of `to_json`: what only points tell is null."""
+    of_points = ("standard_errors", "r2", "r2_with_throttled", "mean_relative_error", "max_relative_error")
+    of_points += ("max_relative_error_with_throttled", "condition_number", "share_of_peak")
+    of_points += ("least_squares_per_flop", "least_squares_per_byte")
+    return {
+        **model_to_json(model, precision),
+        **dict.fromkeys(of_points),
+        "theoretical_peak_gflops": model.peak_flops / 1e9,
+        "theoretical_bandwidth_gb_s": model.bandwidth / 1e9,
+        "identifiable": True,
+        "points": 0,
+        "throttled": 0,
+        "alone": {},
+    }
+
+
+def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool = True) -> dict[str, float | None]:
+    """What follows from the five figures of a roofline, units in the names; energies only where they are known."""
+
+    def known(value: float) -> float | None:
+        return value if identifiable and math.isfinite(value) else None
+
+    word_byte = WORD_BYTE.get(precision, 4)
+    return {
+        "eps_flop_pj": known(model.eps_flop_pj),
+        "eps_mem_pj_per_b": known(model.eps_mem_pj_per_b),
+        "eps_mop_pj_per_word": known(model.eps_mop_pj(word_byte)),
+        "word_byte": word_byte,
+        "pi_0_w": known(model.pi_0_w),
+        "pi_flop_w": known(model.pi_flop_w),
+        "pi_mem_w": known(model.pi_mem_w),
+        "peak_gflops": model.peak_flops / 1e9,
+        "bandwidth_gb_s": model.bandwidth / 1e9,
+        "time_balance": model.time_balance,
+        "energy_balance": known(model.energy_balance),
+        "effective_energy_balance": known(model.effective_energy_balance) if identifiable else None,
+        "eta_flop": known(model.eta_flop) if identifiable else None,
     }
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
+from app.engine.planning import space_of
 from app.engine.rooflines import fit_points, read_points, to_json
+from app.engine.specification_loader import load_specification
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.simulated.twin import load_twin
@@ -108,8 +110,9 @@ def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: p
     status, documents = run(capsys, "roofline", "--predict", str(session))
     assert status == 0
     boards = {(each["gpu"], each["source"]): each["precisions"] for each in documents}  # type: ignore[index]
-    assert set(boards) == {("NVIDIA A100-PCIE-40GB", "simulated"), ("NVIDIA H200", "recorded")}
-    [(a100, _), (h200, _)] = sorted(boards)
+    a100, h200 = "NVIDIA A100-PCIE-40GB", "NVIDIA H200"
+    measured = {each for each in boards if each[1] != "published"}
+    assert measured == {(a100, "simulated"), (h200, "recorded")}
     assert set(boards["NVIDIA H200", "recorded"]) == {"fp32", "fp64", "fp16_tensor", "bf16_tensor"}
     own = boards[a100, "simulated"]["fp64"]
     assert own["measured"]["gpu"] == a100
@@ -119,6 +122,73 @@ def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: p
     assert own == run(capsys, "roofline", str(session))[1]["precisions"]["fp64"] | {  # type: ignore[index]
         name: own[name] for name in ("predicted", "measured")
     }
+
+
+def test_published_boards_stand_beside_the_measured_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    """S4: four boards in two precisions, and the GTX 580 of the paper that introduced the archline."""
+    status, documents = run(capsys, "roofline", "--predict", "1e12,1e9")
+    assert status == 0
+    published = {each["gpu"]: each["precisions"] for each in documents if each["source"] == "published"}  # type: ignore[index]
+    assert set(published) == {"A100 SXM4 40GB", "A100 SXM4 80GB", "GH200", "MI210", "GTX 580"}
+    measured = next(each["precisions"]["fp32"] for each in documents if each["source"] == "recorded")  # type: ignore[index]
+    for precisions in published.values():
+        assert set(precisions) == {"fp32", "fp64"}
+        for told in precisions.values():
+            assert "20" in told["citation"]
+            assert set(measured) <= set(told)  # a program that reads one reads the other
+            assert told["points"] == 0
+            assert told["r2"] is None
+    gh200 = published["GH200"]["fp64"]
+    assert gh200["predicted"]["time_s"] == pytest.approx(1e12 / 34e12)
+    energy_j = 1e12 * 11.68e-12 + 1e9 * 89.22e-12 + 170.10 * 1e12 / 34e12
+    assert gh200["predicted"]["energy_j"] == pytest.approx(energy_j)
+    capped = published["MI210"]["fp64"]["predicted"]
+    assert capped["power_w"] == pytest.approx(300)  # S4: its limit holds it back in FP64
+    assert main(["roofline"]) == 0
+    text = capsys.readouterr().out
+    for words in ("published", "Erlangen 2024", "IPDPS 2013", "GTX 580, fp64"):
+        assert words in text
+
+
+def test_a_roofline_tells_its_powers_words_and_shares_of_the_peak(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(resources() / "recordings" / "h200-roofline-fp64.json.gz")
+    told = run(capsys, "roofline", file)[1]["precisions"]["fp64"]  # type: ignore[index]
+    assert told["eps_mop_pj_per_word"] == pytest.approx(8 * told["eps_mem_pj_per_b"])
+    assert told["pi_flop_w"] == pytest.approx(told["eps_flop_pj"] * told["peak_gflops"] / 1e3)
+    assert told["pi_mem_w"] == pytest.approx(told["eps_mem_pj_per_b"] * told["bandwidth_gb_s"] / 1e3)
+    assert (told["theoretical_peak_gflops"], told["theoretical_bandwidth_gb_s"]) == (34000, 4800)
+    share = told["share_of_peak"]
+    assert set(share) == {"flop", "copy", "roofline_flop", "roofline_mem"}
+    assert share["roofline_flop"] <= max(share["flop"], share["roofline_flop"]) == told["peak_gflops"] / 34000
+    assert 0.8 < share["copy"] < 0.9
+    assert told["throttled"] > 0
+    assert told["r2_with_throttled"] < told["r2"]  # at the limit the clock is another one
+    assert main(["roofline", file]) == 0
+    text = capsys.readouterr().out
+    for words in ("eps_mop", "pi_flop", "pi_mem", "throttled points fitted too", "of the theoretical peak"):
+        assert words in text
+
+
+def test_of_a_board_that_nothing_is_published_of_there_is_no_share(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    main(["roofline", str(shared_data / "roofline" / "fp32_intensity_sweep_a100_l40.csv"), "--json"])
+    told = json.loads(capsys.readouterr().out)[0]["precisions"]["fp32"]
+    assert told["share_of_peak"] is None
+    assert told["theoretical_peak_gflops"] is None
+    assert told["r2_with_throttled"] == pytest.approx(told["r2"], abs=0.01)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64", "fp16_tensor", "bf16_tensor"])
+def test_the_occupancy_goes_from_3_per_cent_to_all(precision: str) -> None:
+    """S4 section 3.3, of the 2048 threads that its boards hold."""
+    space = space_of(load_specification(resources() / "rooflines" / f"{precision}.toml"))
+    configurations = [space.configuration(row) for row in range(len(space))]
+    threads = {c["block_size_x"] * c["blocks_per_multiprocessor"] for c in configurations}  # type: ignore[operator]
+    assert min(threads) / 2048 == pytest.approx(0.03, abs=0.005)
+    assert max(threads) == 2048
+    few = [c for c in configurations if c["block_size_x"] == 64 and c["load_store"]]
+    assert len(few) >= 8
 
 
 def test_a_session_that_tells_no_traffic_predicts_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -157,7 +157,7 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     assert len(panel.plot.scatters[0].points()) == kinds.count("roofline") + kinds.count("flop")
     assert len(panel.plot.scatters[2].points()) == len(sweep.points) - kinds.count("baseline")
     assert panel.plot.coding is not None
-    assert panel.plot.coding.values == (256.0, 512.0, 2048.0)
+    assert panel.plot.coding.values == (64.0, 256.0, 512.0, 2048.0)
     assert panel.key.isVisible()
     assert any(isinstance(item, pg.ErrorBarItem) for item in panel.plot.plots[2].items)
     assert window.faults == []

@@ -63,7 +63,7 @@ class EnergyRoofline:
         return self.eps_mem_pj_per_b * PJ * self.bandwidth
 
     def eps_mop_pj(self, word_byte: int) -> float:
-        """Energy to move one word."""
+        """Energy to move one word, pJ (S4 section 3.1)."""
         return self.eps_mem_pj_per_b * word_byte
 
     @property

@@ -83,7 +83,9 @@ class RooflineFit:
     per_byte: Estimate | None  # S4 eq 7
     peak_flops: float  # highest achieved
     bandwidth: float
+    highest: Mapping[str, tuple[float, float]]  # kernel -> highest speed (flop/s) and traffic (B/s) that it reached
     r2: float  # of power
+    r2_with_throttled: float  # of a fit to all points of full occupancy, the throttled ones too (S4 table 4)
     mean_relative_error: float
     max_relative_error: float
     max_relative_error_all: float  # with the throttled points
@@ -104,7 +106,8 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
 
     Raises ValueError where fewer than six are left, or none has work or traffic.
     """
-    kept = points.at_peak() & points.full() & np.array([kind != "flop" for kind in points.kind])
+    fitted = points.full() & np.array([kind != "flop" for kind in points.kind])
+    kept = fitted & points.at_peak()
     if kept.sum() < LEAST_POINTS:
         raise ValueError(f"{int(kept.sum())} points at the peak clock; {LEAST_POINTS} are needed")
     design = np.column_stack([points.flops * PJ, points.bytes_per_s * PJ, np.ones(len(points))])
@@ -114,8 +117,6 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
     figures = np.array([estimate.eps_flop_pj, estimate.eps_mem_pj_per_b, estimate.pi_0_w])
     apart = np.abs(design @ figures / points.power_w - 1)
     power_w = points.power_w[kept]
-    residual = power_w - design[kept] @ figures
-    spread = float(((power_w - power_w.mean()) ** 2).sum())
     reasons = _reasons(estimate, condition)
     throttled = int((~points.at_peak() & points.full()).sum())
     notes = [f"{throttled} points below the peak clock or at a limit are left out"] if throttled else []
@@ -129,7 +130,9 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
         per_byte=_normalised(design[kept], power_w, 1),
         peak_flops=float(points.flops[points.full()].max()),
         bandwidth=float(points.bytes_per_s[points.full()].max()),
-        r2=1 - float((residual**2).sum()) / spread if spread else math.nan,
+        highest=_highest(points),
+        r2=_r2(design[kept], power_w, figures),
+        r2_with_throttled=_r2_of_all(design[fitted], points.power_w[fitted]),
         mean_relative_error=float(apart[kept].mean()),
         max_relative_error=float(apart[kept].max()),
         max_relative_error_all=float(apart[points.full()].max()),
@@ -138,6 +141,28 @@ def fit_roofline(points: RooflinePoints) -> RooflineFit:
         identifiable=not reasons,
         reasons=(*reasons, *notes),
     )
+
+
+def _r2(design: Floats, power_w: Floats, figures: Floats) -> float:
+    """Share of the variance of power that the figures explain; NaN where power does not vary."""
+    spread = float(((power_w - power_w.mean()) ** 2).sum())
+    return 1 - float(((power_w - design @ figures) ** 2).sum()) / spread if spread else math.nan
+
+
+def _r2_of_all(design: Floats, power_w: Floats) -> float:
+    estimate, _ = _relative(design, power_w)
+    return _r2(design, power_w, np.array([estimate.eps_flop_pj, estimate.eps_mem_pj_per_b, estimate.pi_0_w]))
+
+
+def _highest(points: RooflinePoints) -> dict[str, tuple[float, float]]:
+    """Of each kernel with work or traffic, at full occupancy."""
+    kinds = np.array(points.kind)
+    of = {kind: points.full() & (kinds == kind) for kind in ("flop", "copy", "roofline")}
+    return {
+        kind: (float(points.flops[some].max()), float(points.bytes_per_s[some].max()))
+        for kind, some in of.items()
+        if some.any()
+    }
 
 
 def _alone(points: RooflinePoints, kept: Bools) -> dict[str, float]:
