@@ -140,7 +140,7 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
 def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
     """What each microbenchmark reached of the board's theoretical peak (S4 table 3), 0..1; empty where none is known.
 
-    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop, roofline_mem: the roofline kernel's.
+    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop and roofline_mem: the roofline's own.
     """
     board = board_named(fit.gpu)
     if board is None:

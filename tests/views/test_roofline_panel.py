@@ -21,6 +21,7 @@ from app.engine.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
 from app.engine.rooflines import fit_points, read_points
 from app.engine.store import Store
 from app.engine.tuner import Tuner
+from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
@@ -251,6 +252,45 @@ def test_a_double_click_shows_everything_again(panel: RooflinePanel, public: Pat
 
     panel.plot.scene().sigMouseClicked.emit(DoubleClick())
     assert np.allclose(view.viewRange(), before)
+
+
+def choose(panel: RooflinePanel, words: str) -> None:
+    """A line of the menu of published boards."""
+    panel._fill_sources()
+    menu = next(a.menu() for a in panel.add.menu().actions() if a.menu() is not None)
+    next(a for a in menu.actions() if a.text() == words).trigger()
+
+
+def test_published_boards_are_lines_without_points_that_cite_their_source(panel: RooflinePanel) -> None:
+    choose(panel, "GH200 · FP64")
+    [sweep] = panel.list.entries
+    assert "GH200 · FP64 (published), J. Holtmann" in panel.list.item(0).text()
+    assert "nothing was measured here" in panel.reasons.text()
+    assert [len(scatter.points()) for scatter in panel.plot.scatters] == [0, 0, 0]
+    x, y = curves(panel, 1)[0]
+    assert sweep.published is not None
+    assert 10**y == pytest.approx(sweep.published.archline(10**x))
+    assert figure(panel, "η_flop") == "70.01"
+    assert figure(panel, "π_flop") == "397.1"
+    assert figure(panel, "ε_mop") == "713.8"
+    assert figure(panel, "R²") == figure(panel, "Points fitted") == figure(panel, "Of peak") == "–"
+    panel.placer.work.setText("1e12")
+    panel.placer.traffic.setText("1e9")
+    panel.placer._typed()
+    assert panel.placer.table.item(0, 0).text() == f"{1e12 / 34e12 * 1e3:.4g}"
+    choose(panel, "All of them")
+    assert len(panel.list.entries) == 10  # the one that was there is not there twice
+
+
+def test_the_table_tells_powers_words_and_shares_of_the_theoretical_peak(panel: RooflinePanel, qtbot: QtBot) -> None:
+    panel.open(resources() / "recordings" / "h200-roofline-fp64.json.gz")
+    qtbot.waitUntil(lambda: bool(panel.list.entries))
+    fit = panel.list.entries[0].fit
+    assert fit is not None
+    assert figure(panel, "π_mem") == f"{fit.model.pi_mem_w:.4g}"
+    assert figure(panel, "Of bandwidth, copy") == f"{100 * fit.highest['copy'][1] / 4.8e12:.2f} %"
+    assert figure(panel, "Of peak, flop kernel") == f"{100 * fit.highest['flop'][0] / 34e12:.2f} %"
+    assert float(figure(panel, "… throttled too")) == pytest.approx(fit.r2_with_throttled, abs=1e-5)
 
 
 def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path, qtbot: QtBot) -> None:

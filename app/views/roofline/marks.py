@@ -101,6 +101,8 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
         limit.setToolTip(
             "The median power of the points at which a limit acted: the file does not tell what was set"
             if focus.limit_seen
+            else "The board's power limit by its data sheet"
+            if focus.published is not None
             else "The board's power limit, as it was set when this was shown"
         )
         plots[2].addItem(limit, ignoreBounds=True)

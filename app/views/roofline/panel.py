@@ -24,6 +24,7 @@ from app.engine.roofline_sweeps import (
     Sweep,
     kernel_of,
     past_sweeps,
+    published_sweeps,
     recorded_sweeps,
     sweep_of_session,
     sweeps_of_file,
@@ -51,11 +52,11 @@ _EMPTY = (
     "No roofline yet.\n"
     "'Measure this board' runs microbenchmarks from copying to pure arithmetic and\n"
     "finds what a flop, a byte and a second cost;\n"
-    "'Add' takes a sweep from a file, a past session, or the session shown."
+    "'Add' takes a sweep from a file, a past session, the session shown,\nor the lines that others have published."
 )
 _LEGEND = (
     "━ fitted at full occupancy \u2003 ╍ within the power limit \u2003 ● measured \u2003 "
-    "○ at a limit or below the peak clock: not fitted"
+    "○ at a limit or below the peak clock: not fitted \u2003 ╌·╌ published by others"
 )
 _LEGEND_TIP = (
     "Kernels with only traffic (copy) or only work (flop) have no place on the axis of intensity: they stand in the "
@@ -200,6 +201,13 @@ class RooflinePanel(QWidget):
         recorded = menu.addAction("&Recorded boards")
         recorded.setData("recorded")
         recorded.setToolTip("Real boards whose sweeps come with the program")
+        published = menu.addMenu("&Published boards")
+        published.setToolTipsVisible(True)
+        for sweep in published_sweeps():
+            line = published.addAction(f"{sweep.points.gpu} · {precision_words(sweep.points.precision)}")
+            line.setData(sweep)
+            line.setToolTip(sweep.origin)
+        published.addAction("All of them").setData("published")
         menu.addSection("Past sweeps")
         try:
             past = past_sweeps(self._context.store)
@@ -219,6 +227,10 @@ class RooflinePanel(QWidget):
             self.choose_file()
         elif action.data() == "recorded":
             self.add_recorded()
+        elif action.data() == "published":
+            self.list.put(published_sweeps())
+        elif isinstance(action.data(), Sweep):
+            self.list.put([action.data()])
         elif action.data() is not None:
             self.add_past(int(action.data()))
 

@@ -131,7 +131,9 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             return
         along = np.geomspace(low, high, _CURVE_POINTS)
         lines = (model.roofline(along), model.archline(along), model.powerline(along))
-        pen = pen_of(place, 2.0 if sweep is self._focus else 1.4)
+        pen = pg.mkPen(pen_of(place, 2.0 if sweep is self._focus else 1.4))
+        if sweep.published is not None:
+            pen.setStyle(Qt.PenStyle.DashDotLine)
         for plot, line in zip(self.plots, lines, strict=True):
             plot.addItem(pg.PlotCurveItem(np.log10(along), np.log10(line), pen=pen, antialias=True))
         if sweep.limit_w is None or not (lines[2] > sweep.limit_w).any():

@@ -10,9 +10,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
+from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import RooflineFit
 from app.engine.roofline_sweeps import Sweep
+from app.engine.rooflines import WORD_BYTE, shares_of_peak
 from app.views import theme
+from app.views.figures import UNKNOWN
 from app.views.overlay_colours import icon_of
 from app.views.quantities import format_number
 
@@ -25,25 +28,45 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def _with_error(at: int, name: str) -> Callable[[RooflineFit], str]:
-    def text(fit: RooflineFit) -> str:
-        error = fit.relative.standard_errors[at]
+def _with_error(at: int, name: str) -> Callable[[Sweep], str]:
+    def text(sweep: Sweep) -> str:
+        error = sweep.fit.relative.standard_errors[at] if sweep.fit is not None else math.nan
         spread = f" ± {error:.2g}" if math.isfinite(error) else ""
-        return format_number(float(getattr(fit.relative, name))) + spread
+        return format_number(float(getattr(_model(sweep), name))) + spread
 
     return text
 
 
-def _of_model(name: str, factor: float = 1.0) -> Callable[[RooflineFit], str]:
-    return lambda fit: format_number(float(getattr(fit.model, name)) * factor)
+def _of_model(name: str, factor: float = 1.0) -> Callable[[Sweep], str]:
+    return lambda sweep: format_number(float(getattr(_model(sweep), name)) * factor)
 
 
-def _alone(name: str) -> Callable[[RooflineFit], str]:
-    return lambda fit: format_number(fit.alone.get(name, math.nan))
+def _of_fit(text: Callable[[RooflineFit], str]) -> Callable[[Sweep], str]:
+    """Of what only measured points tell."""
+    return lambda sweep: UNKNOWN if sweep.fit is None else text(sweep.fit)
+
+
+def _alone(name: str) -> Callable[[Sweep], str]:
+    return _of_fit(lambda fit: format_number(fit.alone.get(name, math.nan)))
+
+
+def _share(name: str) -> Callable[[Sweep], str]:
+    def text(fit: RooflineFit) -> str:
+        share = shares_of_peak(fit).get(name)
+        return UNKNOWN if share is None else _percent(share)
+
+    return _of_fit(text)
+
+
+def _model(sweep: Sweep) -> EnergyRoofline:
+    """Its lines; of a fit that is not identifiable too, whose speeds count all the same."""
+    model = sweep.model if sweep.fit is None else sweep.fit.model
+    assert model is not None
+    return model
 
 
 # head, what it is and how it was got, its text, whether it is known only where the energies are identifiable
-_FIGURES: tuple[tuple[str, str, Callable[[RooflineFit], str], bool], ...] = (
+_FIGURES: tuple[tuple[str, str, Callable[[Sweep], str], bool], ...] = (
     ("ε_flop (pJ/flop)", "Energy of a flop, with its standard error", _with_error(0, "eps_flop_pj"), True),
     ("ε_mem (pJ/B)", "Energy of a byte of traffic, with its standard error", _with_error(1, "eps_mem_pj_per_b"), True),
     (
@@ -53,13 +76,31 @@ _FIGURES: tuple[tuple[str, str, Callable[[RooflineFit], str], bool], ...] = (
         True,
     ),
     (
-        "η_flop (%)",
-        "Share of a flop's least energy that is its own: ε_flop / (ε_flop + π₀ / peak)",
-        lambda fit: f"{100 * fit.model.eta_flop:.2f}",
+        "ε_mop (pJ/word)",
+        "Energy to move one word of this precision: ε_mem times its bytes",
+        lambda sweep: format_number(_model(sweep).eps_mop_pj(WORD_BYTE.get(sweep.points.precision, 4))),
         True,
     ),
-    ("Peak (TFLOP/s)", "Highest measured speed", _of_model("peak_flops", 1e-12), False),
-    ("Bandwidth (GB/s)", "Highest measured traffic", _of_model("bandwidth", 1e-9), False),
+    ("π_flop (W)", "Power of the flops alone at peak speed: ε_flop × peak", _of_model("pi_flop_w"), True),
+    ("π_mem (W)", "Power of the traffic alone at full bandwidth: ε_mem × bandwidth", _of_model("pi_mem_w"), True),
+    (
+        "η_flop (%)",
+        "Share of a flop's least energy that is its own: ε_flop / (ε_flop + π₀ / peak)",
+        lambda sweep: f"{100 * _model(sweep).eta_flop:.2f}",
+        True,
+    ),
+    (
+        "Peak (TFLOP/s)",
+        "Highest measured speed; of a published line the board's",
+        _of_model("peak_flops", 1e-12),
+        False,
+    ),
+    (
+        "Bandwidth (GB/s)",
+        "Highest measured traffic; of a published line the board's",
+        _of_model("bandwidth", 1e-9),
+        False,
+    ),
     ("B_τ (flop/B)", "Time balance: peak over bandwidth", _of_model("time_balance"), False),
     ("B_ε (flop/B)", "Energy balance: ε_mem / ε_flop", _of_model("energy_balance"), True),
     (
@@ -68,28 +109,53 @@ _FIGURES: tuple[tuple[str, str, Callable[[RooflineFit], str], bool], ...] = (
         _of_model("effective_energy_balance"),
         True,
     ),
-    ("R² of power", "Of the fitted points' power, not of energy per flop", lambda fit: f"{fit.r2:.5f}", False),
-    ("Mean error of power", "Of the fitted points", lambda fit: _percent(fit.mean_relative_error), False),
-    ("Largest error of power", "Of the fitted points", lambda fit: _percent(fit.max_relative_error), False),
+    ("Of peak, flop kernel", "Speed of the flop kernel over the board's theoretical peak", _share("flop"), False),
+    (
+        "Of peak, roofline",
+        "Highest speed of the roofline kernel over the theoretical peak",
+        _share("roofline_flop"),
+        False,
+    ),
+    ("Of bandwidth, copy", "Traffic of the copy kernel over the board's theoretical bandwidth", _share("copy"), False),
+    (
+        "Of bandwidth, roofline",
+        "Highest traffic of the roofline kernel over the theoretical bandwidth",
+        _share("roofline_mem"),
+        False,
+    ),
+    (
+        "R² of power",
+        "Of the fitted points' power, not of energy per flop",
+        _of_fit(lambda fit: f"{fit.r2:.5f}"),
+        False,
+    ),
+    (
+        "… throttled too",
+        "R² of power of a fit to all points of full occupancy, those below the peak clock or at a limit included",
+        _of_fit(lambda fit: f"{fit.r2_with_throttled:.5f}"),
+        False,
+    ),
+    ("Mean error of power", "Of the fitted points", _of_fit(lambda fit: _percent(fit.mean_relative_error)), False),
+    ("Largest error of power", "Of the fitted points", _of_fit(lambda fit: _percent(fit.max_relative_error)), False),
     (
         "… with those left out",
         "Largest error of power over all points of full occupancy, those at a limit included",
-        lambda fit: _percent(fit.max_relative_error_all),
+        _of_fit(lambda fit: _percent(fit.max_relative_error_all)),
         False,
     ),
     (
         "Condition number",
         "Of the weighted design, its columns of unit length: above 100 the three energies cannot be told apart",
-        lambda fit: format_number(fit.condition_number),
+        _of_fit(lambda fit: format_number(fit.condition_number)),
         False,
     ),
     (
         "Points fitted",
         "At the peak clock, of full occupancy, held back by no limit",
-        lambda fit: str(fit.points),
+        _of_fit(lambda fit: str(fit.points)),
         False,
     ),
-    ("Points left out", "Below the peak clock or at a limit", lambda fit: str(fit.throttled), False),
+    ("Points left out", "Below the peak clock or at a limit", _of_fit(lambda fit: str(fit.throttled)), False),
     (
         "ε_flop, flop kernel",
         "pJ/flop, of that kernel alone: its power above the baseline's, per flop; a check of the fit",
@@ -139,10 +205,8 @@ class RooflineTable(QTableWidget):
             head.setToolTip(f"{sweep.label}, {sweep.origin}")
             self.setHorizontalHeaderItem(column, head)
             for row, (_, tip, text, energies) in enumerate(_FIGURES):
-                known = sweep.fit is not None and (sweep.fit.identifiable or not energies)
-                told = (
-                    text(sweep.fit) if known and sweep.fit is not None else _NO_FIT if sweep.fit is None else NOT_TOLD
-                )
+                known = sweep.model is not None or (sweep.fit is not None and not energies)
+                told = text(sweep) if known else _NO_FIT if sweep.fit is None else NOT_TOLD
                 item = QTableWidgetItem(told)
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 item.setToolTip(_tip(tip, row, sweep.fit) if known else "\n".join(sweep.reasons))
