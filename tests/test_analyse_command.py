@@ -83,6 +83,64 @@ def test_a_stored_session_is_analysed(capsys: pytest.CaptureFixture[str], sessio
     assert "Difficulty" in said
 
 
+def table_under(said: str, title: str) -> list[list[str]]:
+    """The cells of the table under a line that begins with `title`, its header first."""
+    lines = iter(said.splitlines())
+    next(line for line in lines if line.startswith(title))
+    rows = []
+    for line in lines:
+        if not line.strip():
+            break
+        rows.append(line.split())
+    return [rows[0], *rows[2:]]
+
+
+def test_front_and_hull_are_tables_in_the_text(capsys: pytest.CaptureFixture[str], session: int) -> None:
+    told = run(capsys, "analyse", str(session))[1]
+    assert main(["analyse", str(session)]) == 0
+    said = capsys.readouterr().out
+    for title, points in (("The front", told["front"]), ("Corners of the convex hull", told["hull"])):
+        header, *rows = table_under(said, title)
+        assert header[:2] == ["GFLOP/s", "GFLOPS/W"]
+        assert len(rows) == len(points) > 0
+        for row, point in zip(rows, points, strict=True):
+            assert float(row[0]) == pytest.approx(point["values"]["GFLOP/s"], rel=1e-3)
+            assert float(row[1]) == pytest.approx(point["values"]["GFLOPS/W"], rel=1e-3)
+            assert row[2:] == [str(value) for value in point["configuration"].values()]
+
+
+def test_the_best_says_what_it_reaches_of_the_theoretical_peak(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """S2 section 4: 1430 GFLOP/s over 235 W are 6.08 GFLOPS/W."""
+    words = ["tune", str(resources() / "examples" / "dgemm.toml"), "--gpu", "simulated:k20x", "--max-evaluations", "20"]
+    status, told = run(capsys, *words)
+    assert status == 0
+    share, best = told["share_of_peak"], told["best"]["values"]
+    assert (share["precision"], share["theoretical_peak_gflops"], share["tdp_w"]) == ("fp64", 1430, 235)
+    assert share["theoretical_peak_gflops_per_w"] == pytest.approx(6.08, abs=0.01)
+    assert share["efficiency"] == pytest.approx(best["GFLOPS/W"] / (1430 / 235), rel=1e-6)
+    assert share["speed"] == pytest.approx(best["GFLOP/s"] / 1430, rel=1e-9)
+    assert run(capsys, "analyse")[1]["share_of_peak"] == share
+    said = f"{100 * share['efficiency']:.1f} % of the theoretical peak efficiency"
+    assert main(["analyse"]) == 0
+    assert said in capsys.readouterr().out
+    file = tmp_path / "report.html"
+    assert run(capsys, "report", "--out", str(file))[0] == 0
+    text = file.read_text(encoding="utf-8")
+    assert said in text
+    assert "corners of the convex hull" in text
+
+
+def test_no_share_of_a_peak_is_told_where_nothing_says_which(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    """A cache names no precision, and the board may be one that nothing is published of."""
+    assert run(capsys, "analyse", str(shared_data / PS3))[1]["share_of_peak"] is None
+    assert main(["analyse", str(shared_data / PS3)]) == 0
+    assert "theoretical peak" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "names"),
     [

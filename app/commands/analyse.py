@@ -20,14 +20,17 @@ def analyse(arguments: Namespace) -> int:
     """Front, choices, correlations, importance, difficulty, drift and failures of a session or a recording."""
     from app.engine.analysis.document import document_of
     from app.engine.analysis.session import analyse as analyse_table
+    from app.engine.summary import by_goal, share_to_json
 
     opened = open_session(arguments.source)
     objective = objective_of(opened, arguments)
     found = analyse_table(opened.table, objective, wishes=wishes_of(arguments), load=load_of(arguments))
+    best = next(iter(by_goal(found.table, objective.goal)), None)
     if arguments.json:
-        print_json({**_heading(opened), **document_of(found)})
+        share = share_to_json(opened.plan, found.table, best)
+        print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
     else:
-        print_analysis(opened, found)
+        print_analysis(opened, found, best)
     return 0
 
 

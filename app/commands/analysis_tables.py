@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from app.commands.sources import Opened
@@ -9,13 +10,16 @@ from app.commands.terminal import number, print_table
 
 if TYPE_CHECKING:
     from app.engine.analysis.compare import Comparison
-    from app.engine.analysis.session import Analysis
+    from app.engine.analysis.session import Analysis, Plane
 
+_ROWS = 40  # of the front and of the hull
 _P_SHOWN = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5)
 
 
-def print_analysis(opened: Opened, found: Analysis) -> None:
-    """Every finding in a few lines or a table."""
+def print_analysis(opened: Opened, found: Analysis, best: int | None) -> None:
+    """Every finding in a few lines or a table. `best`: index of the best by the objective."""
+    from app.engine.peak_share import peak_share
+
     plan, table = opened.plan, found.table
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
     print(f"{opened.name}: {plan.title} on {plan.gpu} ({plan.source})")
@@ -23,7 +27,12 @@ def print_analysis(opened: Opened, found: Analysis) -> None:
     for note in plan.space.notes:
         print(f"  {note}")
     _print_choices(found)
+    share = peak_share(plan, table.measurement(best)) if best is not None else None
+    if share is not None:
+        print(f"the best by {found.objective.goal} reaches {share.words}")
     _print_plane(found)
+    _print_points("The front", found, lambda plane: plane.front)
+    _print_points("Corners of the convex hull, counterclockwise", found, lambda plane: plane.hull)
     _print_correlations(found)
     _print_importance(found)
     _print_difficulty(found)
@@ -83,6 +92,25 @@ def _print_plane(found: Analysis) -> None:
                 f"at {number(spread.at)} {held.name}: {of.name} from {number(spread.low)} to {number(spread.high)}"
                 f" ({100 * spread.share:.1f} % between)"
             )
+
+
+def _print_points(title: str, found: Analysis, which: Callable[[Plane], Iterable[int]]) -> None:
+    """Configurations of the plane as a table, with both figures; the front's ends and corners are seen in it."""
+    plane, table = found.plane, found.table
+    if plane is None:
+        return
+    goals, names, rows = [goal.name for goal in plane.goals], table.space.names, []
+    indices = [int(index) for index in which(plane)]
+    for index in indices[:_ROWS]:
+        configuration = table.measurement(index).configuration
+        figures = (float(plane.values[index, at]) for at in (0, 1))
+        rows.append([*figures, *(configuration[name] for name in names)])
+    if not rows:
+        return
+    print(f"\n{title}")
+    print_table(rows, (*goals, *names))
+    if len(indices) > _ROWS:
+        print(f"and {len(indices) - _ROWS} more: --json has all of them")
 
 
 def _print_correlations(found: Analysis) -> None:

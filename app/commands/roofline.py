@@ -120,7 +120,7 @@ def _of_file(file: str) -> list[Sweep]:
 
 
 def _on_file() -> list[Sweep]:
-    """Every board whose roofline was measured here, the recorded ones that come with the program, and published ones."""
+    """Every board whose roofline was measured here, and the recorded and the published ones of the program."""
     from app.engine.roofline_sweeps import published_sweeps, recorded_sweeps, sweeps_on_file
     from app.engine.store import Store
 

@@ -221,6 +221,8 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
         return
     goal = plan.objective.goal
     print(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
+    if document["share_of_peak"] is not None:
+        print(f"that is {document['share_of_peak']['words']}")
     front = document["front"]
     if not front:
         return

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Final
 
 import app.engine.strategies  # noqa: F401  (registers every strategy)
 from app.engine.control.guard import DeviceGuard
@@ -39,6 +39,9 @@ from app.sensors.select import open_gpu
 
 # What every measurement on a board can tell; metrics come on top.
 MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
+
+# NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it tells none
+_PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64", "complex128": "fp64", "float16": ""}
 
 
 def plan_replay(
@@ -162,6 +165,7 @@ def plan_specification(
                 "gpu": gpu.info.uuid,
                 "sim_seed": str(getattr(gpu, "seed", 0)),
                 "problem_size": _problem_size(spec),
+                "precision": _precision(spec),
             },
         )
     )
@@ -372,6 +376,16 @@ def _problem_size(spec: Specification) -> str:
     if not all(name in spec.constants for size in sizes for name in size.names):
         return ""
     return ", ".join(f"{size.number(spec.constants):.0f}" for size in sizes)
+
+
+def _precision(spec: Specification) -> str:
+    """Of the kernel's arithmetic: what a constant names, else the one type of its floating-point arrays; else ''."""
+    named = spec.constants.get("precision")
+    if isinstance(named, str):
+        return named
+    types = (argument.type for argument in (spec.kernel.arguments if spec.kernel else ()) if argument.shape)
+    found = {_PRECISIONS[kind] for kind in types if kind in _PRECISIONS}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _budget(spec: Specification, space: SearchSpace) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -221,11 +222,16 @@ def limit_of(board: GpuInfo) -> float | None:
     return float(limit_w) if limit_w is not None and np.isfinite(limit_w) else None
 
 
+def speed_of(values: Mapping[str, float]) -> float:
+    """flop/s by a metric that tells the speed under a usual name; 0 where none does."""
+    return next((values[name] * factor for name, factor in _SPEEDS.items() if name in values), 0.0)
+
+
 def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
     """The work and traffic of a measured configuration by its speeds; None where it does not tell both."""
     values = measurement.values
     time_s = values.get("time_s", float("nan"))
-    speed = next((values[name] * factor for name, factor in _SPEEDS.items() if name in values), 0.0)
+    speed = speed_of(values)
     traffic = next((values[name] * factor for name, factor in _TRAFFIC.items() if name in values), 0.0)
     if measurement.state is not State.OK or not (speed * time_s > 0 and traffic * time_s > 0):
         return None

@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 PRECISIONS: Final = ("fp32", "fp64")  # that are swept unless others are asked for
 TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 _TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
-WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
+_WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
 _RATE, _TRAFFIC = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
@@ -63,6 +63,11 @@ def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) ->
 def precision_of(kernel: str) -> str:
     """Of a sweep's kernel by its name; 'fp32' where the name tells none."""
     return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
+
+
+def word_byte(precision: str) -> int:
+    """Bytes of one number."""
+    return _WORD_BYTE.get(precision, 4)
 
 
 def precision_words(precision: str) -> str:
@@ -140,7 +145,7 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
 def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
     """What each microbenchmark reached of the board's theoretical peak (S4 table 3), 0..1; empty where none is known.
 
-    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_flop and roofline_mem: the roofline's own.
+    flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
     """
     board = board_named(fit.gpu)
     if board is None:
@@ -206,12 +211,11 @@ def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool =
     def known(value: float) -> float | None:
         return value if identifiable and math.isfinite(value) else None
 
-    word_byte = WORD_BYTE.get(precision, 4)
     return {
         "eps_flop_pj": known(model.eps_flop_pj),
         "eps_mem_pj_per_b": known(model.eps_mem_pj_per_b),
-        "eps_mop_pj_per_word": known(model.eps_mop_pj(word_byte)),
-        "word_byte": word_byte,
+        "eps_mop_pj_per_word": known(model.eps_mop_pj(word_byte(precision))),
+        "word_byte": word_byte(precision),
         "pi_0_w": known(model.pi_0_w),
         "pi_flop_w": known(model.pi_flop_w),
         "pi_mem_w": known(model.pi_mem_w),

@@ -11,6 +11,7 @@ from app.engine.analysis.pareto import front
 from app.engine.events import SessionState
 from app.engine.measurement import State
 from app.engine.objectives import Goal
+from app.engine.peak_share import peak_share
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 
@@ -47,7 +48,14 @@ def session_summary(
         "state": state.value if state is not None else None,
         "reason": reason,
         "notes": list(plan.space.notes),
+        "share_of_peak": share_to_json(plan, table, best),
     }
+
+
+def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> dict[str, Any] | None:
+    """What the best reaches of the board's theoretical peak; None where that is not known."""
+    share = peak_share(plan, table.measurement(best)) if best is not None else None
+    return None if share is None else share.to_json()
 
 
 def by_goal(table: ResultTable, goal: Goal) -> list[int]:

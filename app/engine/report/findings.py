@@ -10,9 +10,12 @@ from app.engine.analysis.choosers import fastest
 from app.engine.analysis.costs import values_of
 from app.engine.formats.units import heading, unit_of
 from app.engine.measurement import Measurement
+from app.engine.models.roofline_fit import RooflineFit
+from app.engine.peak_share import peak_share
 from app.engine.report import plots
 from app.engine.report.content import ReportContent, time_and_energy
 from app.engine.report.html import facts, figure, number, paragraph, percent, section, table
+from app.engine.rooflines import shares_of_peak, word_byte
 from app.sensors.event_reasons import LIMITING
 from app.sensors.event_reasons import names as reason_names
 
@@ -35,6 +38,9 @@ def answer(content: ReportContent, letters: dict[int, str]) -> str:
             f"The same work over a year ({content.load.hours_per_year:.0f} h on "
             f"{content.load.boards} board{'s' if content.load.boards > 1 else ''}): {year.words}."
         )
+    share = peak_share(content.plan, chosen)
+    if share is not None:
+        told += paragraph(f"It reaches {share.words}.")
     limiting = reason_names(int(chosen.event_reasons) & int(LIMITING))
     if limiting:
         told += paragraph(
@@ -53,7 +59,7 @@ def answer(content: ReportContent, letters: dict[int, str]) -> str:
 
 
 def front(content: ReportContent, letters: dict[int, str]) -> str:
-    """The cloud with its front."""
+    """The cloud with its front and its convex hull."""
     plane = content.analysis.plane
     if plane is None or plane.quadrants is None:
         return ""
@@ -69,15 +75,20 @@ def front(content: ReportContent, letters: dict[int, str]) -> str:
         f"{cut.better_y} ({cut.percent(cut.better_y):.1f} %) better in {y.name} than the best by {x.name}, "
         f"{cut.both} ({cut.percent(cut.both):.1f} %) both."
     )
-    rows = [
-        [
-            letters.get(int(index), ""),
-            *(float(plane.values[index, at]) for at in (0, 1)),
-            *content.table.measurement(int(index)).configuration.values(),
+    header = ("", x.name, y.name, *content.table.space.names)
+    for indices, caption in (
+        (plane.front[::-1], "The front"),
+        (plane.hull, "The corners of the convex hull, counterclockwise"),
+    ):
+        rows = [
+            [
+                letters.get(int(index), ""),
+                *(float(plane.values[index, at]) for at in (0, 1)),
+                *content.table.measurement(int(index)).configuration.values(),
+            ]
+            for index in indices[:_MOST_ROWS]
         ]
-        for index in plane.front[::-1]
-    ]
-    told += table(("", x.name, y.name, *content.table.space.names), rows, "The front")
+        told += table(header, rows, caption)
     return section("Speed against energy", told)
 
 
@@ -164,12 +175,32 @@ def model(content: ReportContent) -> str:
                 {
                     "Energy of a flop": f"{number(sweep.model.eps_flop_pj, 3)} pJ",
                     "Energy of a byte": f"{number(sweep.model.eps_mem_pj_per_b, 3)} pJ",
+                    "Energy of a word": f"{number(sweep.model.eps_mop_pj(word_byte(sweep.points.precision)), 3)} pJ",
                     "Constant power": f"{number(sweep.model.pi_0_w, 3)} W",
+                    "Power of the flops at peak speed": f"{number(sweep.model.pi_flop_w, 3)} W",
+                    "Power of the traffic at full bandwidth": f"{number(sweep.model.pi_mem_w, 3)} W",
+                    **_of_the_fit(sweep.fit),
                 }
             )
         else:
             told += paragraph(f"{sweep.label}: no roofline. {'; '.join(sweep.reasons)}")
     return section("Model of the board", told)
+
+
+def _of_the_fit(fit: RooflineFit | None) -> dict[str, str]:
+    """How well a roofline explains the measured power, and what the microbenchmarks reached of the theoretical peak."""
+    if fit is None:
+        return {}
+    words = {
+        "flop": "Flop kernel, of the theoretical peak",
+        "copy": "Copy kernel, of the theoretical bandwidth",
+        "roofline_flop": "Roofline kernel, of the theoretical peak",
+        "roofline_mem": "Roofline kernel, of the theoretical bandwidth",
+    }
+    return {
+        "R² of power": f"{number(fit.r2, 5)}; with throttled points {number(fit.r2_with_throttled, 5)}",
+        **{words[name]: percent(share) for name, share in shares_of_peak(fit).items()},
+    }
 
 
 def traces(content: ReportContent) -> str:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 
 from app.engine.measurement import Measurement, State
+from app.engine.peak_share import peak_share
 from app.engine.session import SessionPlan
 from app.sensors.event_reasons import names as reason_names
 from app.views import theme
@@ -109,6 +110,11 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
         bounds = measurement.intervals.get(name)
         spread = f" ({described.number(bounds[0])}–{described.number(bounds[1])})" if bounds else ""
         rows.append((described.label, f"{described.number(value)} {described.unit}".strip() + spread))
+    share = peak_share(plan, measurement)
+    if share is not None:
+        if share.efficiency is not None:
+            rows.append(("Of the theoretical peak efficiency", f"{100 * share.efficiency:.1f} %"))
+        rows.append((f"Of the theoretical peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))
     return rows or [("nothing", "")]
 
 

@@ -133,7 +133,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         lines = (model.roofline(along), model.archline(along), model.powerline(along))
         pen = pg.mkPen(pen_of(place, 2.0 if sweep is self._focus else 1.4))
         if sweep.published is not None:
-            pen.setStyle(Qt.PenStyle.DashDotLine)
+            again = pen.style() == Qt.PenStyle.DotLine  # the colours are used up
+            pen.setStyle(Qt.PenStyle.DashDotDotLine if again else Qt.PenStyle.DashDotLine)
         for plot, line in zip(self.plots, lines, strict=True):
             plot.addItem(pg.PlotCurveItem(np.log10(along), np.log10(line), pen=pen, antialias=True))
         if sweep.limit_w is None or not (lines[2] > sweep.limit_w).any():

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import RooflineFit
 from app.engine.roofline_sweeps import Sweep
-from app.engine.rooflines import WORD_BYTE, shares_of_peak
+from app.engine.rooflines import shares_of_peak, word_byte
 from app.views import theme
 from app.views.figures import UNKNOWN
 from app.views.overlay_colours import icon_of
@@ -78,7 +78,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[Sweep], str], bool], ...] = (
     (
         "ε_mop (pJ/word)",
         "Energy to move one word of this precision: ε_mem times its bytes",
-        lambda sweep: format_number(_model(sweep).eps_mop_pj(WORD_BYTE.get(sweep.points.precision, 4))),
+        lambda sweep: format_number(_model(sweep).eps_mop_pj(word_byte(sweep.points.precision))),
         True,
     ),
     ("π_flop (W)", "Power of the flops alone at peak speed: ε_flop × peak", _of_model("pi_flop_w"), True),
