@@ -35,6 +35,11 @@ TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 _TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
 _WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
+_OF_POINTS: Final = (  # keys of a roofline's document that only measured points tell
+    *("standard_errors", "r2", "r2_with_throttled", "mean_relative_error", "max_relative_error"),
+    *("max_relative_error_with_throttled", "condition_number", "share_of_peak"),
+    *("least_squares_per_flop", "least_squares_per_byte"),
+)
 _RATE, _TRAFFIC = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
 _COLUMNS: Final = {  # of a CSV: what a point is, and the names it goes by
@@ -190,12 +195,9 @@ def to_json(fit: RooflineFit) -> dict[str, Any]:
 
 def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
     """A published roofline with the keys of `to_json`: what only points tell is null."""
-    of_points = ("standard_errors", "r2", "r2_with_throttled", "mean_relative_error", "max_relative_error")
-    of_points += ("max_relative_error_with_throttled", "condition_number", "share_of_peak")
-    of_points += ("least_squares_per_flop", "least_squares_per_byte")
     return {
         **model_to_json(model, precision),
-        **dict.fromkeys(of_points),
+        **dict.fromkeys(_OF_POINTS),
         "theoretical_peak_gflops": model.peak_flops / 1e9,
         "theoretical_bandwidth_gb_s": model.bandwidth / 1e9,
         "identifiable": True,
