@@ -285,6 +285,21 @@ def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: in
     assert run(capsys, "report", str(session), "--out", str(file))[0] == 0, "an older report is replaced"
 
 
+def test_the_report_tells_the_board_s_roofline_with_its_powers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("--gpu", "simulated:a100")
+    assert run(capsys, "roofline", *words, "--precision", "fp32")[0] == 0
+    assert run(capsys, "tune", str(resources() / "examples" / "gemm.toml"), *words, "--max-evaluations", "5")[0] == 0
+    file = tmp_path / "report.html"
+    assert run(capsys, "report", "--out", str(file))[0] == 0
+    said = " ".join(is_safe_and_alone(file.read_text(encoding="utf-8")).text)
+    for told in ("Energy of a word", "Power of the flops at peak speed", "Power of the traffic at full bandwidth"):
+        assert told in said
+    assert "with throttled points" in said
+    assert "Copy kernel, of the theoretical bandwidth" in said
+
+
 def test_the_report_of_a_recording_with_another_choice(
     capsys: pytest.CaptureFixture[str], shared_data: Path, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
     if line:
         say(line)
     cannot_set = {name: why for name in WORDS if (why := why_not_set(gpu, name))}
-    for name, why in cannot_set.items():
+    for name, why in cannot_set.items() if info.source == "nvml" else ():  # of simulated boards: under cannot_set
         say(f"{info.label}: the {WORDS[name]} cannot be set: {why}")
     known = stored_characterisation(info)
     clocks = list(gpu.graphics_clocks_mhz())
