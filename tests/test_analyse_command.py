@@ -109,9 +109,7 @@ def test_front_and_hull_are_tables_in_the_text(capsys: pytest.CaptureFixture[str
             assert row[2:] == [str(value) for value in point["configuration"].values()]
 
 
-def test_the_best_says_what_it_reaches_of_the_theoretical_peak(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_best_is_compared_with_the_theoretical_peak(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """S2 section 4: 1430 GFLOP/s over 235 W are 6.08 GFLOPS/W."""
     words = ["tune", str(resources() / "examples" / "dgemm.toml"), "--gpu", "simulated:k20x", "--max-evaluations", "20"]
     status, told = run(capsys, *words)
@@ -132,10 +130,10 @@ def test_the_best_says_what_it_reaches_of_the_theoretical_peak(
     assert "corners of the convex hull" in text
 
 
-def test_no_share_of_a_peak_is_told_where_nothing_says_which(
+def test_no_share_is_printed_where_the_precision_is_unknown(
     capsys: pytest.CaptureFixture[str], shared_data: Path
 ) -> None:
-    """A cache names no precision, and the board may be one that nothing is published of."""
+    """A cache names no precision, and nothing may be published for its board."""
     assert run(capsys, "analyse", str(shared_data / PS3))[1]["share_of_peak"] is None
     assert main(["analyse", str(shared_data / PS3)]) == 0
     assert "theoretical peak" not in capsys.readouterr().out
@@ -285,7 +283,7 @@ def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: in
     assert run(capsys, "report", str(session), "--out", str(file))[0] == 0, "an older report is replaced"
 
 
-def test_the_report_tells_the_board_s_roofline_with_its_powers(
+def test_the_report_lists_the_powers_of_the_board_s_roofline(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     words = ("--gpu", "simulated:a100")

@@ -51,7 +51,7 @@ class PeakShare:
 
 
 def peak_share(plan: SessionPlan, measurement: Measurement) -> PeakShare | None:
-    """None where the specification tells no speed or precision, or nothing is published of the board."""
+    """None where the specification gives no speed or precision, or nothing is published for the board."""
     board = board_named(plan.gpu)
     precision = plan.origin.get("precision", "")
     speed = speed_of(measurement.values)

@@ -40,7 +40,7 @@ from app.sensors.select import open_gpu
 # What every measurement on a board can tell; metrics come on top.
 MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
 
-# NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it tells none
+# NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
 _PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64", "complex128": "fp64", "float16": ""}
 
 

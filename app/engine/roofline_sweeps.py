@@ -223,7 +223,7 @@ def limit_of(board: GpuInfo) -> float | None:
 
 
 def speed_of(values: Mapping[str, float]) -> float:
-    """flop/s by a metric that tells the speed under a usual name; 0 where none does."""
+    """flop/s by a metric with a usual name for the speed; 0 where there is none."""
     return next((values[name] * factor for name, factor in _SPEEDS.items() if name in values), 0.0)
 
 

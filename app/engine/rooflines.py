@@ -35,7 +35,7 @@ TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 _TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
 _WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
-_OF_POINTS: Final = (  # keys of a roofline's document that only measured points tell
+_OF_POINTS: Final = (  # keys of a roofline's document that need measured points
     *("standard_errors", "r2", "r2_with_throttled", "mean_relative_error", "max_relative_error"),
     *("max_relative_error_with_throttled", "condition_number", "share_of_peak"),
     *("least_squares_per_flop", "least_squares_per_byte"),
@@ -169,7 +169,7 @@ def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
 
 
 def to_json(fit: RooflineFit) -> dict[str, Any]:
-    """One precision, as `roofline --json` prints it: a figure that the points do not tell is null."""
+    """One precision, as `roofline --json` prints it: a figure that the points do not determine is null."""
     model, board = fit.model, board_named(fit.gpu)
     return {
         **model_to_json(model, fit.precision, identifiable=fit.identifiable),
@@ -194,7 +194,7 @@ def to_json(fit: RooflineFit) -> dict[str, Any]:
 
 
 def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
-    """A published roofline with the keys of `to_json`: what only points tell is null."""
+    """A published roofline with the keys of `to_json`: what needs measured points is null."""
     return {
         **model_to_json(model, precision),
         **dict.fromkeys(_OF_POINTS),

@@ -135,7 +135,7 @@ def test_published_boards_stand_beside_the_measured_ones(capsys: pytest.CaptureF
         assert set(precisions) == {"fp32", "fp64"}
         for told in precisions.values():
             assert "20" in told["citation"]
-            assert set(measured) <= set(told)  # a program that reads one reads the other
+            assert set(measured) <= set(told)  # the same keys: what reads one reads the other
             assert told["points"] == 0
             assert told["r2"] is None
     gh200 = published["GH200"]["fp64"]
@@ -150,7 +150,7 @@ def test_published_boards_stand_beside_the_measured_ones(capsys: pytest.CaptureF
         assert words in text
 
 
-def test_a_roofline_tells_its_powers_words_and_shares_of_the_peak(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_roofline_lists_its_powers_words_and_shares_of_the_peak(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(resources() / "recordings" / "h200-roofline-fp64.json.gz")
     told = run(capsys, "roofline", file)[1]["precisions"]["fp64"]  # type: ignore[index]
     assert told["eps_mop_pj_per_word"] == pytest.approx(8 * told["eps_mem_pj_per_b"])
@@ -169,9 +169,7 @@ def test_a_roofline_tells_its_powers_words_and_shares_of_the_peak(capsys: pytest
         assert words in text
 
 
-def test_of_a_board_that_nothing_is_published_of_there_is_no_share(
-    capsys: pytest.CaptureFixture[str], shared_data: Path
-) -> None:
+def test_a_board_without_published_figures_has_no_share(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
     main(["roofline", str(shared_data / "roofline" / "fp32_intensity_sweep_a100_l40.csv"), "--json"])
     told = json.loads(capsys.readouterr().out)[0]["precisions"]["fp32"]
     assert told["share_of_peak"] is None

@@ -1,4 +1,4 @@
-"""The configuration's panel tells what the selected one reaches of the board's theoretical peak."""
+"""The configuration's panel shows what the selected one reaches of the board's theoretical peak."""
 
 from __future__ import annotations
 

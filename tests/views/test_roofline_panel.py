@@ -282,7 +282,7 @@ def test_published_boards_are_lines_without_points_that_cite_their_source(panel:
     assert len(panel.list.entries) == 10  # the one that was there is not there twice
 
 
-def test_the_table_tells_powers_words_and_shares_of_the_theoretical_peak(panel: RooflinePanel, qtbot: QtBot) -> None:
+def test_the_table_lists_powers_words_and_shares_of_the_theoretical_peak(panel: RooflinePanel, qtbot: QtBot) -> None:
     panel.open(resources() / "recordings" / "h200-roofline-fp64.json.gz")
     qtbot.waitUntil(lambda: bool(panel.list.entries))
     fit = panel.list.entries[0].fit

@@ -42,7 +42,7 @@ def _of_model(name: str, factor: float = 1.0) -> Callable[[Sweep], str]:
 
 
 def _of_fit(text: Callable[[RooflineFit], str]) -> Callable[[Sweep], str]:
-    """Of what only measured points tell."""
+    """A figure that needs measured points."""
     return lambda sweep: UNKNOWN if sweep.fit is None else text(sweep.fit)
 
 
