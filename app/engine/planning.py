@@ -40,6 +40,7 @@ from app.sensors.select import open_gpu
 # What every measurement on a board can tell; metrics come on top.
 MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
 
+_NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  # values of a constant `precision`
 # NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
 _PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64", "complex128": "fp64", "float16": ""}
 
@@ -381,7 +382,7 @@ def _problem_size(spec: Specification) -> str:
 def _precision(spec: Specification) -> str:
     """Of the kernel's arithmetic: what a constant names, else the one type of its floating-point arrays; else ''."""
     named = spec.constants.get("precision")
-    if isinstance(named, str):
+    if isinstance(named, str) and named in _NAMED:
         return named
     types = (argument.type for argument in (spec.kernel.arguments if spec.kernel else ()) if argument.shape)
     found = {_PRECISIONS[kind] for kind in types if kind in _PRECISIONS}

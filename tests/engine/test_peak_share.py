@@ -80,6 +80,15 @@ def test_a_plan_knows_the_precision_of_its_kernel(example: str, precision: str) 
     assert plan(example, "a100").origin["precision"] == precision
 
 
+@pytest.mark.parametrize(("constant", "precision"), [("fp16_tensor", "fp16_tensor"), ("double", "fp32")])
+def test_a_constant_names_the_precision_where_it_is_one(constant: str, precision: str) -> None:
+    specification = load_specification(resources() / "examples" / "gemm.toml")
+    constants = {**specification.constants, "precision": constant}
+    gpu = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
+    planned = plan_specification(dataclasses.replace(specification, constants=constants), gpu)
+    assert planned.origin["precision"] == precision
+
+
 def test_a_kernel_of_two_precisions_has_none(tmp_path: Path) -> None:
     file = tmp_path / "mixed.toml"
     text = (resources() / "examples" / "gemm.toml").read_text().replace("../kernels", str(resources() / "kernels"))
