@@ -196,7 +196,7 @@ def _parser() -> argparse.ArgumentParser:
         "file",
         nargs="?",
         metavar="FILE",
-        help="a recorded sweep, a CSV, or the number of a session (default: all on file)",
+        help="a recorded sweep, a CSV, or the number of a session (default: all on file, and published boards)",
     )
     _add_board(roofline, speed=float("inf"))
     roofline.add_argument("--precision", metavar="P,...", help="fp32,fp64 (default), fp16_tensor, bf16_tensor")
