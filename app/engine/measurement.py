@@ -11,6 +11,12 @@ from enum import StrEnum
 Value = int | float | str | bool
 Configuration = Mapping[str, Value]  # one value per tunable parameter and device setting
 
+# What a measurement on a board may report, where the board does; metrics come on top.
+MEASURED = (
+    *("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"),
+    *("core_voltage_mv", "observed_memory_clock_mhz"),
+)
+
 
 class State(StrEnum):
     """How a configuration ended. Everything but OK is a result too, and never repeats."""

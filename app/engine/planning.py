@@ -17,7 +17,7 @@ from app.engine.fitting import fit_of_sweep
 from app.engine.formats.files import digest_of
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
-from app.engine.measurement import Value
+from app.engine.measurement import MEASURED, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.runner.base import Runner
 from app.engine.runner.launching import require_launching
@@ -36,9 +36,6 @@ from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import DeviceLimits, limits_of
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
-
-# What every measurement on a board can tell; metrics come on top.
-MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
 
 
 def plan_replay(

@@ -101,6 +101,13 @@ class Specification:
     notes: tuple[str, ...] = ()  # what a person should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
 
+    @property
+    def uses(self) -> frozenset[str]:
+        """The names that its metrics and its objective use."""
+        goals = (self.objective.goal, *self.objective.front) if self.objective else ()
+        in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
+        return frozenset((*in_metrics, *(goal.name for goal in goals)))
+
 
 def evaluate_metrics(
     spec: Specification, configuration: Configuration, values: Mapping[str, float]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.engine.expressions import parse, parse_array_expression, unknown_name
-from app.engine.measurement import Value
+from app.engine.measurement import MEASURED, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.parameter_values import parse_values
 from app.engine.space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
@@ -27,7 +27,6 @@ from app.errors import InputError
 from app.sensors.device_limits import limits_of
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
-MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
 DEVICE_SETTINGS = ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")
 FILLS = ("zeros", "ones", "random", "range")
 TYPES = (

@@ -26,7 +26,7 @@ from app.engine.objectives import Goal, Objective
 from app.engine.results import ResultTable
 
 Indices = npt.NDArray[np.int64]
-_NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c")
+_NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,5 +147,7 @@ def _measured(span: Span, time_s: float) -> dict[str, float]:
         "power_w": span.mean_power_w,
         "observed_clock_mhz": span.clock_mhz.mean,
         "temperature_c": span.temperature_c,
+        "core_voltage_mv": span.core_voltage_mv,
+        "observed_memory_clock_mhz": span.memory_clock_mhz,
     }
     return {name: value for name, value in told.items() if not math.isnan(value)}

@@ -23,6 +23,8 @@ def figures_of(
         "observed_clock_mhz": window.observed_clock_mhz,
         "temperature_c": window.temperature_c,
         "memory_power_w": window.memory_power_w,
+        "core_voltage_mv": window.core_voltage_mv,
+        "observed_memory_clock_mhz": window.memory_clock_mhz,
     }
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
     if window.aftereffect_w:

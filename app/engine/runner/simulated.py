@@ -31,7 +31,7 @@ class SimulatedRunner:
         self._space = space
         self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
-        self._meter = Meter(gpu, memory_power=any("memory_power_w" in text for text in spec.metrics.values()))
+        self._meter = Meter(gpu, needs=spec.uses)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""

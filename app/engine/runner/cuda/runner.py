@@ -86,7 +86,7 @@ class CudaRunner:
         self._kernel = CudaKernel.of(spec, gpu.limits, gpu.shared_memory_opt_in)
         self._timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         gpu.timeout_s = self._timeout_s
-        self._meter = Meter(gpu, memory_power=any("memory_power_w" in text for text in spec.metrics.values()))
+        self._meter = Meter(gpu, needs=spec.uses)
         self._scratch = Path(tempfile.mkdtemp(prefix="wattridge-"))
         self._calls: CallPlan | None = None
         self._comparer = compiler.submit(Build(SOURCE, (), (), ()))
