@@ -123,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SESSION|FILE",
         help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
     )
+    tune.add_argument(
+        "--repeats",
+        type=_positive_int,
+        metavar="N",
+        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
+    )
     _add_board(tune, speed=float("inf"))
     _add_search(tune)
     _add_control(tune)

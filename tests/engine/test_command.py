@@ -130,6 +130,10 @@ def test_repeats_give_intervals(tmp_path: Path) -> None:
         low, high = found.intervals[name]
         assert low < found.values[name] < high
     assert "gflops" not in found.intervals  # the same in every run
+    for name in ("time_s", "energy_j", "power_w", "gflops"):
+        assert found.values[f"min_{name}"] <= found.values[name] <= found.values[f"max_{name}"]
+    assert found.values["std_gflops"] == 0.0
+    assert found.values["std_time_s"] > 0.0
 
 
 @pytest.mark.parametrize(
