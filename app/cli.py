@@ -258,6 +258,13 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
     )
+    report.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="SESSION|FILE",
+        help="another session or board to set it beside; may be repeated",
+    )
     report.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
     _add_goal(report)
     _add_choosing(report)

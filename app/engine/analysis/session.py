@@ -21,8 +21,8 @@ from app.engine.analysis.iso_lines import Role, role_of
 from app.engine.analysis.pareto import front, hypervolume, reference_point
 from app.engine.analysis.quadrants import Quadrants, quadrants
 from app.engine.analysis.tradeoff import Load
-from app.engine.models.points import CLOCK_SETTINGS
 from app.engine.measurement import spreads
+from app.engine.models.points import CLOCK_SETTINGS
 from app.engine.objectives import Goal, Objective
 from app.engine.results import ResultTable
 

@@ -172,6 +172,35 @@ def model(content: ReportContent) -> str:
     return section("Model of the board", told)
 
 
+def comparison(content: ReportContent) -> str:
+    """The session beside others: what tuning for energy gains on each, and on average (S1 table 6.2)."""
+    found = content.comparison
+    if found is None:
+        return ""
+    rows: list[Sequence[object]] = [
+        (
+            side.gpu + (" (simulated)" if side.source == "simulated" else ""),
+            side.name,
+            side.fastest.efficiency,
+            side.frugal.efficiency,
+            _gained(side.efficiency_change),
+            side.fastest.speed,
+            side.frugal.speed,
+            _gained(side.speed_change),
+            side.frugal.clock_mhz,
+        )
+        for side in found.sides
+    ]
+    efficiency, speed = found.efficiency_name, found.speed_name
+    header = ("board", "session", efficiency, "after", "gained", speed, "after", "gained", "MHz after")
+    told = table(header, rows, "From the fastest configuration to the one of least energy")
+    told += paragraph(
+        f"Mean ± standard deviation over {found.over}: efficiency {found.mean_efficiency_change.words}, "
+        f"speed {found.mean_speed_change.words}."
+    )
+    return section("Beside other sessions", told)
+
+
 def traces(content: ReportContent) -> str:
     """What the board did while the session went on."""
     told = ""
@@ -229,6 +258,10 @@ def _figures(content: ReportContent, chosen: Measurement) -> list[Sequence[objec
     if math.isfinite(chosen.observed_clock_mhz) and "observed_clock_mhz" not in chosen.values:
         rows.append(("observed clock", chosen.observed_clock_mhz, "", "MHz"))
     return rows
+
+
+def _gained(share: float) -> str:
+    return f"{100 * share:+.1f} %" if math.isfinite(share) else "–"
 
 
 def _with_unit(value: float | None, unit: str) -> str:

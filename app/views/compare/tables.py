@@ -79,6 +79,9 @@ def show_gains(table: RowsTable, found: Comparison, speed: Quantity, efficiency:
         )
         for side in found.sides
     ]
+    words = (found.mean_speed_change.words, found.mean_efficiency_change.words)
+    means = (text.replace("-", MINUS) for text in words)
+    rows.append(("Mean ± deviation", found.over, *[""] * 7, *means, "", ""))
     table.show_rows(heads, rows, texts=2)
 
 
