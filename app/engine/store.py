@@ -256,10 +256,16 @@ class Store:
         table.extend(measurements_from_rows(space, self._query(statement, (session,))))
         return LoadedSession(record, space, table)
 
-    def latest_fit(self, gpu: str) -> tuple[FrequencyFit, str] | None:
-        """The newest fit of a board of that name, with what it was fitted to; None where there is none."""
-        rows = self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC LIMIT 1", (gpu,))
-        return (fit_from_document(json.loads(rows[0][0])), rows[0][1]) if rows else None
+    def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
+        """The newest fit of a board of that name, with what it was fitted to; None where there is none.
+
+        `simulated` False leaves out those of the simulated board of that name, True those of real ones.
+        """
+        for text, source in self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC", (gpu,)):
+            document = json.loads(text)
+            if simulated in (None, document.get("simulated", False)):
+                return fit_from_document(document), source
+        return None
 
     def close(self) -> None:
         """Close the file. Sessions still held are let go of, and count as interrupted. Safe to call twice."""

@@ -91,9 +91,7 @@ def gather(
     analysis = analyse(table, objective, wishes=wishes, load=load)
     index, why = _choice(analysis, chosen, chooser)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
-    fit = store.latest_fit(plan.gpu)
-    if fit is not None and fit[0].simulated != simulated:
-        fit = None
+    fit = store.latest_fit(plan.gpu, simulated=simulated)
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
     kernel = kernel_of(table.measurement(index), plan.title, plan.gpu) if index is not None else None
