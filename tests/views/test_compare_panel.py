@@ -74,14 +74,15 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     assert {series.label for series in drawn.series} == {"1 gemm, Board A", "2 gemm, fewer clocks, Board B"}
     assert len({series.symbol for series in drawn.series}) == 2  # not by colour alone
     assert panel.tabs.isTabVisible(1)
-    assert panel.gains.rowCount() == 3, "and their mean"
+    assert panel.gains.rowCount() == 2
     heads = [panel.gains.horizontalHeaderItem(c).text() for c in range(panel.gains.columnCount())]
     speed = heads.index("Speed")
     assert panel.gains.item(0, speed).text().startswith("−")
     assert panel.gains.item(0, heads.index("Efficiency")).text().startswith("+")
-    assert panel.gains.item(2, 1).text() == "2 sessions on 2 boards"
-    assert panel.gains.item(2, speed).text().startswith("−")
-    assert "±" in panel.gains.item(2, heads.index("Efficiency")).text()
+    found = panel.result.found
+    assert "over 2 sessions on 2 boards: efficiency +" in panel.means.text()
+    assert found.mean_efficiency_change.words in panel.means.text()
+    assert found.mean_speed_change.words.replace("-", "−") in panel.means.text()
     assert panel.tabs.isTabVisible(2)
     assert panel.carried.rowCount() == 4
     tick(panel, 1, on=False)
