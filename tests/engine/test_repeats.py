@@ -12,7 +12,7 @@ import pytest
 from cuda_bench import Bench
 from engine_fakes import Listener
 from fake_board import IDLE_W
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_cuda import VirtualBoard
 
@@ -88,6 +88,7 @@ times = st.floats(1e-6, 10.0)
 powers = st.floats(10.0, 1000.0)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(times, powers), min_size=2, max_size=20))
 def test_the_scatter_of_any_repeats(tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[float, float]]) -> None:
     spec = written(tmp_path_factory.getbasetemp())
@@ -185,6 +186,9 @@ def test_the_command_prints_minimum_mean_maximum_and_deviation(
     assert main(words) == 0
     text = capsys.readouterr().out
     assert "over its 3 repeats" in text
+    assert main(["report", "--out", str(tmp_path / "report.html")]) == 0
+    assert " --repeats 3" in (tmp_path / "report.html").read_text()
+    capsys.readouterr()
     assert "minimum     mean  maximum  deviation" in text
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -9,7 +9,7 @@ from app.engine.analysis.choices import against
 from app.engine.analysis.choosers import fastest
 from app.engine.analysis.costs import values_of
 from app.engine.formats.units import heading, unit_of
-from app.engine.measurement import Measurement
+from app.engine.measurement import Measurement, spreads
 from app.engine.report import plots
 from app.engine.report.content import ReportContent, time_and_energy
 from app.engine.report.html import facts, figure, number, paragraph, percent, section, table
@@ -17,6 +17,7 @@ from app.sensors.event_reasons import LIMITING
 from app.sensors.event_reasons import names as reason_names
 
 _MOST_ROWS = 200  # of the results, best first
+_MOST_COLUMNS = 10
 
 
 def answer(content: ReportContent, letters: dict[int, str]) -> str:
@@ -237,7 +238,9 @@ def results(content: ReportContent) -> str:
     values = values_of(run, goal.name)
     ranked = (-values if goal.maximise else values).argsort(kind="stable")
     order = [int(index) for index in ranked if math.isfinite(values[index])][:_MOST_ROWS]
-    shown = [name for name in run.value_names if not name.startswith("reference_")][:8]
+    apart = spreads(run.value_names)
+    shown = [name for name in run.value_names if not name.startswith("reference_") and name not in apart]
+    shown = shown[:_MOST_COLUMNS]
     if goal.name in run.value_names and goal.name not in shown:
         shown.insert(0, goal.name)
     header = (*(heading(name, content.units) for name in shown), *run.space.names)
