@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -259,12 +259,14 @@ class Store:
     def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
         """The newest fit of a board of that name, with what it was fitted to; None where there is none.
 
-        `simulated` False leaves out those of the simulated board of that name, True those of real ones.
+        `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
+        cannot be read is passed over.
         """
         for text, source in self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC", (gpu,)):
-            document = json.loads(text)
-            if simulated in (None, document.get("simulated", False)):
-                return fit_from_document(document), source
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                fit = fit_from_document(json.loads(text))
+                if simulated in (None, fit.simulated):
+                    return fit, source
         return None
 
     def close(self) -> None:

@@ -289,6 +289,14 @@ def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
         assert real is not None
         assert twin is not None
         assert (real[1], twin[1]) == ("a real sweep", "session of gemm")
+        for bad in ("", "[]", "{}", '{"gpu": "Fake GPU"}', "nonsense"):
+            with sqlite3.connect(store.path) as other:
+                other.execute(
+                    "INSERT INTO fits (created_s, gpu, source, fit) VALUES (0, 'Fake GPU', 'a damaged row', ?)", (bad,)
+                )
+        still = store.latest_fit("Fake GPU")
+        assert still is not None
+        assert still[1] == "a real sweep"
     assert found is not None
     kept, source = found
     assert (kept.ridge_mhz, source, kept.reasons, kept.range_mhz) == (980.0, "session of gemm", ("a", "b"), None)
