@@ -7,9 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from cuda_bench import Bench, SteadySensors
+from cuda_bench import Bench
 from engine_fakes import Listener
 from fake_board import HEAVY, LIGHT, FakeBoard
+from virtual_cuda import VirtualBoard
 
 from app.engine.formats.export import export_session
 from app.engine.formats.read import read_recording
@@ -155,18 +156,15 @@ def test_a_voltage_that_never_comes_does_not_hold_a_window_open() -> None:
     assert math.isnan(window.core_voltage_mv)
 
 
-class SensorsWithVoltage(SteadySensors):
-    channels = (*SteadySensors.channels, channel("memory_clock_mhz"), channel("core_voltage_mv"))
-
-    def read(self) -> Reading:
-        reading = super().read()
-        return Reading(reading.time_ns, (*reading.values, 2619.0, 812.5))
-
-
 def test_the_cuda_runner_keeps_them_on_a_board_that_reports_them(
-    bench: type[Bench], monkeypatch: pytest.MonkeyPatch
+    bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metering, "WARM_STEP_S", 0.02)
-    [measured] = bench("launch_ms = [1]", sensors=SensorsWithVoltage()).rows()
+    [without] = bench("launch_ms = [1]", sensors=virtual_board).rows()
+    assert without.values["observed_memory_clock_mhz"] == 1600.0
+    assert "core_voltage_mv" not in without.values
+    plain = virtual_board.read
+    virtual_board.channels = (*virtual_board.channels, channel("core_voltage_mv"))
+    monkeypatch.setattr(virtual_board, "read", lambda: Reading(plain().time_ns, (*plain().values, 812.5)))
+    [measured] = bench("launch_ms = [1]", sensors=virtual_board).rows()
     assert measured.values["core_voltage_mv"] == 812.5
-    assert measured.values["observed_memory_clock_mhz"] == 2619.0
