@@ -123,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SESSION|FILE",
         help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
     )
+    tune.add_argument(
+        "--repeats",
+        type=_positive_int,
+        metavar="N",
+        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
+    )
     _add_board(tune, speed=float("inf"))
     _add_search(tune)
     _add_control(tune)
@@ -251,6 +257,13 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", metavar="FILE", help="the file, .html or .pdf (default: TITLE-report.html here)")
     report.add_argument(
         "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
+    )
+    report.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="SESSION|FILE",
+        help="another session or board to set it beside; may be repeated",
     )
     report.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
     _add_goal(report)

@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 from xml.etree import ElementTree
 
@@ -180,8 +181,20 @@ def test_two_boards_side_by_side(capsys: pytest.CaptureFixture[str], tmp_path: P
         assert each["time_ratio"] >= 1
         assert each["energy_ratio"] >= 1
     assert sum(side["share_of_joint"] for side in told["sides"]) >= 1
+    mean = told["mean_efficiency_change"]
+    changes = [side["efficiency_change"] for side in told["sides"]]
+    assert mean == {"mean": pytest.approx(fmean(changes)), "deviation": pytest.approx(stdev(changes)), "count": 2}
     assert main(["compare", str(session), str(other)]) == 0
-    assert "gained" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "gained" in text
+    line = next(line for line in text.splitlines() if line.startswith("mean ± standard deviation"))
+    assert "over 2 sessions on 2 boards, all simulated: efficiency +" in line
+    out = tmp_path / "report.html"
+    assert main(["report", str(session), "--compare", str(other), "--out", str(out)]) == 0
+    capsys.readouterr()
+    page = out.read_text()
+    assert "Beside other sessions" in page
+    assert line.partition("efficiency ")[2].partition(",")[0] in page
     assert run(capsys, "compare", str(session))[0] == 2
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -44,6 +45,9 @@ def test_time_energy_and_power_of_a_program_with_intervals(capsys: pytest.Captur
     for name in ("time_s", "energy_j", "mean_power_w", "peak_power_w"):
         low, high = told[f"{name}_interval"]
         assert low <= told[name] <= high
+        seen = [run[name] for run in told["runs"]]
+        assert (told[f"{name}_min"], told[f"{name}_max"]) == (min(seen), max(seen))
+        assert told[f"{name}_deviation"] == pytest.approx(stdev(seen))
         assert all(run[name] > 0 for run in told["runs"])
     (gpu,) = told["gpus"]
     assert gpu["graphics_clock_mhz"]["mean"] == pytest.approx(345)
@@ -53,7 +57,14 @@ def test_time_energy_and_power_of_a_program_with_intervals(capsys: pytest.Captur
 
 def test_one_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
     _, told = run(capsys, "--gpu", "simulated:h200", "--", *SLEEP)
-    assert told["time_s_interval"] is told["energy_j_interval"] is None
+    assert told["time_s_interval"] is told["energy_j_interval"] is told["time_s_deviation"] is None
+    assert told["time_s_min"] == told["time_s"] == told["time_s_max"]
+
+
+def test_repeats_are_printed_with_minimum_mean_maximum_and_deviation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "--gpu", "simulated:h200", "--repeats", "2", "--", *SLEEP]) == 0
+    heads = capsys.readouterr().out.splitlines()[1].split()
+    assert heads == ["minimum", "mean", "maximum", "deviation", "95", "%", "from", "to", "unit"]
 
 
 def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture[str]) -> None:

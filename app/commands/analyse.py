@@ -36,11 +36,10 @@ def analyse(arguments: Namespace) -> int:
 
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
-    from app.engine.analysis.compare import Compared, compare_sessions
+    from app.engine.analysis.compare import compare_sessions
     from app.engine.models.points import plain
 
-    opened = [open_session(source) for source in arguments.sources]
-    sides = [Compared(each.name, each.plan.gpu, each.plan.source, each.table) for each in opened]
+    sides = [open_session(source).side for source in arguments.sources]
     front = _front(arguments)
     found = compare_sessions(sides, front)
     if arguments.json:

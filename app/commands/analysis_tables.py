@@ -223,6 +223,8 @@ def print_comparison(found: Comparison) -> None:
     ]
     header = ("board", "session", "measured", efficiency, "after", "gained", speed, "after", "gained", "MHz", "after")
     print_table(rows, header)
+    means = f"efficiency {found.mean_efficiency_change.words}, speed {found.mean_speed_change.words}"
+    print(f"mean ± standard deviation over {found.over}: {means}")
     print(f"\nFronts over {found.goals[0]} and {found.goals[1]}")
     print_table(
         [[side.gpu, side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in found.sides],

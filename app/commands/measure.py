@@ -8,7 +8,7 @@ import threading
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
 from app.commands.terminal import number, print_json, print_table, say, stop_on_interrupt
@@ -123,7 +123,7 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: float | None) -> dict[str, Any]:
-    """Means over the runs and, from two runs on, their 95 % intervals by Student's t."""
+    """Means over the runs with minimum, maximum and, from two runs on, deviation and 95 % interval by Student's t."""
     from app.engine.runner.meter import confidence_interval
 
     per_run: dict[str, Callable[[Sequence[Span]], float]] = {
@@ -144,8 +144,11 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
     for name, figure in per_run.items():
         values = [figure(each) for each in runs]
         known = [value for value in values if not math.isnan(value)]
-        document[name] = fmean(known) if len(known) == len(values) else math.nan
-        document[f"{name}_interval"] = confidence_interval(known, len(known)) if len(known) == len(values) else None
+        complete = len(known) == len(values)
+        document[name] = fmean(known) if complete else math.nan
+        document[f"{name}_interval"] = confidence_interval(known, len(known)) if complete else None
+        document[f"{name}_min"], document[f"{name}_max"] = (min(known), max(known)) if complete else (None, None)
+        document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
     if idle_w is not None:
         document["idle_power_w"] = idle_w
     unknown = dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)
@@ -204,11 +207,12 @@ def _print(document: dict[str, Any]) -> None:
     for name, unit in _UNITS.items():
         if name in document:
             low, high = document[f"{name}_interval"] or (None, None)
-            rows.append((_LABELS[name], document[name], low, high, unit))
+            least, most, deviation = (document[f"{name}_{kind}"] for kind in ("min", "max", "deviation"))
+            rows.append((_LABELS[name], least, document[name], most, deviation, low, high, unit))
     if runs > 1:
-        print_table(rows, ("", "mean", "95 % from", "to", "unit"))
+        print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "95 % from", "to", "unit"))
     else:
-        print_table([(row[0], row[1], row[4]) for row in rows], ("", "value", "unit"))
+        print_table([(row[0], row[2], row[-1]) for row in rows], ("", "value", "unit"))
     if "idle_power_w" in document:
         print(f"idle power before it started {number(document['idle_power_w'])} W")
     for board in document["gpus"]:

@@ -17,6 +17,7 @@ def report(arguments: Namespace) -> int:
 
     `arguments.write_pdf` lays it out on paper: that takes Qt, which commands do not have.
     """
+    from app.engine.analysis.compare import compare_sessions
     from app.engine.formats.export import file_stem
     from app.engine.report.content import gather
     from app.engine.report.page import write_report
@@ -25,6 +26,7 @@ def report(arguments: Namespace) -> int:
     if arguments.configuration is not None and arguments.choose is not None:
         raise InputError("one choice is enough", "report", "leave out --configuration or --choose")
     opened = open_session(arguments.source)
+    others = [open_session(source).side for source in arguments.compare]
     path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
     with Store() as store:
         content = gather(
@@ -37,6 +39,7 @@ def report(arguments: Namespace) -> int:
             chooser=arguments.choose,
             wishes=wishes_of(arguments),
             load=load_of(arguments),
+            comparison=compare_sessions([opened.side, *others]) if others else None,
         )
     write = arguments.write_pdf if path.suffix.lower() == ".pdf" else write_report
     written = str(write(content, path).resolve())

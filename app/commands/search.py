@@ -40,7 +40,7 @@ def tune(arguments: Namespace) -> int:
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)
     guard = guard_of(gpu, allow_control=arguments.allow_control)
     try:
-        plan = plan_specification(specification, gpu, guard=guard, **_overrides(arguments))
+        plan = plan_specification(specification, gpu, guard=guard, repeats=arguments.repeats, **_overrides(arguments))
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
         for note in plan.space.notes:
@@ -72,6 +72,8 @@ def _resume(arguments: Namespace, session: int) -> int:
     from app.engine.store import Store
     from app.sensors.select import open_gpu
 
+    if arguments.repeats is not None:
+        raise InputError("a resumed session keeps its repeats", "--repeats", "leave it out, or start a new session")
     budgets = {name: getattr(arguments, name) for name in ("max_evaluations", "max_seconds", "patience")}
     with Store() as store:
         origin = store.session(session).origin
@@ -223,6 +225,7 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
     print(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
     if document["share_of_peak"] is not None:
         print(f"that is {document['share_of_peak']['words']}")
+    _print_scatter(best["values"], document["repeats"])
     front = document["front"]
     if not front:
         return
@@ -231,6 +234,20 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
     names = list(front[0]["configuration"])
     rows = [[*(p["values"].get(g) for g in goals), *p["configuration"].values()] for p in front]
     print_table(rows, [*goals, *names])
+
+
+def _print_scatter(values: dict[str, Any], repeats: int) -> None:
+    """The repeats of a configuration (S2: minimum, mean, maximum and deviation of every test)."""
+    from app.engine.formats.units import unit_of
+    from app.engine.measurement import scattered
+
+    rows = [
+        (name, values[f"min_{name}"], values[name], values[f"max_{name}"], values[f"std_{name}"], unit_of(name, {}))
+        for name in scattered(values)
+    ]
+    if rows:
+        print(f"over its {repeats} repeats")
+        print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "unit"))
 
 
 def _words(configuration: dict[str, Any]) -> str:

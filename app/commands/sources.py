@@ -14,6 +14,7 @@ from app.errors import InputError
 from app.paths import resources
 
 if TYPE_CHECKING:
+    from app.engine.analysis.compare import Compared
     from app.engine.objectives import Objective
     from app.engine.results import ResultTable
     from app.engine.session import SessionPlan
@@ -32,6 +33,13 @@ class Opened:
     @property
     def name(self) -> str:
         return f"session {self.record.id}" if self.record else str(self.plan.origin.get("file", self.plan.title))
+
+    @property
+    def side(self) -> Compared:
+        """As it takes part in a comparison."""
+        from app.engine.analysis.compare import Compared
+
+        return Compared(self.name, self.plan.gpu, self.plan.source, self.table)
 
     @property
     def seconds(self) -> float:

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 Value = int | float | str | bool
 Configuration = Mapping[str, Value]  # one value per tunable parameter and device setting
+
+# What a measurement on a board may report, where the board does; metrics come on top.
+MEASURED = (
+    *("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"),
+    *("core_voltage_mv", "observed_memory_clock_mhz"),
+)
+
+# What a configuration that was measured several times has besides the mean of a figure `x`: min_x, max_x and std_x,
+# the sample standard deviation.
+SPREADS = ("min", "max", "std")
+
+
+def scattered(names: Collection[str]) -> list[str]:
+    """The figures among `names` of which the scatter of repeats is there too."""
+    return [name for name in names if all(f"{kind}_{name}" in names for kind in SPREADS)]
+
+
+def spreads(names: Collection[str]) -> set[str]:
+    """Those of `names` that say how the repeats of a figure scatter, as `std_time_s` beside `time_s`."""
+    return {f"{kind}_{name}" for name in scattered(names) for kind in SPREADS}
 
 
 class State(StrEnum):

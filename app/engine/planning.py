@@ -17,7 +17,7 @@ from app.engine.fitting import fit_of_sweep
 from app.engine.formats.files import digest_of
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
-from app.engine.measurement import Value
+from app.engine.measurement import MEASURED, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.runner.base import Runner
 from app.engine.runner.launching import require_launching
@@ -36,9 +36,6 @@ from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import DeviceLimits, limits_of
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
-
-# What every measurement on a board can tell; metrics come on top.
-MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
 
 _NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  # values of a constant `precision`
 # NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
@@ -110,6 +107,7 @@ def plan_specification(
     max_seconds: float | None = None,
     patience: int | None = None,
     seed: int | None = None,
+    repeats: int | None = None,
     device_settings: Mapping[str, Sequence[Value]] | None = None,
     guard: DeviceGuard | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -117,12 +115,15 @@ def plan_specification(
 ) -> SessionPlan:
     """A session that measures a specification on a board; what is given here wins over the specification.
 
-    `device_settings` replaces values of device settings, as 'steer' does. Where a setting says 'ridge', the board's
+    `repeats` is how often each configuration is measured. `device_settings` replaces values of device settings, as
+    'steer' does. Where a setting says 'ridge', the board's
     clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
     On a real board settings need a `guard` that may set it, and its rights are asked for here; what is not allowed or
     not supported is left out, and the space's notes say so. Raises InputError for a bad specification, and
     WattridgeError where the board cannot run it or the rights are not to be had.
     """
+    if repeats is not None:
+        spec = spec.repeated(repeats)
     limits, notes = _ready_to_run(spec, gpu)
     options: Mapping[str, Any] = strategy_options or {}
     if strategy in (None, spec.strategy):  # another strategy has options of its own
@@ -167,6 +168,7 @@ def plan_specification(
                 "sim_seed": str(getattr(gpu, "seed", 0)),
                 "problem_size": _problem_size(spec),
                 "precision": _precision(spec),
+                "repeats": str(spec.repeats),
             },
         )
     )
@@ -263,6 +265,8 @@ def plan_resume(
             )
         space = loaded.space
         spec = _with_settings(load_specification(path), setting_names(space))
+        if "repeats" in record.origin:  # those of the command line; an older session has the file's
+            spec = spec.repeated(int(record.origin["repeats"]))
         if setting_names(space) and board.info.source == "nvml":
             (guard or DeviceGuard(board)).open()  # told now rather than by the first measurement
         make_runner = _measuring(spec, board, space, guard)

@@ -14,6 +14,7 @@ from app.engine.characterisation.figures import CHANNEL_OF, WORDS
 from app.engine.watching import INTERVAL_S, Watch
 from app.sensors.channel import POWER_SAMPLES
 from app.sensors.event_reasons import names as reason_names
+from app.sensors.gpu import HoldsValues
 from app.sensors.trace import Statistics, Trace
 
 Floats = npt.NDArray[np.float64]
@@ -63,6 +64,8 @@ class Span:
     unknown: str
     clock_mhz: Statistics  # observed graphics clock
     temperature_c: float
+    core_voltage_mv: float  # mean
+    memory_clock_mhz: float  # observed, mean
     event_reasons: int  # every reason seen
     event_reasons_s: Mapping[str, float]  # reason in words -> seconds
     times_s: Floats  # shape (n,): of each power value, from the span's start
@@ -144,6 +147,8 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
         unknown=unknown,
         clock_mhz=trace.statistics("graphics_clock_mhz", start_ns, end_ns),
         temperature_c=trace.statistics("temperature_c", start_ns, end_ns).mean,
+        core_voltage_mv=_mean_of_span(watch, "core_voltage_mv", start_ns, end_ns),
+        memory_clock_mhz=_mean_of_span(watch, "memory_clock_mhz", start_ns, end_ns),
         event_reasons=bits,
         event_reasons_s=reasons_s,
         times_s=times_s,
@@ -154,6 +159,13 @@ def read_span(watch: Watch, start_ns: int, end_ns: int) -> Span:
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _mean_of_span(watch: Watch, channel: str, start_ns: int, end_ns: int) -> float:
+    """The mean of what was asked within the span; NaN where nothing was, as where a value is held for longer."""
+    held = watch.gpu.held(channel) if isinstance(watch.gpu, HoldsValues) else None
+    asked_ns = start_ns if held is None else start_ns + round(held.longest_s * 1e9)
+    return watch.trace.statistics(channel, asked_ns, end_ns).mean if asked_ns < end_ns else math.nan
 
 
 def _why_unknown(sensor: PowerSensor, counts_s: Floats, time_s: float, interval_s: float) -> str:

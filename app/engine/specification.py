@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -57,6 +57,7 @@ class KernelSpec:
     # parameters, or expressions over them; a name that is no parameter stands for 1
     block_size_names: tuple[str, str, str] = ("block_size_x", "block_size_y", "block_size_z")
     template: str = ""  # arguments of a kernel that is a template, as C++ has them
+    repeats: int = 1  # measurements of each configuration; from two on their scatter is kept
     timeout_s: float = 10.0  # of one launch
     # machine instructions that an image must hold, by opcode, and how many at least: that the compiler removed no work
     instructions: Mapping[str, str] = field(default_factory=dict)  # "FFMA" -> expression
@@ -69,7 +70,7 @@ class CommandSpec:
 
     run: str
     values: Mapping[str, str] = field(default_factory=dict)
-    repeats: int = 1  # runs per configuration; from two on there are confidence intervals
+    repeats: int = 1  # runs per configuration; from two on there are confidence intervals, and their scatter is kept
     timeout_s: float = 300.0  # of one run
 
 
@@ -100,6 +101,27 @@ class Specification:
     seed: int = 0
     notes: tuple[str, ...] = ()  # what a person should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
+
+    @property
+    def repeats(self) -> int:
+        """How often each configuration is measured."""
+        measured = self.kernel or self.command
+        return measured.repeats if measured is not None else 1
+
+    def repeated(self, repeats: int) -> Specification:
+        """The same with so many measurements of each configuration."""
+        if self.kernel is not None:
+            return replace(self, kernel=replace(self.kernel, repeats=repeats))
+        if self.command is not None:
+            return replace(self, command=replace(self.command, repeats=repeats))
+        return self
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The names that its metrics and its objective use."""
+        goals = (self.objective.goal, *self.objective.front) if self.objective else ()
+        in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
+        return frozenset((*in_metrics, *(goal.name for goal in goals)))
 
 
 def evaluate_metrics(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.engine.expressions import parse, parse_array_expression, unknown_name
-from app.engine.measurement import Value
+from app.engine.measurement import MEASURED, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.parameter_values import parse_values
 from app.engine.space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
@@ -27,7 +27,7 @@ from app.errors import InputError
 from app.sensors.device_limits import limits_of
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
-MEASURED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w")
+MAX_REPEATS = 1000  # measurements of one configuration
 DEVICE_SETTINGS = ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")
 FILLS = ("zeros", "ones", "random", "range")
 TYPES = (
@@ -43,7 +43,7 @@ _COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
 _KERNEL_KEYS = (
     *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
     *("include", "shared_memory", "block_size_names", "template", "timeout_s", "language"),
-    "instructions",
+    *("instructions", "repeats"),
 )
 _ARGUMENT_KEYS = ("name", "type", "shape", "fill", "value", "output", "memory", "seed")
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
@@ -201,10 +201,15 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
         shared_memory=next(iter(_expressions(section, "shared_memory", scope)), "0"),
         block_size_names=(names[0], names[1], names[2]),
         template=section.text("template", ""),
+        repeats=_repeats(section),
         timeout_s=section.number("timeout_s", 10.0, least=0.001) or 10.0,
         instructions={opcode: _expressions(asked, opcode, scope)[0] for opcode in asked},
         language=section.text("language", "CUDA"),
     )
+
+
+def _repeats(section: Section) -> int:
+    return section.integer("repeats", 1, least=1, most=MAX_REPEATS) or 1
 
 
 def _expressions(section: Section, key: str, scope: tuple[str, ...]) -> tuple[str, ...]:
@@ -291,7 +296,7 @@ def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
         if used not in scope:
             raise unknown_name(used, run, section.place("run"), scope, "name a parameter, constant or device setting")
     timeout_s = section.number("timeout_s", 300.0, least=0.001) or 300.0
-    return CommandSpec(run, values, section.integer("repeats", 1, least=1, most=1000) or 1, timeout_s)
+    return CommandSpec(run, values, _repeats(section), timeout_s)
 
 
 def _metrics(section: Section, named: tuple[str, ...], measured: tuple[str, ...]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -256,10 +256,18 @@ class Store:
         table.extend(measurements_from_rows(space, self._query(statement, (session,))))
         return LoadedSession(record, space, table)
 
-    def latest_fit(self, gpu: str) -> tuple[FrequencyFit, str] | None:
-        """The newest fit of a board of that name, with what it was fitted to; None where there is none."""
-        rows = self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC LIMIT 1", (gpu,))
-        return (fit_from_document(json.loads(rows[0][0])), rows[0][1]) if rows else None
+    def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
+        """The newest fit of a board of that name, with what it was fitted to; None where there is none.
+
+        `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
+        cannot be read is passed over.
+        """
+        for text, source in self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC", (gpu,)):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                fit = fit_from_document(json.loads(text))
+                if simulated in (None, fit.simulated):
+                    return fit, source
+        return None
 
     def close(self) -> None:
         """Close the file. Sessions still held are let go of, and count as interrupted. Safe to call twice."""

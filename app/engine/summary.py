@@ -38,6 +38,7 @@ def session_summary(
         "cartesian": plan.space.cartesian,
         "valid": plan.space.size,
         "evaluated": len(table),
+        "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
         "failed": table.failures(),
         "seconds": _number(seconds),
         "best": None if best is None else _entry(table, best),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from app.sensors.channel import Channel, PowerSample, Reading
 from app.sensors.clock import Clock
@@ -72,6 +72,22 @@ class Gpu(Protocol):
 
     def close(self) -> None:
         """Let go of the board. Safe to call twice."""
+        ...
+
+
+class Held(NamedTuple):
+    """The age of a value that a board asks its sensor for once in a while, and reports until the next answer."""
+
+    asked_ns: int  # when the sensor was asked for it, on the GPU's clock
+    longest_s: float  # for how long at most such a value is reported
+
+
+@runtime_checkable
+class HoldsValues(Protocol):
+    """A board of which some channels are not asked at every read."""
+
+    def held(self, channel: str) -> Held | None:
+        """The age of the value that a read reports for a channel now; None where every read asks."""
         ...
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from app.sensors.channel import CHANNELS, PowerSample, Reading, channel
 from app.sensors.clock import Clock, HostClock
 from app.sensors.errors import GpuLost, NoDriver, NotSupported, SensorError
-from app.sensors.gpu import GpuInfo, PowerLimit
+from app.sensors.gpu import GpuInfo, Held, PowerLimit
 from app.sensors.nvml_channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
@@ -83,6 +83,7 @@ class NvmlGpu:
         self._voltage = voltage(self._uuid) if voltage else None  # begins now, since nvidia-smi takes longest
         self._missing: dict[str, str] = {}  # channel -> why it is not available
         self._held: dict[str, float] = {}  # what the slow thread read last
+        self._ages: dict[str, Held] = {}  # of what is held
         self._locked: dict[str, float] = {}  # channel -> what this program has locked
         self._fields: list[tuple[str, tuple[int, int]]] = []
         self._quick: list[_Asked] = []
@@ -135,6 +136,12 @@ class NvmlGpu:
         for name, value in self._locked.items():
             values[place[name]] = value
         return Reading(time_ns, tuple(values))
+
+    def held(self, channel: str) -> Held | None:
+        """The age of what `read()` reports for a channel that is not asked at every read; None for the others."""
+        if channel == "core_voltage_mv" and self._voltage is not None:
+            return self._voltage.held()
+        return self._ages.get(channel)
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """The driver's 20 ms samples newer than `since_ns`, oldest first; new ones appear about every 100 ms.
@@ -288,13 +295,20 @@ class NvmlGpu:
             for number, (query, function, arguments) in enumerate(self._slow):
                 if time.monotonic() < due_s[number] or self._stop.is_set():
                     continue
-                due_s[number] = time.monotonic() + max(query.pace_s, SLOW_S)
+                pace_s = max(query.pace_s, SLOW_S)
+                due_s[number] = time.monotonic() + pace_s
+                asked_ns = self.clock.now_ns()
                 try:
                     values = self._values(query, function, arguments)
                 except (GpuLost, NoDriver):
                     values = (math.nan,) * len(query.channels)  # the quick channels tell that the board is gone
-                self._held.update(zip(query.channels, values, strict=True))
+                self._hold(query, values, Held(asked_ns, 2 * pace_s))
             self._stop.wait(max(0.01, min(due_s.values(), default=math.inf) - time.monotonic()) if due_s else None)
+
+    def _hold(self, query: Query, values: Sequence[float], age: Held) -> None:
+        """Keep values until the next answer. Their age last: a value is then never older than an age read before it."""
+        self._held.update(zip(query.channels, values, strict=True))
+        self._ages.update(dict.fromkeys(query.channels, age))
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -317,6 +331,7 @@ class NvmlGpu:
         """Find the way of asking that works here, and whether it is quick enough for every read. Raises GpuLost."""
         reason = ""
         for function, arguments in query.ways:
+            asked_ns = self.clock.now_ns()
             try:
                 values = query.values(self._ask(function, *arguments))
                 if all(math.isnan(value) for value in values) and query.pace_s > EVERY_READ_S:
@@ -328,7 +343,8 @@ class NvmlGpu:
                 continue
             quick = query.pace_s == EVERY_READ_S and self._duration_s(function, arguments) < _TOO_SLOW_S
             (self._quick if quick else self._slow).append((query, function, arguments))
-            self._held.update(zip(query.channels, values, strict=True) if not quick else ())
+            if not quick:
+                self._hold(query, values, Held(asked_ns, 2 * max(query.pace_s, SLOW_S)))
             return
         self._missing.update(dict.fromkeys(query.channels, reason))
 

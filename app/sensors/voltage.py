@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from app.sensors.gpu import Held
+
 _PERIOD_S = 1.0  # never more often
 _DUTY = 20  # and never more than a twentieth of the time: on some boards one call takes a second
 _TIMEOUT_S = 5.0
@@ -47,6 +49,7 @@ class VoltageReader:
         self._uuid = uuid
         self._ask = ask
         self._value_mv = math.nan
+        self._held = Held(time.monotonic_ns(), _PERIOD_S)
         self._unavailable: str | None = "nvidia-smi has not answered yet"
         self._answered = threading.Event()
         self._wanted = threading.Event()
@@ -69,6 +72,10 @@ class VoltageReader:
         """The newest voltage in mV; NaN where there is none. Costs nothing."""
         return self._value_mv
 
+    def held(self) -> Held:
+        """The age of `latest_mv()`, on the host's monotonic clock. Ask before it: the value is then at least as new."""
+        return self._held
+
     def stop(self) -> None:
         """Ask no more. A call under way ends by itself."""
         self._stop.set()
@@ -89,7 +96,7 @@ class VoltageReader:
 
     def _ask_once(self) -> float:
         """Ask, keep the answer, and give the seconds to wait before the next question."""
-        begin = time.monotonic()
+        begin_ns = time.monotonic_ns()
         try:
             value = parse_voltage_mv(self._ask(self._uuid))
             self._unavailable = None if value is not None else "NVML has no voltage and nvidia-smi tells none here"
@@ -97,5 +104,8 @@ class VoltageReader:
             value = None
             reason = "it failed" if isinstance(error, subprocess.SubprocessError) else str(error)
             self._unavailable = f"NVML has no voltage, and nvidia-smi cannot be asked: {reason}"
+        took_s = (time.monotonic_ns() - begin_ns) / 1e9
+        pause_s = max(_PERIOD_S, _DUTY * took_s)
         self._value_mv = math.nan if value is None else value
-        return max(_PERIOD_S, _DUTY * (time.monotonic() - begin))
+        self._held = Held(begin_ns, pause_s + 2 * took_s)  # after the value, see `held`
+        return pause_s

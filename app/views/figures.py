@@ -9,7 +9,7 @@ from app.sensors.event_reasons import names as reason_names
 UNKNOWN = "–"
 MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_DECIMALS = {"W": 1, "MHz": 0, "°C": 1, "%": 0, "mV": 0, "MiB": 0, "MB/s": 1}
+_DECIMALS = {"W": 1, "MHz": 0, "°C": 1, "%": 0, "mV": 0, "MiB": 0, "MB/s": 1, "V/V₀": 3}
 
 
 def value_text(channel: str, unit: str, value: float) -> str:

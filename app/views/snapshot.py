@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from app.views.monitor.lanes import MODEL_VOLTAGE, POWER, ShownLane
+from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER, ShownLane
 
 if TYPE_CHECKING:
-    from app.engine.models.frequency import FrequencyFit
+    from app.engine.models.voltage_estimate import VoltageEstimate
     from app.sensors.trace import EventSpan, Trace
 
 
@@ -42,24 +42,24 @@ class Snapshot:
 
 
 def take_snapshot(
-    trace: Trace, lanes: tuple[ShownLane, ...], fit: FrequencyFit | None, bounds: tuple[int, int], columns: int
+    trace: Trace,
+    lanes: tuple[ShownLane, ...],
+    estimate: VoltageEstimate | None,
+    bounds: tuple[int, int],
+    columns: int,
 ) -> Snapshot:
     """Copy what lies within bounds, decimated to the lowest and the highest value of every two columns."""
+    estimated = ESTIMATED_VOLTAGE.name
     wanted = [line.channel for shown in lanes for line in shown.lines]
-    names = {name: trace.power_name if name == POWER else name for name in wanted if name != MODEL_VOLTAGE}
-    if MODEL_VOLTAGE in wanted:
+    names = {name: trace.power_name if name == POWER else name for name in wanted if name != estimated}
+    if estimated in wanted:
         names["graphics_clock_mhz"] = "graphics_clock_mhz"
     series = trace.view(bounds[0], bounds[1], max(1, columns), list(dict.fromkeys(names.values())))
     curves = {
         name: Curve(series[source].time_s, series[source].value) for name, source in names.items() if source in series
     }
-    if MODEL_VOLTAGE in wanted and fit is not None and "graphics_clock_mhz" in curves:
+    if estimated in wanted and estimate is not None and "graphics_clock_mhz" in curves:
         clock = curves["graphics_clock_mhz"]
-        curves[MODEL_VOLTAGE] = Curve(clock.time_s, relative_voltage(fit, clock.value))
+        curves[estimated] = Curve(clock.time_s, estimate.ratio(clock.value).astype(np.float32))
     apart_ns = 2 * (bounds[1] - bounds[0]) // max(1, columns)  # closer than two columns is one bar
     return Snapshot(bounds[0], bounds[1], curves, tuple(trace.event_spans(*bounds, apart_ns)))
-
-
-def relative_voltage(fit: FrequencyFit, clock_mhz: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """The model's v(f), NaN where the clock is unknown."""
-    return np.asarray(fit.relative_voltage(np.asarray(clock_mhz, dtype=np.float64)), dtype=np.float32)

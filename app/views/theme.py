@@ -61,7 +61,7 @@ class Colours:
 
 _CHANNEL_COLOURS = {
     "power": "orange",  # whichever power series is the finest
-    "model_voltage": "sky",
+    "core_voltage_estimated": "sky",
     "power_samples_w": "orange",
     "power_instant_w": "orange",
     "power_average_w": "orange",

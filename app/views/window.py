@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from app.engine.control.guard import DeviceGuard
     from app.engine.control.left_over import LeftOver
     from app.engine.events import Event
+    from app.engine.models.frequency import FrequencyFit
     from app.engine.store import Store
     from app.views.plot_menus import PlotMenus
 
@@ -187,6 +188,8 @@ class MainWindow(QMainWindow):
         store.purge()
         self._records = store.sessions()
         importlib.import_module("app.engine.tuner")
+        board = self.station.gpu.info
+        self._kept_fit = store.latest_fit(board.name, simulated=board.source == "simulated")
         self._left_over = importlib.import_module("app.engine.control.left_over").left_over(self.station.gpu.info.uuid)
         return {spec.name: spec.load() for spec in PANELS if spec.panel}
 
@@ -204,6 +207,7 @@ class MainWindow(QMainWindow):
             self._own_guard(),
         )
         self._offer_left_over(self._left_over)
+        self._show_kept_fit(self._kept_fit)
         waiting = list(classes.items())
 
         def make_next() -> None:
@@ -273,6 +277,13 @@ class MainWindow(QMainWindow):
 
             self._guard = DeviceGuard(self.station.gpu, on_change=changed)
         return self._guard
+
+    def _show_kept_fit(self, found: tuple[FrequencyFit, str] | None) -> None:
+        """The voltage estimated from the newest fit that is kept of this board."""
+        from app.engine.models.voltage_estimate import VoltageEstimate
+
+        if found is not None:
+            self.monitor.show_estimate(VoltageEstimate.of(*found, self.station.gpu.info))
 
     def _offer_left_over(self, found: LeftOver | None) -> None:
         """What a crash or a power cut left set, to be put back in one click."""

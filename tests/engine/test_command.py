@@ -25,7 +25,7 @@ from app.engine.store import Store
 from app.engine.workloads.command import Command
 from app.errors import InputError
 from app.sensors.clock import ScaledClock, VirtualClock
-from app.sensors.gpu import Gpu
+from app.sensors.gpu import Gpu, Held
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
@@ -130,6 +130,10 @@ def test_repeats_give_intervals(tmp_path: Path) -> None:
         low, high = found.intervals[name]
         assert low < found.values[name] < high
     assert "gflops" not in found.intervals  # the same in every run
+    for name in ("time_s", "energy_j", "power_w", "gflops"):
+        assert found.values[f"min_{name}"] <= found.values[name] <= found.values[f"max_{name}"]
+    assert found.values["std_gflops"] == 0.0
+    assert found.values["std_time_s"] > 0.0
 
 
 @pytest.mark.parametrize(
@@ -264,3 +268,21 @@ def test_a_program_that_ignores_being_asked_is_ended() -> None:
     ended = run_process(["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], timeout_s=0.3)
     assert ended.timed_out
     assert ended.how == "ended by SIGKILL"
+
+
+class Slow(SimulatedGpu):
+    """Its voltage is asked for so seldom that none of its answers is known to be of the program's own time."""
+
+    def held(self, channel: str) -> Held | None:
+        return Held(self.clock.now_ns(), 100.0) if channel == "core_voltage_mv" else None
+
+
+def test_voltage_and_memory_clock_of_a_program_are_of_its_own_time(tmp_path: Path) -> None:
+    spec = written(tmp_path)
+    a100 = measured(spec, SimulatedGpu(load_twin("a100"), clock=ScaledClock(4.0)), size=10)
+    assert a100.values["core_voltage_mv"] == pytest.approx(712.0)
+    assert a100.values["observed_memory_clock_mhz"] > 0
+    held = measured(spec, Slow(load_twin("a100"), clock=ScaledClock(4.0)), size=10)
+    assert "core_voltage_mv" not in held.values
+    assert held.values["observed_memory_clock_mhz"] > 0
+    assert "core_voltage_mv" not in measured(spec, size=10).values, "an H200 reports none"

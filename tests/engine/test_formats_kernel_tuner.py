@@ -269,3 +269,12 @@ def check(file: Path) -> None:
         assert all(isinstance(value, float) and not math.isnan(value) for value in measurement.values.values())
         assert measurement.state is not State.OK or measurement.values
     assert cache.goal.name
+
+
+def test_the_memory_clock_is_taken_over_and_a_voltage_averaged_with_time_stamps_is_not(file: Path) -> None:
+    """Kernel Tuner's gr_voltage is the mean of voltages and of the seconds at which each was read."""
+    entry = {**GOOD, "mem_freq": 7000.5, "gr_voltage": 356.2}
+    [measured] = read_recording(write(file, {"32,900": entry})).measurements()
+    assert measured.values["observed_memory_clock_mhz"] == 7000.5
+    assert measured.values["gr_voltage"] == 356.2, "kept as what it is called"
+    assert "core_voltage_mv" not in measured.values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sqlite3
 import threading
@@ -281,6 +282,21 @@ def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
     with Store() as store:
         found = store.latest_fit("Fake GPU")
         assert store.latest_fit("another") is None
+        assert store.latest_fit("Fake GPU", simulated=True) is not None
+        assert store.latest_fit("Fake GPU", simulated=False) is None, "the real board of that name has none"
+        store.save_fit(dataclasses.replace(fit(1000.0), simulated=False), "a real sweep")
+        real, twin = (store.latest_fit("Fake GPU", simulated=simulated) for simulated in (False, True))
+        assert real is not None
+        assert twin is not None
+        assert (real[1], twin[1]) == ("a real sweep", "session of gemm")
+        for bad in ("", "[]", "{}", '{"gpu": "Fake GPU"}', "nonsense"):
+            with sqlite3.connect(store.path) as other:
+                other.execute(
+                    "INSERT INTO fits (created_s, gpu, source, fit) VALUES (0, 'Fake GPU', 'a damaged row', ?)", (bad,)
+                )
+        still = store.latest_fit("Fake GPU")
+        assert still is not None
+        assert still[1] == "a real sweep"
     assert found is not None
     kept, source = found
     assert (kept.ridge_mhz, source, kept.reasons, kept.range_mhz) == (980.0, "session of gemm", ("a", "b"), None)

@@ -26,11 +26,11 @@ PROBLEMS = problems()
 PROMISED = {
     *("brute_force", "random_sample", "latin_hypercube", "greedy_mls", "ordered_greedy_mls", "mls", "greedy_ils"),
     *("tabu_search", "simulated_annealing", "dual_annealing", "basin_hopping", "differential_evolution"),
-    *("nelder_mead", "powell", "cobyla", "slsqp", "l_bfgs_b", "tnc"),
+    *("nelder_mead", "powell", "cobyla", "slsqp", "l_bfgs_b", "tnc", "cg", "bfgs"),
     *("genetic_algorithm", "particle_swarm", "firefly", "steered", "auto"),
 }
 SAMPLERS = {"brute_force", "random_sample", "latin_hypercube"}  # what comes of a row does not lead them
-WEAK = {"l_bfgs_b", "slsqp", "tnc", "powell", "cobyla"}  # follow slopes, which many a kernel's parameters do not have
+WEAK = {"l_bfgs_b", "slsqp", "tnc", "cg", "bfgs", "powell", "cobyla"}  # follow slopes, which kernels often lack
 
 # tests elsewhere register strategies of their own
 SHIPPED = [name for name in base.names() if type(base.get(name)).__module__.startswith("app.")]

@@ -271,3 +271,19 @@ def test_voltage_is_asked_at_most_once_a_second() -> None:
     reader.join()
     assert len(asked) >= 2
     assert np.diff(asked).min() >= 1.0
+
+
+def test_the_age_of_a_held_value_is_known() -> None:
+    """Whoever asks for the age first and then reads has a value that is at least as new."""
+    before_ns = time.monotonic_ns()
+    gpu = open_board(sampled_board(), answer=TOLD)
+    try:
+        gpu.read()
+        for channel in ("core_voltage_mv", "temperature_c"):
+            held = gpu.held(channel)
+            assert held is not None
+            assert before_ns <= held.asked_ns <= time.monotonic_ns()
+            assert held.longest_s >= 1.0
+        assert gpu.held("graphics_clock_mhz") is None, "asked at every read"
+    finally:
+        gpu.close()

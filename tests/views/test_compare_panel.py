@@ -79,6 +79,10 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     speed = heads.index("Speed")
     assert panel.gains.item(0, speed).text().startswith("−")
     assert panel.gains.item(0, heads.index("Efficiency")).text().startswith("+")
+    found = panel.result.found
+    assert "over 2 sessions on 2 boards: efficiency +" in panel.means.text()
+    assert found.mean_efficiency_change.words in panel.means.text()
+    assert found.mean_speed_change.words.replace("-", "−") in panel.means.text()
     assert panel.tabs.isTabVisible(2)
     assert panel.carried.rowCount() == 4
     tick(panel, 1, on=False)

@@ -135,6 +135,16 @@ def test_it_makes_nothing_ready_while_out_of_sight(lab: Lab, panel: Configuratio
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
+def test_repeats_are_a_section_of_their_own(trace: Trace, shows: Shows) -> None:
+    once = in_window(trace)
+    assert "Repeats" not in shows(once).facts.toPlainText()
+    spread = {"min_time_s": 0.0101, "max_time_s": 0.0103, "std_time_s": 0.0001}
+    words = shows(dataclasses.replace(once, values={**once.values, **spread})).facts.toPlainText()
+    assert "Repeats: range, deviation" in words
+    assert "10.1–10.3, 0.1 ms" in words
+    assert "Min time" not in words
+
+
 def test_the_configuration_and_every_figure_stand_there_with_units(trace: Trace, shows: Shows) -> None:
     measurement = in_window(trace, event_reasons=int(EventReason.POWER_CAP), power_source="driver's buffer")
     words = shows(measurement).facts.toPlainText()

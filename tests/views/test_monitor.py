@@ -17,12 +17,14 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.engine.events import FitFinished
 from app.engine.models.frequency import fit_frequency_model
+from app.engine.models.voltage_estimate import VoltageEstimate
 from app.sensors.channel import Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason
 from app.sensors.trace import Trace
-from app.views.monitor.lanes import MODEL_VOLTAGE, POWER
+from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER
 from app.views.monitor.panel import MonitorPanel
 from app.views.monitor.readout import CURSOR, NOW, SPAN, Readout
 
@@ -264,20 +266,63 @@ def test_pictures_show_the_traces_and_say_simulated(bench: Bench, qtbot: QtBot, 
     assert "power cap" in text
 
 
-def test_after_a_fit_the_models_voltage_is_drawn_relative_and_named_model(bench: Bench) -> None:
+def finished(gpu: str = "Fake A100", *, simulated: bool = True, ridge_mhz: float = 950.0) -> FitFinished:
+    """A fit of twelve clocks of a board that has a ridge there."""
     clock = np.linspace(210.0, 1410.0, 12)
-    power = 50 + 0.09 * clock * (1 + 9e-4 * np.maximum(0, clock - 950)) ** 2
-    fit = fit_frequency_model(clock, power)
+    power = 50 + 0.09 * clock * (1 + 9e-4 * np.maximum(0, clock - ridge_mhz)) ** 2
+    fit = fit_frequency_model(clock, power, gpu=gpu, simulated=simulated)
     assert fit.identifiable
-    bench.view.set_fit(fit)
+    return FitFinished(fit, "sweep of 12 clocks, full_load, simulated")
+
+
+def test_after_a_fit_of_this_board_its_voltage_is_estimated_as_a_ratio_with_its_source(bench: Bench) -> None:
+    event = finished()
+    bench.panel.show_fit(event)
     assert bench.view.snapshot is not None
-    curve = bench.view.snapshot.curves[MODEL_VOLTAGE]
-    low, high = curve.extent()
-    assert low == pytest.approx(1.0, abs=0.02), "below the ridge the relative voltage is one"
-    assert high == pytest.approx(float(fit.relative_voltage(np.array([1410.0]))[0]), rel=1e-3)
+    low, high = bench.view.snapshot.curves[ESTIMATED_VOLTAGE.name].extent()
+    assert low == pytest.approx(1.0, abs=0.02), "below the ridge the ratio is one"
+    expected = float(event.fit.relative_voltage(np.array([1410.0]))[0])
+    assert high == pytest.approx(expected, rel=1e-3)
     lane = bench.view.lanes[3]
-    assert lane.lane.unit == ""
-    assert all(line.dashed and "model" in line.label for line in lane.lines)
+    assert (lane.lane.unit, [line.label for line in lane.lines]) == ("V/V₀", ["estimated"])
+    assert "sweep of 12 clocks" in lane.source
+    for _ in range(3):
+        bench.new_reading()
+    at = row(bench.readout, ESTIMATED_VOLTAGE.name)
+    assert bench.readout.readings.text(at, 0) == "Core voltage, estimated"
+    now = bench.readout.readings.text(at, NOW)
+    assert now.endswith(" V/V₀")
+    clock = bench.trace.at(bench.trace.last_ns)["graphics_clock_mhz"]
+    ratio = float(event.fit.relative_voltage(np.array([clock]))[0])
+    assert float(now.removesuffix(" V/V₀")) == pytest.approx(ratio, abs=6e-4)
+    tip = bench.readout.readings.data(bench.readout.readings.index(at, 0), Qt.ItemDataRole.ToolTipRole)
+    assert tip == "estimated from a sweep of 12 clocks, full_load, simulated"
+    row(bench.readout, "core_voltage_mv")  # and the sensor's own row still says why there is none
+    bench.panel.show_fit(finished(ridge_mhz=800.0))
+    assert [c.name for c in bench.readout.readings.channels].count(ESTIMATED_VOLTAGE.name) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [finished(gpu="Another board"), finished(simulated=False), finished(ridge_mhz=5000.0)],
+    ids=["another board's", "the real board's of that name", "without a ridge"],
+)
+def test_a_fit_that_says_nothing_of_this_boards_voltage_shows_none(bench: Bench, other: FitFinished) -> None:
+    bench.panel.show_fit(other)
+    assert bench.view.lanes[3].note.startswith("not available")
+    assert ESTIMATED_VOLTAGE.name not in [c.name for c in bench.readout.readings.channels]
+
+
+def test_above_the_fitted_clocks_no_voltage_is_estimated(bench: Bench) -> None:
+    clock = np.linspace(210.0, 1200.0, 12)
+    power = 50 + 0.09 * clock * (1 + 9e-4 * np.maximum(0, clock - 700)) ** 2
+    fit = fit_frequency_model(clock, power, gpu="Fake A100", simulated=True)
+    estimate = VoltageEstimate.of(fit, "sweep", bench.gpu.info)
+    assert estimate is not None
+    ratio = estimate.ratio([300.0, 1200.0, 1410.0, math.nan])
+    assert ratio[0] == pytest.approx(1.0, abs=0.01)
+    assert ratio[1] > 1.2
+    assert np.isnan(ratio[2:]).all()
 
 
 def test_copying_takes_the_chosen_rows_as_text(bench: Bench, qtbot: QtBot) -> None:

@@ -10,11 +10,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fakes import FakeGpu, working
 from pytestqt.qtbot import QtBot
 
 from app.engine.events import SessionState
+from app.engine.models.frequency import fit_frequency_model
+from app.engine.store import Store
 from app.errors import InputError
 from app.views import theme
 from app.views.app import Program
@@ -58,6 +61,19 @@ def with_panels(qtbot: QtBot, program: Program) -> MainWindow:
     window = program.window
     qtbot.waitUntil(lambda: len(window.panels) == len(window.docks) - 1, timeout=20_000)
     return window
+
+
+def test_the_voltage_is_estimated_from_the_fit_that_is_kept_of_this_board(qtbot: QtBot, open_program: Open) -> None:
+    clock = np.linspace(345.0, 1980.0, 12)
+    power = 83 + 0.2 * clock * (1 + 9e-4 * np.maximum(0, clock - 1000)) ** 2
+    with Store() as store:
+        for gpu, source in (("NVIDIA H200", "a sweep of yesterday"), ("Another board", "a sweep of today")):
+            store.save_fit(fit_frequency_model(clock, power, gpu=gpu, simulated=True), source)
+    program = open_program(gpu=watched_gpu("simulated:h200"))
+    with_panels(qtbot, program)
+    voltage = program.window.monitor.view.lanes[3]
+    assert "a sweep of yesterday" in voltage.source
+    assert voltage.lane.unit == "V/V₀"
 
 
 def test_the_traces_are_there_before_the_panels_and_then_these(qtbot: QtBot, open_program: Open) -> None:

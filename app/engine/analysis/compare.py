@@ -80,6 +80,30 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class MeanChange:
+    """A change averaged over kernels and boards, as S1 sums up its table 6.2: each session counts once."""
+
+    mean: float  # a share, NaN where no session has one
+    deviation: float  # sample standard deviation of the sessions, a share; NaN below two
+    count: int  # sessions whose change is known
+
+    @classmethod
+    def over(cls, changes: Sequence[float]) -> MeanChange:
+        """Of the changes that are known."""
+        known = np.asarray([change for change in changes if math.isfinite(change)])
+        with np.errstate(all="ignore"):
+            deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
+            return cls(float(known.mean()) if len(known) else math.nan, deviation, len(known))
+
+    @property
+    def words(self) -> str:
+        """'+42.0 ± 24.1 %'; a dash where it is unknown."""
+        if not math.isfinite(self.mean):
+            return "–"
+        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %".replace("± nan", "± –")
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """All of them."""
 
@@ -88,6 +112,18 @@ class Comparison:
     efficiency_name: str
     sides: tuple[Side, ...]
     carried: tuple[Carried, ...]
+    mean_speed_change: MeanChange
+    mean_efficiency_change: MeanChange
+
+    @property
+    def over(self) -> str:
+        """What the means are over: '4 sessions on 2 boards, 1 of them simulated'."""
+        boards = len({(side.gpu, side.source == "simulated") for side in self.sides})
+        simulated = sum(side.source == "simulated" for side in self.sides)
+        said = f"{len(self.sides)} sessions on {boards} board{'s' if boards > 1 else ''}"
+        if simulated == len(self.sides):
+            return f"{said}, all simulated"
+        return f"{said}, {simulated} of them simulated" if simulated else said
 
 
 def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -> Comparison:
@@ -136,7 +172,15 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
                 share_of_joint=int((joint == at).sum()),
             )
         )
-    return Comparison(both, speed_name, efficiency_name, tuple(sides), tuple(_carried(sessions, costs, picked)))
+    return Comparison(
+        both,
+        speed_name,
+        efficiency_name,
+        tuple(sides),
+        tuple(_carried(sessions, costs, picked)),
+        MeanChange.over([side.speed_change for side in sides]),
+        MeanChange.over([side.efficiency_change for side in sides]),
+    )
 
 
 def _goals(common: Sequence[str], speed: str, efficiency: str, given: Sequence[Goal]) -> tuple[Goal, Goal]:

@@ -21,12 +21,13 @@ from app.engine.analysis.iso_lines import Role, role_of
 from app.engine.analysis.pareto import front, hypervolume, reference_point
 from app.engine.analysis.quadrants import Quadrants, quadrants
 from app.engine.analysis.tradeoff import Load
+from app.engine.measurement import spreads
 from app.engine.models.points import CLOCK_SETTINGS
 from app.engine.objectives import Goal, Objective
 from app.engine.results import ResultTable
 
 Indices = npt.NDArray[np.int64]
-_NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c")
+_NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,8 @@ def observed_in(table: ResultTable) -> list[Observed]:
     for parameter in table.space.parameters:
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
         found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
-    known = [name for name in table.value_names if name not in REFERENCES]
+    apart = {*REFERENCES, *spreads(table.value_names)}
+    known = [name for name in table.value_names if name not in apart]
     told: list[Floats] = []
     for name in sorted(known, key=lambda name: name not in _NORMALISED):
         values = values_of(table, name)

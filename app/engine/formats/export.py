@@ -26,7 +26,7 @@ from app.engine.formats.own import About
 from app.engine.formats.t1_writer import write_t1
 from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import unit_of
-from app.engine.measurement import Measurement, State, Value
+from app.engine.measurement import MEASURED, Measurement, State, Value
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 from app.engine.specification import Specification
@@ -46,7 +46,6 @@ KINDS = {
     "t1": "-t1.json",
 }
 _OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
-_MEASURED = {"time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "memory_power_w"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +295,7 @@ def _source(choice: Choice, name: str) -> str:
         meter = choice.measurement.power_source or "meter not told"
         return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
     said = "simulated, " if choice.source == "simulated" else ""
-    if name not in _MEASURED:
+    if name not in MEASURED:
         return f"{said}computed from the measured values"
     if name in ("energy_j", "power_w", "memory_power_w"):
         return f"{said}measured by {choice.measurement.power_source or 'the power sensor'}"

@@ -19,6 +19,8 @@ _ENERGY = ("energy_j", "ps_energy", "nvml_energy")
 _POWER = ("power_w", "ps_power", "nvml_power")
 _CLOCK = ("observed_clock_mhz", "core_freq", "pwr_core_freq")
 _TEMPERATURE = ("temperature_c", "temperature", "pwr_temperature")
+_MEMORY_CLOCK = ("observed_memory_clock_mhz", "mem_freq")
+# Not among them: Kernel Tuner's gr_voltage, which is an average of voltages and of their time stamps.
 _UNITS = {"time": "ms", "core_freq": "MHz", "mem_freq": "MHz", "temperature": "°C", "energy": "J", "power": "W"}
 
 
@@ -31,6 +33,7 @@ class OwnNames:
         self._power = _first(names, (*_POWER, *_ending(names, "_power"), "power"))
         self._clock = _first(names, _CLOCK)
         self._temperature = _first(names, _TEMPERATURE)
+        self._memory_clock = _first(names, _MEMORY_CLOCK)
         self.power_source = ""
         if "ps_energy" in names or "ps_power" in names:
             self.power_source = "external meter"
@@ -38,7 +41,7 @@ class OwnNames:
             self.power_source = "driver"
 
     def add_to(self, values: dict[str, float]) -> None:
-        """Add `time_s`, `energy_j`, `power_w`, `observed_clock_mhz` and `temperature_c` as far as they follow."""
+        """Add time, energy, power, observed clocks and temperature under our names, as far as they follow."""
         if self._time:
             values["time_s"] = values["time"] / 1e3
         time_s = values.get("time_s", math.nan)
@@ -54,6 +57,8 @@ class OwnNames:
             values["observed_clock_mhz"] = values[self._clock]
         if self._temperature:
             values["temperature_c"] = values[self._temperature]
+        if self._memory_clock:
+            values["observed_memory_clock_mhz"] = values[self._memory_clock]
 
 
 def _first(names: Sequence[str], wanted: Iterable[str]) -> str:

@@ -61,6 +61,7 @@ def _kernel(kernel: KernelSpec, folder: Path) -> dict[str, Any]:
             "block_size_names": list(kernel.block_size_names),
             "template": kernel.template,
             "timeout_s": kernel.timeout_s,
+            "repeats": kernel.repeats if kernel.repeats > 1 else None,
             "instructions": dict(kernel.instructions),
             "language": kernel.language,
         }

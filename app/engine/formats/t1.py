@@ -34,7 +34,7 @@ _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "brute
 LANGUAGES = ("CUDA", "OpenCL", "Vulkan", "HIP")
 _OWN_KEYS = ("version", "digest", "specification")
 _OWN_SECTIONS = ("constants", "metrics", "objective")  # of the specification beside it, where T1's part was changed
-_OWN_KERNEL = ("profile", "template", "include", "timeout_s")
+_OWN_KERNEL = ("profile", "template", "include", "repeats", "timeout_s")
 # Where our document has something, and where T1 does.
 _PLACES = {
     ": parameters": ": ConfigurationSpace.TuningParameters",

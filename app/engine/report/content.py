@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.analysis.choices import Wishes
+from app.engine.analysis.compare import Comparison
 from app.engine.analysis.costs import values_of
 from app.engine.analysis.pareto import best
 from app.engine.analysis.session import Analysis, analyse
@@ -60,6 +61,7 @@ class ReportContent:
     rooflines: tuple[Sweep, ...] = ()
     kernel: PlacedKernel | None = None
     traces: tuple[TraceSeries, ...] = ()
+    comparison: Comparison | None = None  # with other sessions
     specification: str = ""  # the text that was tuned, where it still is as it was
 
     @property
@@ -79,6 +81,7 @@ def gather(
     wishes: Wishes | None = None,
     load: Load | None = None,
     traces: tuple[TraceSeries, ...] = (),
+    comparison: Comparison | None = None,
 ) -> ReportContent:
     """Analyse the session, and find what else is kept of its board.
 
@@ -88,9 +91,7 @@ def gather(
     analysis = analyse(table, objective, wishes=wishes, load=load)
     index, why = _choice(analysis, chosen, chooser)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
-    fit = store.latest_fit(plan.gpu)
-    if fit is not None and fit[0].simulated != simulated:
-        fit = None
+    fit = store.latest_fit(plan.gpu, simulated=simulated)
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
     kernel = kernel_of(table.measurement(index), plan.title, plan.gpu) if index is not None else None
@@ -108,6 +109,7 @@ def gather(
         rooflines=sweeps,
         kernel=kernel,
         traces=traces,
+        comparison=comparison,
         specification=_specification(plan),
     )
 

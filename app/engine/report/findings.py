@@ -9,7 +9,7 @@ from app.engine.analysis.choices import against
 from app.engine.analysis.choosers import fastest
 from app.engine.analysis.costs import values_of
 from app.engine.formats.units import heading, unit_of
-from app.engine.measurement import Measurement
+from app.engine.measurement import Measurement, spreads
 from app.engine.models.roofline_fit import RooflineFit
 from app.engine.peak_share import peak_share
 from app.engine.report import plots
@@ -20,6 +20,7 @@ from app.sensors.event_reasons import LIMITING
 from app.sensors.event_reasons import names as reason_names
 
 _MOST_ROWS = 200  # of the results, best first
+_MOST_COLUMNS = 10
 
 
 def answer(content: ReportContent, letters: dict[int, str]) -> str:
@@ -203,6 +204,35 @@ def _of_the_fit(fit: RooflineFit | None) -> dict[str, str]:
     }
 
 
+def comparison(content: ReportContent) -> str:
+    """The session beside others: what tuning for energy gains on each, and on average (S1 table 6.2)."""
+    found = content.comparison
+    if found is None:
+        return ""
+    rows: list[Sequence[object]] = [
+        (
+            side.gpu + (" (simulated)" if side.source == "simulated" else ""),
+            side.name,
+            side.fastest.efficiency,
+            side.frugal.efficiency,
+            _gained(side.efficiency_change),
+            side.fastest.speed,
+            side.frugal.speed,
+            _gained(side.speed_change),
+            side.frugal.clock_mhz,
+        )
+        for side in found.sides
+    ]
+    efficiency, speed = found.efficiency_name, found.speed_name
+    header = ("board", "session", efficiency, "after", "gained", speed, "after", "gained", "MHz after")
+    told = table(header, rows, "From the fastest configuration to the one of least energy")
+    told += paragraph(
+        f"Mean ± standard deviation over {found.over}: efficiency {found.mean_efficiency_change.words}, "
+        f"speed {found.mean_speed_change.words}."
+    )
+    return section("Beside other sessions", told)
+
+
 def traces(content: ReportContent) -> str:
     """What the board did while the session went on."""
     told = ""
@@ -239,7 +269,9 @@ def results(content: ReportContent) -> str:
     values = values_of(run, goal.name)
     ranked = (-values if goal.maximise else values).argsort(kind="stable")
     order = [int(index) for index in ranked if math.isfinite(values[index])][:_MOST_ROWS]
-    shown = [name for name in run.value_names if not name.startswith("reference_")][:8]
+    apart = spreads(run.value_names)
+    shown = [name for name in run.value_names if not name.startswith("reference_") and name not in apart]
+    shown = shown[:_MOST_COLUMNS]
     if goal.name in run.value_names and goal.name not in shown:
         shown.insert(0, goal.name)
     header = (*(heading(name, content.units) for name in shown), *run.space.names)
@@ -260,6 +292,10 @@ def _figures(content: ReportContent, chosen: Measurement) -> list[Sequence[objec
     if math.isfinite(chosen.observed_clock_mhz) and "observed_clock_mhz" not in chosen.values:
         rows.append(("observed clock", chosen.observed_clock_mhz, "", "MHz"))
     return rows
+
+
+def _gained(share: float) -> str:
+    return f"{100 * share:+.1f} %" if math.isfinite(share) else "–"
 
 
 def _with_unit(value: float | None, unit: str) -> str:

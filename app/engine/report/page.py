@@ -97,6 +97,7 @@ def report_html(content: ReportContent) -> str:
             findings.causes(content),
             findings.search(content),
             findings.model(content),
+            findings.comparison(content),
             findings.traces(content),
             sections.device(content),
             findings.failures(content),

@@ -87,7 +87,8 @@ def reproduce(content: ReportContent) -> str:
     lines = []
     if origin.get("kind") == "specification":
         gpu = f" --gpu {shlex.quote(origin['gpu'])}" if origin.get("gpu") else ""
-        lines.append(f"wattridge tune {shlex.quote(origin.get('file', 'SPEC'))}{gpu} {how}")
+        repeats = f" --repeats {shlex.quote(origin['repeats'])}" if origin.get("repeats", "1") != "1" else ""
+        lines.append(f"wattridge tune {shlex.quote(origin.get('file', 'SPEC'))}{gpu} {how}{repeats}")
     elif origin.get("kind") == "replay":
         lines.append(f"wattridge replay {shlex.quote(origin.get('file', 'FILE'))} {how}")
     if record is not None:

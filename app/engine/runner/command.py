@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Iterator, Sequence
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.obeying import disobeyed
-from app.engine.measurement import Configuration, Measurement, State
-from app.engine.runner.meter import confidence_interval
+from app.engine.measurement import Measurement, State
+from app.engine.runner.figures import Figures, Intervals, over_repeats
 from app.engine.runner.settings_order import by_setting, setting_names, settings_of
 from app.engine.space.search_space import SearchSpace
 from app.engine.span import Span, read_span
@@ -79,7 +78,7 @@ class CommandRunner:
                 return None
         begun = time.monotonic()
         spans: list[Span] = []
-        runs: list[dict[str, float]] = []
+        runs: list[Figures] = []
         start_ns = end_ns = 0
         try:
             for _ in range(self._command.spec.repeats):
@@ -93,7 +92,10 @@ class CommandRunner:
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
             return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
-        values, intervals = self._figures(configuration, runs)
+        each: list[tuple[Figures, Intervals]] = [
+            ({**run, **evaluate_metrics(self._spec, configuration, run)}, {}) for run in runs
+        ]
+        values, intervals = over_repeats(self._spec, configuration, each)
         reasons = 0
         for span in spans:
             reasons |= span.event_reasons
@@ -122,22 +124,6 @@ class CommandRunner:
             said += [self._unmet, disobeyed(self._gpu, asked, clock_mhz, reasons)]
         return "; ".join(dict.fromkeys(words for words in said if words))
 
-    def _figures(
-        self, configuration: Configuration, runs: Sequence[Mapping[str, float]]
-    ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-        """Means over the runs with their metrics, and from two runs on 95 % intervals by Student's t."""
-        names = [name for name in runs[0] if all(name in run for run in runs)]
-        means = {name: fmean(run[name] for run in runs) for name in names}
-        values = {**means, **evaluate_metrics(self._spec, configuration, means)}
-        each = [{**run, **evaluate_metrics(self._spec, configuration, run)} for run in runs]
-        intervals = {}
-        for name, value in values.items():
-            interval = confidence_interval([run[name] for run in each], len(each))
-            if interval is not None and interval[0] < interval[1]:
-                half = (interval[1] - interval[0]) / 2  # a metric of the means is not quite the mean of the metrics
-                intervals[name] = (value - half, value + half)
-        return values, intervals
-
 
 def _measured(span: Span, time_s: float) -> dict[str, float]:
     """What is known of one run. Its time is the program's own, on the wall."""
@@ -147,5 +133,7 @@ def _measured(span: Span, time_s: float) -> dict[str, float]:
         "power_w": span.mean_power_w,
         "observed_clock_mhz": span.clock_mhz.mean,
         "temperature_c": span.temperature_c,
+        "core_voltage_mv": span.core_voltage_mv,
+        "observed_memory_clock_mhz": span.memory_clock_mhz,
     }
     return {name: value for name, value in told.items() if not math.isnan(value)}

@@ -1,34 +1,112 @@
-"""From a window to a measurement's figures: what was measured, the metrics, and the intervals that follow."""
+"""From windows to a measurement's figures: what was measured, the metrics, the intervals, the scatter of repeats."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Final
 
-from app.engine.measurement import Configuration
-from app.engine.runner.window import Window
+from app.engine.measurement import MEASURED, Configuration, Measurement, State
+from app.engine.runner.window import Window, confidence_interval
 from app.engine.specification import Specification, evaluate_metrics
 from app.sensors.event_reasons import LIMITING
 
 Figures = dict[str, float]
+Intervals = dict[str, tuple[float, float]]
+_OF_THE_WORK: Final = ("time_s", "energy_j", "power_w")  # and what a program reports: every repeat has them
+_OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w"} - {*_OF_THE_WORK}
+
+
+def measurement_of(
+    spec: Specification,
+    row: int,
+    configuration: Configuration,
+    windows: Sequence[Window],
+    *,
+    source: str,
+    cost_s: float,
+    more: Mapping[str, float] | None = None,
+    message: str = "",
+) -> Measurement:
+    """A configuration that worked, measured in one window or repeatedly, now; `more` are values besides."""
+    values, intervals = figures_of(spec, configuration, windows)
+    reasons = 0
+    for window in windows:
+        reasons |= window.event_reasons
+    return Measurement(
+        row=row,
+        configuration=configuration,
+        state=State.OK,
+        values={**values, **(more or {})},
+        intervals=intervals,
+        message=message,
+        window_ns=(windows[0].window_ns[0], windows[-1].window_ns[1]),
+        observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
+        event_reasons=reasons,
+        power_source=windows[-1].power_source,
+        source=source,
+        timestamp_s=time.time(),
+        cost_s=cost_s,
+    )
 
 
 def figures_of(
-    spec: Specification, configuration: Configuration, window: Window
-) -> tuple[Figures, dict[str, tuple[float, float]]]:
-    """Measured values and metrics, and the 95 % intervals that follow from the power's."""
-    measured = {
-        "time_s": window.time_s,
-        "energy_j": window.energy_j,
-        "power_w": window.power_w,
-        "observed_clock_mhz": window.observed_clock_mhz,
-        "temperature_c": window.temperature_c,
-        "memory_power_w": window.memory_power_w,
+    spec: Specification, configuration: Configuration, windows: Sequence[Window]
+) -> tuple[Figures, Intervals]:
+    """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
+    each = [_figures_of_window(spec, configuration, window) for window in windows]
+    return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
+
+
+def over_repeats(
+    spec: Specification, configuration: Configuration, each: Sequence[tuple[Figures, Intervals]]
+) -> tuple[Figures, Intervals]:
+    """Means with their metrics and intervals and, from two repeats on, the scatter of what was measured.
+
+    Power is the mean over all the time: energy over time. An interval is Student's t over the repeats, and never
+    narrower than that of one of them: repeating does not make up for what the board's power wanders.
+    """
+    runs = [figures for figures, _ in each]
+    known = {
+        name: [run[name] for run in runs if name in run]
+        for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
-    measured = {name: value for name, value in measured.items() if not math.isnan(value)}
-    if window.aftereffect_w:
-        measured["aftereffect_w"] = window.aftereffect_w
-    if window.event_reasons & LIMITING:
-        measured["settled"] = float(window.settled)
+    known = {name: told for name, told in known.items() if name in _OF_THE_BOARD or len(told) == len(runs)}
+    means = {name: min(told) if name == "settled" else fmean(told) for name, told in known.items()}
+    if {"energy_j", "power_w"} <= means.keys():
+        means["power_w"] = means["energy_j"] / means["time_s"]
+    values = {**means, **evaluate_metrics(spec, configuration, means)}
+    intervals = {}
+    for name, value in values.items():
+        if name in _OF_THE_BOARD:
+            continue
+        low, high = _widest([run[name] for run in runs if name in run], [own[name] for _, own in each if name in own])
+        if low < high:
+            half = (high - low) / 2  # a metric of the means is not quite the mean of the metrics
+            intervals[name] = (value - half, value + half)
+    if len(runs) > 1:
+        for name in known:
+            values |= {} if name in _OF_THE_BOARD else _scatter(name, known[name])
+    return values, intervals
+
+
+def _widest(values: Sequence[float], own: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The wider of Student's t over the repeats and the mean of their own intervals; equal ends where neither is."""
+    found = [confidence_interval(values, len(values)) or (0.0, 0.0)]
+    if own:
+        found.append((fmean(low for low, _ in own), fmean(high for _, high in own)))
+    return max(found, key=lambda ends: ends[1] - ends[0])
+
+
+def _scatter(name: str, values: Sequence[float]) -> Figures:
+    return {f"min_{name}": min(values), f"max_{name}": max(values), f"std_{name}": stdev(values)}
+
+
+def _figures_of_window(spec: Specification, configuration: Configuration, window: Window) -> tuple[Figures, Intervals]:
+    """Measured values and metrics, and the 95 % intervals that follow from the power's."""
+    measured = _measured(window)
     values = {**measured, **evaluate_metrics(spec, configuration, measured)}
     if window.power_interval_w is None:
         return values, {}
@@ -39,3 +117,22 @@ def figures_of(
     low, high = ends
     intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}
     return values, intervals
+
+
+def _measured(window: Window) -> Figures:
+    measured = {
+        "time_s": window.time_s,
+        "energy_j": window.energy_j,
+        "power_w": window.power_w,
+        "observed_clock_mhz": window.observed_clock_mhz,
+        "temperature_c": window.temperature_c,
+        "memory_power_w": window.memory_power_w,
+        "core_voltage_mv": window.core_voltage_mv,
+        "observed_memory_clock_mhz": window.memory_clock_mhz,
+    }
+    measured = {name: value for name, value in measured.items() if not math.isnan(value)}
+    if window.aftereffect_w:
+        measured["aftereffect_w"] = window.aftereffect_w
+    if window.event_reasons & LIMITING:
+        measured["settled"] = float(window.settled)
+    return measured

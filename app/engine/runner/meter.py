@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean, stdev
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -29,6 +29,7 @@ from app.engine.student_t import student_t
 from app.errors import WattridgeError
 from app.sensors.channel import Reading
 from app.sensors.event_reasons import LIMITING
+from app.sensors.gpu import HoldsValues
 from app.sensors.load import Execution, Load
 
 __all__ = ["Meter", "Run", "Window", "confidence_interval"]
@@ -52,6 +53,8 @@ LEAST_HISTORY: Final = 0.5  # of the second before a window, that the buffer mus
 NORMAL_95: Final = 1.96
 MOVED: Final = 0.01  # change of clock within a window that opens it anew
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
+VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
+FOLLOW_CLOCKS: Final = ("core_voltage_mv", "memory_clock_mhz")  # of another kernel or clock, they would be wrong
 WARM_STEP_S: Final = 1.0
 WARM_STEADY_C: Final = 0.25  # change over a step
 WARM_MOST_S: Final = 30.0
@@ -63,12 +66,16 @@ _sources: WeakKeyDictionary[object, PowerSource] = WeakKeyDictionary()  # one lo
 class Meter:
     """Measures loads on one board. Not thread-safe; other threads may read the board meanwhile."""
 
-    def __init__(self, gpu: LaunchingGpu, *, memory_power: bool = False, target: float = TARGET) -> None:
-        """`memory_power` makes windows long enough for the memory's power, where the board tells it."""
+    def __init__(self, gpu: LaunchingGpu, *, needs: Collection[str] = (), target: float = TARGET) -> None:
+        """`needs` names figures that windows must be long enough for, where the board reports them: the memory's power
+        is a slow average, and the core voltage of a real board is asked for about once a second.
+        """
         self._gpu = gpu
         self._target = target
         self._channel = {channel.name: i for i, channel in enumerate(gpu.channels) if channel.available}
-        self._wants_memory_power = memory_power and "memory_power_w" in self._channel
+        self._wants_memory_power = "memory_power_w" in needs and "memory_power_w" in self._channel
+        self._wants_voltage = "core_voltage_mv" in needs and "core_voltage_mv" in self._channel
+        self._holding = gpu if isinstance(gpu, HoldsValues) else None
         self._last_end_ns: int | None = None
         self._spread = Spread()
         self._drained = DrainedPower(gpu)  # of the driver's buffer
@@ -202,7 +209,7 @@ class Meter:
         while True:
             if self._gpu.clock.wait(look_s, stop):
                 return False
-            run.readings.append(self._gpu.read())
+            run.readings.append(self._look(run.opened_ns))
             if self._polled is not None:
                 self._polled.note(run.readings[-1].time_ns, self._value(run.readings[-1], run.source.channel or ""))
             now = self._gpu.clock.now_ns()
@@ -220,10 +227,22 @@ class Meter:
                     return True
                 before = window
                 self._open(run)
-            elif not limited and seconds >= least_s:
+            elif not limited and seconds >= least_s and not self._awaits_voltage(run, seconds):
                 looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
                 if (seconds >= most_s and looked_enough) or self._certain(run, powers, seconds):
                     return True
+
+    def _look(self, opened_ns: int) -> Reading:
+        """A reading, in which what follows the clocks is unknown where it was asked for before the window opened."""
+        ages = {name: self._holding.held(name) for name in FOLLOW_CLOCKS} if self._holding is not None else {}
+        reading = self._gpu.read()  # after the ages: what it holds is at least as new
+        stale = {self._channel.get(name) for name, age in ages.items() if age is not None and age.asked_ns < opened_ns}
+        if not stale:
+            return reading
+        return Reading(reading.time_ns, tuple(math.nan if i in stale else v for i, v in enumerate(reading.values)))
+
+    def _awaits_voltage(self, run: Run, seconds: float) -> bool:
+        return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
 
     def _open(self, run: Run) -> None:
         """The window begins now."""
@@ -330,6 +349,8 @@ class Meter:
             observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
             memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
             temperature_c=self._mean(run.readings, "temperature_c"),
+            core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
+            memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
             event_reasons=reasons,
             window_ns=(run.opened_ns, execution.end_ns),
             power_source=run.source.name,
@@ -355,5 +376,8 @@ class Meter:
         return math.nan if at is None else reading.values[at]
 
     def _mean(self, readings: Sequence[Reading], name: str) -> float:
-        known = [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]
+        known = self._reported(readings, name)
         return fmean(known) if known else math.nan
+
+    def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
+        return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
-from app.engine.runner.figures import figures_of
+from app.engine.runner.figures import measurement_of
 from app.engine.runner.launching import LaunchingGpu
 from app.engine.runner.meter import Meter
 from app.engine.runner.settings_order import by_setting, settings_of
+from app.engine.runner.window import Window
 from app.engine.space.search_space import SearchSpace
 from app.engine.specification import Specification
 from app.engine.workloads.profiled import ProfiledKernel
@@ -31,7 +31,7 @@ class SimulatedRunner:
         self._space = space
         self._guard = guard
         self._kernel = ProfiledKernel.of(spec, gpu.limits)
-        self._meter = Meter(gpu, memory_power=any("memory_power_w" in text for text in spec.metrics.values()))
+        self._meter = Meter(gpu, needs=spec.uses)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows, those of one device setting together, beginning with the setting in force."""
@@ -60,21 +60,11 @@ class SimulatedRunner:
         except InputError as senseless:  # a value of this configuration, not of the specification
             return Measurement.failed(row, configuration, State.CONSTRAINTS, str(senseless), source=self.source)
         self._guard.apply(**settings_of(self._space, configuration))
-        window = self._meter.measure(load, stop=stop)
-        if window is None:
-            return None
-        values, intervals = figures_of(self._spec, configuration, window)
-        return Measurement(
-            row=row,
-            configuration=configuration,
-            state=State.OK,
-            values=values,
-            intervals=intervals,
-            window_ns=window.window_ns,
-            observed_clock_mhz=window.observed_clock_mhz,
-            event_reasons=window.event_reasons,
-            power_source=window.power_source,
-            source=self.source,
-            timestamp_s=time.time(),
-            cost_s=(self._gpu.clock.now_ns() - start_ns) / 1e9,
-        )
+        windows: list[Window] = []
+        for _ in range(self._spec.repeats):
+            window = self._meter.measure(load, stop=stop)
+            if window is None:
+                return None
+            windows.append(window)
+        cost_s = (self._gpu.clock.now_ns() - start_ns) / 1e9
+        return measurement_of(self._spec, row, configuration, windows, source=self.source, cost_s=cost_s)

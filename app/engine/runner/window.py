@@ -32,6 +32,8 @@ class Window:
     observed_clock_mhz: float
     memory_power_w: float  # NaN where not told or the window is shorter than its average
     temperature_c: float
+    core_voltage_mv: float  # mean of what was asked within the window; NaN where nothing was
+    memory_clock_mhz: float  # observed; NaN where the board does not report it
     event_reasons: int  # every reason seen
     window_ns: tuple[int, int]
     power_source: str

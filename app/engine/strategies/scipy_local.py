@@ -31,6 +31,7 @@ class _Local:
 
     method: ClassVar[str]
     gradient: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True  # False: SciPy's method takes no bounds; points outside count as on the edge
     Options = LocalOptions
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LocalOptions) -> Search:
@@ -42,7 +43,7 @@ class _Local:
             points[0],
             method=self.method,
             jac=landscape.gradient if self.gradient else None,
-            bounds=landscape.bounds,
+            bounds=landscape.bounds if self.bounded else None,
             options=self.settings(points[0], landscape.box),
         )
 
@@ -119,3 +120,25 @@ class TruncatedNewton(_Local):
     label: ClassVar[str] = "Truncated Newton (TNC)"
     method = "TNC"
     gradient = True
+
+
+@strategy
+class ConjugateGradient(_Local):
+    """SciPy's: conjugate directions over differences to the next values; restarts when it has converged."""
+
+    name: ClassVar[str] = "cg"
+    label: ClassVar[str] = "Conjugate gradient (CG)"
+    method = "CG"
+    gradient = True
+    bounded = False
+
+
+@strategy
+class Bfgs(_Local):
+    """SciPy's: quasi-Newton without bounds over differences to the next values; restarts when it has converged."""
+
+    name: ClassVar[str] = "bfgs"
+    label: ClassVar[str] = "BFGS"
+    method = "BFGS"
+    gradient = True
+    bounded = False

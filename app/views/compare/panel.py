@@ -24,7 +24,7 @@ from app.engine.analysis.compare import Compared, Comparison, compare_sessions
 from app.engine.events import SessionChanged
 from app.engine.session_record import SessionRecord
 from app.views.background import Background
-from app.views.compare.tables import RowsTable, show_carried, show_gains
+from app.views.compare.tables import RowsTable, means_text, show_carried, show_gains
 from app.views.context import Context
 from app.views.errands import Errands
 from app.views.figure_plot import FigurePlot
@@ -73,11 +73,14 @@ class ComparePanel(QWidget):
         self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
         self.figure = FigurePlot()
         self.gains, self.carried = RowsTable("What tuning for energy gains"), RowsTable("Configurations carried over")
+        self.means = QLabel()
+        self.means.setWordWrap(True)
+        self.means.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title in (
             (self.figure, "Fronts"),
-            (self.gains, "Gains"),
+            (_under(self.means, self.gains), "Gains"),
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
@@ -230,6 +233,7 @@ class ComparePanel(QWidget):
         self.figure.show_figure(fronts_figure(result))
         speed, efficiency = result.described(result.found.speed_name), result.described(result.found.efficiency_name)
         show_gains(self.gains, result.found, speed, efficiency)
+        self.means.setText(means_text(result.found))
         show_carried(self.carried, result.found)
         self._show_tables(True)
 
@@ -248,6 +252,16 @@ class ComparePanel(QWidget):
         self.result = None
         self._show_tables(False)
         self.figure.say(f"{what}\n{remedy}")
+
+
+def _under(words: QLabel, table: RowsTable) -> QWidget:
+    """Words with the table that they sum up below them."""
+    made = QWidget()
+    column = QVBoxLayout(made)
+    column.setContentsMargins(0, 6, 0, 0)
+    column.addWidget(words)
+    column.addWidget(table, 1)
+    return made
 
 
 def fronts_figure(result: Result) -> Figure:

@@ -53,6 +53,8 @@ def show_gains(table: RowsTable, found: Comparison, speed: Quantity, efficiency:
     heads = (
         "Session",
         "Board",
+        "Speed",
+        "Efficiency",
         "Measured",
         f"Fastest: {speed.title}",
         efficiency.title,
@@ -60,8 +62,6 @@ def show_gains(table: RowsTable, found: Comparison, speed: Quantity, efficiency:
         f"Least energy: {speed.title}",
         efficiency.title,
         "MHz",
-        "Speed",
-        "Efficiency",
         "Hypervolume",
         "On the joint front",
     )
@@ -69,17 +69,28 @@ def show_gains(table: RowsTable, found: Comparison, speed: Quantity, efficiency:
         (
             side.name,
             _board(side),
+            percent(side.speed_change),
+            percent(side.efficiency_change),
             count_text(side.measured),
             *_pick(side.fastest, speed, efficiency),
             *_pick(side.frugal, speed, efficiency),
-            percent(side.speed_change),
-            percent(side.efficiency_change),
             format_number(side.hypervolume),
             count_text(side.share_of_joint),
         )
         for side in found.sides
     ]
     table.show_rows(heads, rows, texts=2)
+
+
+def means_text(found: Comparison) -> str:
+    """What tuning for energy gains on average, in one sentence."""
+    speed, efficiency = (
+        each.words.replace("-", MINUS) for each in (found.mean_speed_change, found.mean_efficiency_change)
+    )
+    return (
+        f"From the fastest to the one of least energy, mean ± standard deviation over {found.over}: "
+        f"efficiency {efficiency}, speed {speed}"
+    )
 
 
 def show_carried(table: RowsTable, found: Comparison) -> None:

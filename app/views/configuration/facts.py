@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Iterable
 
-from app.engine.measurement import Measurement, State
+from app.engine.measurement import SPREADS, Measurement, State, scattered, spreads
 from app.engine.peak_share import peak_share
 from app.engine.session import SessionPlan
 from app.sensors.event_reasons import names as reason_names
@@ -46,7 +46,11 @@ def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool,
     if not program:
         left.append(("Compiled kernel", _compiled(measurement)))
     measured = "Measured (95 % interval)" if measurement.intervals else "Measured"
-    right = [(measured, _measured(measurement, plan)), ("How", _circumstances(measurement))]
+    right = [
+        (measured, _measured(measurement, plan)),
+        ("Repeats: range, deviation", _scatter(measurement, plan)),
+        ("How", _circumstances(measurement)),
+    ]
     if columns == 1:
         return _sections([*left, *right])
     return (
@@ -103,8 +107,9 @@ def _compiled_text(name: str, value: float | None) -> str:
 
 def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
     rows: Rows = []
+    elsewhere = _SAID_ELSEWHERE | spreads(measurement.values)
     for name, value in measurement.values.items():
-        if name in _SAID_ELSEWHERE:
+        if name in elsewhere:
             continue
         described = quantity(name, units=plan.units)
         bounds = measurement.intervals.get(name)
@@ -116,6 +121,16 @@ def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
             rows.append(("Of the theoretical peak efficiency", f"{100 * share.efficiency:.1f} %"))
         rows.append((f"Of the theoretical peak speed, {share.precision}", f"{100 * share.speed:.1f} %"))
     return rows or [("nothing", "")]
+
+
+def _scatter(measurement: Measurement, plan: SessionPlan) -> Rows:
+    """How the repeats of a configuration scatter; nothing where it was measured once."""
+    rows: Rows = []
+    for name in scattered(measurement.values):
+        described = quantity(name, units=plan.units)
+        least, most, deviation = (described.number(measurement.values[f"{kind}_{name}"]) for kind in SPREADS)
+        rows.append((described.label, f"{least}–{most}, {deviation} {described.unit}".strip()))
+    return rows
 
 
 def _circumstances(measurement: Measurement) -> Rows:

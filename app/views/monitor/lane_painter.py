@@ -68,6 +68,8 @@ def paint_headers(
             x = _swatch(painter, box.header, x + 14, line, colours)
             x = _words(painter, box.header, x + 5, line.label, colours.muted, font)
             x = _words(painter, box.header, x + 6, text, colours.text, bold)
+        if box.shown.source:
+            _words(painter, box.header, x + 12, box.shown.source, colours.muted, font)
     x = _words(painter, layout.events_header, 0, "Clock events", colours.text, bold)
     _words(painter, layout.events_header, x + 14, events, colours.muted, font)
 

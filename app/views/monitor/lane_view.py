@@ -28,16 +28,16 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.sensors.event_reasons import names as reason_names
 from app.views import theme
-from app.views.figures import UNKNOWN, ago_text, signed, value_text
+from app.views.figures import ago_text, value_text
 from app.views.monitor.lane_layout import Layout, lay_out
 from app.views.monitor.lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
-from app.views.monitor.lanes import MODEL_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
+from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
 from app.views.monitor.time_window import TimeWindow
 from app.views.monitor.wall_time import WallTime
-from app.views.snapshot import Snapshot, relative_voltage, take_snapshot
+from app.views.snapshot import Snapshot, take_snapshot
 
 if TYPE_CHECKING:
-    from app.engine.models.frequency import FrequencyFit
+    from app.engine.models.voltage_estimate import VoltageEstimate
     from app.sensors.gpu import Gpu
     from app.sensors.trace import Trace
 
@@ -60,9 +60,9 @@ class LaneView(QWidget):
         self._gpu = gpu
         self._trace = trace
         self._wall = WallTime(gpu.clock)
-        self._fit: FrequencyFit | None = None
+        self._estimate: VoltageEstimate | None = None
         self.window_of_time = TimeWindow()
-        self._lanes: tuple[ShownLane, ...] = shown_lanes(gpu.channels, model=False)
+        self._lanes: tuple[ShownLane, ...] = shown_lanes(gpu.channels)
         self._ranges: dict[str, Range] = {}
         self._snapshot: Snapshot | None = None
         self._key: tuple[object, ...] = ()
@@ -102,12 +102,24 @@ class LaneView(QWidget):
         held = self.window_of_time.held_at_ns
         return held if held is not None else self._bounds()[1]
 
-    def set_fit(self, fit: FrequencyFit | None) -> None:
-        """Draw this model's v(f) where the board tells no voltage."""
-        self._fit = fit
-        usable = fit is not None and fit.identifiable
-        self._lanes = shown_lanes(self._gpu.channels, model=usable)
+    def set_estimate(self, estimate: VoltageEstimate | None) -> None:
+        """Draw this estimate where the board reports no voltage."""
+        self._estimate = estimate
+        self._lanes = shown_lanes(self._gpu.channels, estimate=estimate.source if estimate is not None else "")
         self.redraw()
+
+    @property
+    def estimates(self) -> bool:
+        """Whether an estimated voltage is shown: there is one, and the board reports none."""
+        return any(shown.source for shown in self._lanes)
+
+    def values_at(self, instant: int) -> dict[str, float]:
+        """Every channel's value at an instant, the estimate among them where it is shown."""
+        values = dict(self._trace.at(instant))
+        if self._estimate is not None and self.estimates:
+            ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
+            values[ESTIMATED_VOLTAGE.name] = float(ratio)
+        return values
 
     def add_overlay(self, overlay: Overlay) -> None:
         """Let somebody else draw over the lanes at every frame."""
@@ -213,12 +225,12 @@ class LaneView(QWidget):
             return False
         bounds = self._bounds()
         late = 0 if self.window_of_time.live else min(newest, bounds[1] + 1_000_000_000)  # samples that come late
-        key = (bounds, late, self.size(), self.devicePixelRatioF(), theme.colours(), self._lanes, self._fit)
+        key = (bounds, late, self.size(), self.devicePixelRatioF(), theme.colours(), self._lanes, self._estimate)
         if key == self._key:
             return False
         self._key = key
         colours, font = theme.colours(), self._font()
-        snapshot = take_snapshot(self._trace, self._lanes, self._fit, bounds, self._layout().columns)
+        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, self._layout().columns)
         self._snapshot = snapshot
         for shown in self._lanes:
             self._ranges[shown.lane.title] = self._range_of(shown, snapshot)
@@ -248,11 +260,6 @@ class LaneView(QWidget):
             paint_span(painter, layout, x0, x1, theme.colours())
 
     def _value_text(self, line: Line, unit: str) -> str:
-        if line.channel == MODEL_VOLTAGE:
-            clock = self._values.get("graphics_clock_mhz", math.nan)
-            if self._fit is None or math.isnan(clock):
-                return UNKNOWN
-            return signed(float(relative_voltage(self._fit, [clock])[0]), 3)
         name = self._trace.power_name if line.channel == POWER else line.channel
         return value_text(name, unit, self._values.get(name, math.nan))
 
@@ -337,7 +344,7 @@ class LaneView(QWidget):
     def _set_cursor(self, instant: int | None) -> None:
         self._cursor_ns = instant
         if instant is not None:
-            self._values = self._trace.at(instant)
+            self._values = self.values_at(instant)
         self.cursor_moved.emit(instant)
         self.update()
 

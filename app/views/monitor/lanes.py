@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from app.engine.models.voltage_estimate import UNIT as VOLTAGE_RATIO
 from app.sensors.channel import Channel
 from app.views.ticks import round_up
 
 POWER = "power"  # stands for the finest power series that the trace has
-MODEL_VOLTAGE = "model_voltage"  # the frequency model's v(f): relative, without a unit
+# Of the frequency model, where the board reports no voltage: a ratio, never volts.
+ESTIMATED_VOLTAGE = Channel("core_voltage_estimated", VOLTAGE_RATIO, "Core voltage, estimated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,10 @@ class Lane:
 
 
 VOLTAGE_LANE = Lane("Core voltage", "mV", (Line("core_voltage_mv", "core"),), 1.0, from_zero=False, least_span=100.0)
-MODEL_VOLTAGE_LANE = Lane(
-    "Core voltage, relative to below the ridge",
-    "",
-    (Line(MODEL_VOLTAGE, "model v(f)", dashed=True),),
+ESTIMATED_VOLTAGE_LANE = Lane(
+    "Core voltage",
+    VOLTAGE_RATIO,
+    (Line(ESTIMATED_VOLTAGE.name, "estimated", dashed=True),),
     1.0,
     from_zero=False,
     least_span=0.1,
@@ -87,25 +89,30 @@ LANES: tuple[Lane, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ShownLane:
-    """A lane as this GPU fills it. `note` says why where it has nothing to draw."""
+    """A lane as this GPU fills it. `note` says why where it has nothing to draw; `source` where an estimate is from."""
 
     lane: Lane
     lines: tuple[Line, ...]
     note: str = ""
+    source: str = ""
 
 
-def shown_lanes(channels: Iterable[Channel], *, model: bool) -> tuple[ShownLane, ...]:
-    """The lanes for a GPU's channels. With `model`, a board without a voltage sensor shows the model's v(f) instead."""
+def shown_lanes(channels: Iterable[Channel], *, estimate: str = "") -> tuple[ShownLane, ...]:
+    """The lanes for a GPU's channels.
+
+    A board without a voltage sensor shows the estimate instead, where `estimate` says what it is from.
+    """
     known = {channel.name: channel for channel in channels}
     shown = []
     for lane in LANES:
         lines = tuple(line for line in lane.lines if line.channel == POWER or _tells(known, line.channel))
         if any(not line.dashed for line in lines):
             shown.append(ShownLane(lane, lines))
-        elif lane is VOLTAGE_LANE and model:
-            shown.append(ShownLane(MODEL_VOLTAGE_LANE, MODEL_VOLTAGE_LANE.lines))
+        elif lane is VOLTAGE_LANE and estimate:
+            source = f"from a {estimate}; V₀ is the voltage below the ridge"
+            shown.append(ShownLane(ESTIMATED_VOLTAGE_LANE, ESTIMATED_VOLTAGE_LANE.lines, source=source))
         else:
-            hint = " · after a fit, the model's v(f) is drawn here" if lane is VOLTAGE_LANE else ""
+            hint = " · after a fit of its clocks an estimate is drawn here" if lane is VOLTAGE_LANE else ""
             shown.append(ShownLane(lane, (), f"not available: {_reason(known, lane)}{hint}"))
     return tuple(shown)
 

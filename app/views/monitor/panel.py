@@ -16,12 +16,14 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.events import FitFinished
+from app.engine.models.voltage_estimate import VoltageEstimate
 from app.errors import WattridgeError
 from app.sensors.channel import CHANNELS, POWER_SAMPLES
 from app.views import theme
 from app.views.background import Background
 from app.views.figures import duration_text, energy_text, value_text
 from app.views.monitor.lane_view import LaneView, Span
+from app.views.monitor.lanes import ESTIMATED_VOLTAGE
 from app.views.monitor.readout import Readout
 
 if TYPE_CHECKING:
@@ -122,8 +124,16 @@ class MonitorPanel(QWidget):
 
     @Slot(object)
     def show_fit(self, event: FitFinished) -> None:
-        """Draw the new model's v(f) where the board tells no voltage."""
-        self.view.set_fit(event.fit)
+        """Take over the estimate of the voltage from a new fit of this board's clocks; other boards' say nothing."""
+        self.show_estimate(VoltageEstimate.of(event.fit, event.source, self._gpu.info))
+
+    def show_estimate(self, estimate: VoltageEstimate | None) -> None:
+        """Show the estimated voltage where the board reports none; with None what is shown stays."""
+        if estimate is None:
+            return
+        self.view.set_estimate(estimate)
+        if self._readout is not None and self.view.estimates:
+            self._readout.add_estimate(ESTIMATED_VOLTAGE, f"estimated from a {estimate.source}")
 
     @Slot()
     def tick(self) -> None:
@@ -136,7 +146,7 @@ class MonitorPanel(QWidget):
         if appended == self._seen or not self.isVisible() or self.window().isMinimized():
             return
         self._seen = appended
-        values = self._trace.at(self._trace.last_ns)
+        values = self.view.values_at(self._trace.last_ns)
         self.view.refresh(values)
         self._ticks += 1
         if self._readout is not None and self._readout.isVisible() and self._ticks % 3 == 0:
@@ -229,7 +239,7 @@ class MonitorPanel(QWidget):
     @Slot(object)
     def _cursor_moved(self, instant: int | None) -> None:
         if self._readout is not None and self._readout.isVisible():
-            self._readout.show_cursor({} if instant is None else self._trace.at(instant))
+            self._readout.show_cursor({} if instant is None else self.view.values_at(instant))
 
     @Slot(object)
     def _span_changed(self, span: Span | None) -> None:

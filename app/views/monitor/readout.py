@@ -16,7 +16,8 @@ from app.views.figures import UNKNOWN, value_text
 
 NOW, CURSOR, SPAN = 1, 2, 3
 _TITLES = ("Channel", "Now", "At mouse", "Span mean")
-_NO_MEAN = ("event_reasons", "performance_state", "energy_j")  # of which a mean says nothing
+# of which a mean says nothing, or is not known
+_NO_MEAN = ("event_reasons", "performance_state", "energy_j", "core_voltage_estimated")
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 
@@ -29,6 +30,7 @@ class ReadoutModel(QAbstractTableModel):
         told = [channel for channel in channels if channel.available]
         self.channels: list[Channel] = [*told, *(channel for channel in channels if not channel.available)]
         self.available = len(told)
+        self._sources: dict[str, str] = {}  # of estimates, by channel name
         self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}, SPAN: {}}
 
     def add_power_samples(self) -> None:
@@ -36,6 +38,15 @@ class ReadoutModel(QAbstractTableModel):
         if POWER_SAMPLES not in self.channels:
             self.beginInsertRows(QModelIndex(), 0, 0)
             self.channels.insert(0, POWER_SAMPLES)
+            self.available += 1
+            self.endInsertRows()
+
+    def add_estimate(self, estimate: Channel, source: str) -> None:
+        """A figure of a model, below what the board itself reports; `source` says what it is from."""
+        self._sources[estimate.name] = source
+        if estimate not in self.channels:
+            self.beginInsertRows(QModelIndex(), self.available, self.available)
+            self.channels.insert(self.available, estimate)
             self.available += 1
             self.endInsertRows()
 
@@ -82,7 +93,8 @@ class ReadoutModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ForegroundRole and (not available or column == 0):
             return QBrush(QColor(theme.colours().muted))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self.channels[row].unavailable or self.channels[row].name
+            channel = self.channels[row]
+            return channel.unavailable or self._sources.get(channel.name) or channel.name
         return None
 
 
@@ -134,6 +146,13 @@ class Readout(QTableView):
             self.readings.add_power_samples()
             self._span_reasons()
         self.readings.set_values(NOW, values)
+
+    def add_estimate(self, estimate: Channel, source: str) -> None:
+        """Show a figure of a model as well, where it is from in its tool tip."""
+        self.clearSpans()
+        self.readings.add_estimate(estimate, source)
+        self._span_reasons()
+        self._share_out()
 
     def show_cursor(self, values: Mapping[str, float]) -> None:
         """Values at the mouse; empty when it is elsewhere."""

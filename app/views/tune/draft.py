@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.engine.measurement import MEASURED
 from app.engine.session import SessionPlan
 from app.errors import InputError
 from app.paths import resources
@@ -67,7 +68,7 @@ def draft_of_file(
         from app.engine.taking_over import with_recording
 
         plan = with_recording(plan, spec, read_recording(taken_over))
-    return Draft(path, plan, (*spec.metrics, *planning.MEASURED), clocks_mhz, taken_over)
+    return Draft(path, plan, (*spec.metrics, *MEASURED), clocks_mhz, taken_over)
 
 
 def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess, RunnerProcesses
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.device_limits import DeviceLimits
-from app.sensors.gpu import Gpu
+from app.sensors.gpu import Gpu, Held, HoldsValues
 from app.sensors.load import Execution, Load
 
 DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
@@ -43,6 +43,10 @@ class CudaGpu:
 
     def read(self) -> Reading:
         return self.sensors.read()
+
+    def held(self, channel: str) -> Held | None:
+        """As the sensors tell."""
+        return self.sensors.held(channel) if isinstance(self.sensors, HoldsValues) else None
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         return self.sensors.power_samples(since_ns)

@@ -30,7 +30,7 @@ from app.engine.runner.cuda.drift import Drift, reference_figures
 from app.engine.runner.cuda.first_look import look_once
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.figures import figures_of
+from app.engine.runner.figures import measurement_of
 from app.engine.runner.meter import Meter
 from app.engine.runner.settings_order import by_setting, settings_of
 from app.engine.runner.window import Run, Window
@@ -60,7 +60,8 @@ class _Candidate:
     unmet: str = ""  # settings that the board does not have as they were asked for
     facts: dict[str, float] = field(default_factory=dict)
     reference: dict[str, float] = field(default_factory=dict)  # what the reference kernel showed just before
-    run: Run | None = None
+    windows: list[Window] = field(default_factory=list)  # of all repeats but the last
+    run: Run | None = None  # the last repeat, or the only one
 
     @property
     def load(self) -> Load:
@@ -86,7 +87,7 @@ class CudaRunner:
         self._kernel = CudaKernel.of(spec, gpu.limits, gpu.shared_memory_opt_in)
         self._timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         gpu.timeout_s = self._timeout_s
-        self._meter = Meter(gpu, memory_power=any("memory_power_w" in text for text in spec.metrics.values()))
+        self._meter = Meter(gpu, needs=spec.uses)
         self._scratch = Path(tempfile.mkdtemp(prefix="wattridge-"))
         self._calls: CallPlan | None = None
         self._comparer = compiler.submit(Build(SOURCE, (), (), ()))
@@ -222,7 +223,14 @@ class CudaRunner:
                 return self._failed(candidate, State.CORRECTNESS, wrong)
             candidate.unmet = self._unmet
             settle_s = max(self.settle_s, self._guard.settling_s)
-            candidate.run = self._meter.run(candidate.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
+            for _ in range(self._spec.repeats):
+                run = self._meter.run(candidate.load, stop=stop, settle_s=settle_s, window_s=self.window_s)
+                if candidate.run is not None:  # its samples have come by now
+                    candidate.windows.append(self._meter.window(candidate.run))
+                candidate.run = run
+                if run is None:
+                    break
+                self._settle()  # while the samples of the one before are still kept
         except KernelFailed as failure:
             self._settle()
             return self._recovered(candidate, failure)
@@ -333,30 +341,24 @@ class CudaRunner:
 
     def _measured(self, candidate: _Candidate) -> Measurement:
         assert candidate.run is not None, "only what ran is measured"
-        window = self._meter.window(candidate.run)
-        values, intervals = figures_of(self._spec, candidate.configuration, window)
-        return Measurement(
-            row=candidate.row,
-            configuration=candidate.configuration,
-            state=State.OK,
-            values={**values, **candidate.facts, **candidate.reference},
-            intervals=intervals,
-            message="; ".join(
-                said for said in (candidate.said, candidate.unmet, self._disobeyed(candidate, window)) if said
-            ),
-            window_ns=window.window_ns,
-            observed_clock_mhz=window.observed_clock_mhz,
-            event_reasons=window.event_reasons,
-            power_source=window.power_source,
+        windows = [*candidate.windows, self._meter.window(candidate.run)]
+        said = (candidate.said, candidate.unmet, self._disobeyed(candidate, windows))
+        return measurement_of(
+            self._spec,
+            candidate.row,
+            candidate.configuration,
+            windows,
             source=self.source,
-            timestamp_s=time.time(),
-            cost_s=(window.window_ns[1] / 1e9 - candidate.began) if self._gpu.clock.speed == 1.0 else 0.0,
+            cost_s=windows[-1].window_ns[1] / 1e9 - candidate.began if self._gpu.clock.speed == 1.0 else 0.0,
+            more={**candidate.facts, **candidate.reference},
+            message="; ".join(words for words in said if words),
         )
 
-    def _disobeyed(self, candidate: _Candidate, window: Window) -> str:
+    def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""
         asked = settings_of(self._space, candidate.configuration).get("graphics_clock_mhz")
-        return disobeyed(self._gpu, asked, window.observed_clock_mhz, window.event_reasons)
+        said = (disobeyed(self._gpu, asked, each.observed_clock_mhz, each.event_reasons) for each in windows)
+        return next((words for words in said if words), "")
 
     def _failed(
         self, candidate: _Candidate, state: State, error: str, values: dict[str, float] | None = None

@@ -1,0 +1,42 @@
+"""`VoltageEstimate`: the core voltage of a board that reports none, over its voltage below the ridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from app.engine.models.frequency import FrequencyFit
+    from app.sensors.gpu import GpuInfo
+
+UNIT: Final = "V/V₀"  # V₀ is the voltage below the ridge; a fit to power never gives volts
+_BEYOND: Final = 1.01  # of the highest fitted clock: further up the curve is not known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoltageEstimate:
+    """v(f) of the frequency model (S1 eqs 6.2 and 6.3) that was fitted to one board."""
+
+    fit: FrequencyFit
+    source: str  # what the model was fitted to, in words
+
+    @classmethod
+    def of(cls, fit: FrequencyFit, source: str, board: GpuInfo) -> VoltageEstimate | None:
+        """What a fit says of a board; None where it is another board's, or no ridge was found to relate voltages to.
+
+        A simulated board has the name of a real one, and its fits are its own.
+        """
+        own = fit.gpu == board.name and fit.simulated == (board.source == "simulated")
+        return cls(fit, source) if own and fit.identifiable and fit.ridge_bracketed else None
+
+    def ratio(self, clock_mhz: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The voltage over that below the ridge at graphics clocks of any shape, no unit.
+
+        NaN where the clock is unknown or above those that were fitted; below them the voltage is the ridge's.
+        """
+        clock = np.asarray(clock_mhz, dtype=np.float64)
+        known = clock <= _BEYOND * float(self.fit.clock_mhz.max())
+        return np.where(known, self.fit.relative_voltage(clock), np.nan)
