@@ -11,8 +11,9 @@ from app.engine.formats.files import read_text
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
 from app.engine.models.caps import CapFit, fit_caps
-from app.engine.models.columns import Columns, find_cap_roles, parse_columns
+from app.engine.models.columns import Columns, parse_columns
 from app.engine.models.points import LIMIT_SETTINGS
+from app.engine.models.roles import find_cap_roles
 from app.engine.models.series import DEVICE_COLUMNS, grouped, key_columns, parse_series, same, wanted_rows
 from app.engine.results import STATES, ResultTable
 

@@ -13,8 +13,10 @@ import numpy.typing as npt
 from app.engine.formats.files import read_text
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
-from app.engine.models.columns import Columns, Roles, find_roles, parse_columns
+from app.engine.models.clock_following import where_held
+from app.engine.models.columns import Columns, parse_columns
 from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
+from app.engine.models.roles import Roles, find_roles
 from app.engine.results import STATES, ResultTable
 from app.errors import InputError
 from app.sensors.event_reasons import LIMITING
@@ -89,6 +91,9 @@ def points_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = Fals
 def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     rows = wanted_rows(columns, wanted)
     clock = columns.numbers(roles.clock) * roles.clock_factor
+    requested = columns.numbers(roles.requested) * roles.requested_factor if roles.requested else None
+    if requested is not None:  # where nothing was observed the request is the best that is known
+        clock = np.where(clock > 0, clock, requested)
     time = columns.numbers(roles.time) * roles.time_factor if roles.time else None
     if roles.power:
         power = columns.numbers(roles.power) * roles.power_factor
@@ -106,7 +111,6 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
     rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(power)
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
-    requested = columns.numbers(roles.requested) if roles.requested else None
     limited = None
     if "event_reasons" in columns.cells and columns.is_numeric("event_reasons"):
         bits = np.nan_to_num(columns.numbers("event_reasons")).astype(np.int64)
@@ -126,11 +130,14 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
         supported, notes = _supported(gpu, clock[at] if requested is None else requested[at])
         if requested is not None and supported is None:
             supported = tuple(np.unique(requested[at][np.isfinite(requested[at])]).tolist())
+        speed = None if rate is None else rate[at]
+        asked = None if requested is None else requested[at]
+        supported, notes = _reached(supported, notes, clock[at], power[at], speed, asked)
         found.append(
             Points(
                 clock_mhz=clock[at],
                 power_w=power[at],
-                rate=None if rate is None else rate[at],
+                rate=speed,
                 limited=None if limited is None else limited[at],
                 limit_w=_limit_of_columns(columns, at),
                 supported_mhz=supported,
@@ -141,6 +148,7 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
                 temperature_c=temperature[at] if temperature is not None else None,
                 memory_clock_mhz=_single(memory[at]) if memory is not None else None,
                 others=tuple(f"{k}={v}" for k, v in told.items() if k != roles.memory_clock),
+                requested_mhz=asked,
             )
         )
     return found
@@ -268,6 +276,10 @@ def _series_of_table(
         at = np.asarray(indices)
         told_by = dict(zip(others, values, strict=True))
         supported, notes = _supported(gpu, requested[at])
+        supported = supported or tuple(np.unique(requested[at]).tolist())
+        told_rate = speed[at] if np.isfinite(speed[at]).any() else None
+        asked = requested[at] if setting else None
+        supported, notes = _reached(supported, notes, clock[at], power[at], told_rate, asked)
         recorded = [table.measurement(i) for i in indices]
         limited = None
         if all(m.source in ("nvml", "simulated") for m in recorded):
@@ -277,10 +289,10 @@ def _series_of_table(
             Points(
                 clock_mhz=clock[at],
                 power_w=power[at],
-                rate=speed[at] if np.isfinite(speed[at]).any() else None,
+                rate=told_rate,
                 limited=limited,
                 limit_w=float(limit) if isinstance(limit, int | float) else None,
-                supported_mhz=supported or tuple(np.unique(requested[at]).tolist()),
+                supported_mhz=supported,
                 gpu=gpu,
                 series=", ".join(f"{name}={value}" for name, value in told_by.items()) or "all",
                 simulated=simulated,
@@ -289,6 +301,7 @@ def _series_of_table(
                 temperature_c=temperature[at],
                 memory_clock_mhz=float(told_by[memory]) if memory else None,
                 others=tuple(f"{name}={value}" for name, value in told_by.items() if name != memory),
+                requested_mhz=asked,
             )
         )
     return found
@@ -310,6 +323,26 @@ def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, t
             of = f" of {gpu}" if gpu else ""
             return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
     return None, ()
+
+
+def _reached(
+    supported: tuple[float, ...] | None,
+    notes: tuple[str, ...],
+    clock: Floats,
+    power: Floats,
+    rate: Floats | None,
+    requested: Floats | None,
+) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
+    """Of the clocks that can be set, those that the board follows; and a warning where it does not follow all."""
+    if requested is None:
+        held = where_held(clock, power, None, rate)
+    else:
+        held = where_held(requested, power, clock, rate)
+    if held is None:
+        return supported, notes
+    if supported is not None:
+        supported = tuple(each for each in supported if each <= held.followed_mhz)
+    return supported, (held.words, *notes)
 
 
 def parse_series(text: str | None) -> dict[str, str]:
