@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.clock_log import Plateau
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.memory_clocks import over_memory_clocks
 
@@ -41,6 +42,7 @@ class Points:
     temperature_c: Floats | None = None
     memory_clock_mhz: float | None = None
     others: tuple[str, ...] = ()  # what tells the series from others, the memory clock aside
+    plateaus: tuple[Plateau, ...] = ()  # of a log: what each point is made of
     requested_mhz: Floats | None = None  # where `clock_mhz` was observed and the request is known as well
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.engine.models.columns import Columns
 from app.errors import InputError
 
+DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _SCALE = {
     "clock": {"mhz": 1.0, "ghz": 1e3, "khz": 1e-3, "hz": 1e-6},
     "power": {"w": 1.0, "watt": 1.0, "watts": 1.0, "mw": 1e-3, "kw": 1e3},

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.formats.files import read_text
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
-from app.engine.models.clock_following import where_held
-from app.engine.models.columns import Columns, parse_columns
+from app.engine.models.clock_log import log_times
+from app.engine.models.columns import Columns
+from app.engine.models.log_series import series_of_log
 from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
-from app.engine.models.roles import Roles, find_roles
+from app.engine.models.roles import DEVICE_COLUMNS, Roles
+from app.engine.models.settable_clocks import reached_clocks, settable_clocks
+from app.engine.models.tables import read_table, roles_of_table, transposed
 from app.engine.results import STATES, ResultTable
 from app.errors import InputError
 from app.sensors.event_reasons import LIMITING
@@ -24,13 +26,7 @@ from app.sensors.event_reasons import LIMITING
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)
-# Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
-_STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
-_STEPS_MHZ = (15.0, 7.5)
-_TELLING_CLOCKS = 6  # on a grid by chance: hardly
-_HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which no grid is made
 
 
 def read_points(
@@ -58,8 +54,13 @@ def read_series(
     time: str | None = None,
     rate: str | None = None,
     series: str | None = None,
+    transpose: bool = False,
 ) -> list[Points]:
-    """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError."""
+    """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError.
+
+    `transpose`: the file is a table of powers with one row per application and one column per clock; `rate` and `time`
+    then name files that hold the speeds or times in the same form.
+    """
     path = Path(path)
     wanted = parse_series(series)
     if is_recording(path):
@@ -71,8 +72,17 @@ def read_series(
             wanted=wanted,
             named=overrides,
         )
-    columns = parse_columns(read_text(path), str(path))
-    return _series_of_columns(columns, find_roles(columns, clock, power, time, rate), wanted)
+    if transpose:
+        others = {name: read_table(Path(table)) for name, table in (("rate", rate), ("time_s", time)) if table}
+        columns, rate, time = transposed(read_table(path), others), None, None
+    else:
+        columns = read_table(path)
+    roles = roles_of_table(columns, clock, power, time, rate)
+    times = log_times(columns, roles.clock)
+    if times is not None:
+        times_s, timed = times
+        return series_of_log(columns, roles, times_s, wanted_rows(columns, wanted), timed=timed)
+    return _series_of_columns(columns, roles, wanted)
 
 
 def series_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> list[Points]:
@@ -127,12 +137,12 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
         picked = dict(zip(keys, values, strict=True)) | dict(wanted)
         told = {name: picked[name] for name in columns.cells if name in picked}
         gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in DEVICE_COLUMNS), "")
-        supported, notes = _supported(gpu, clock[at] if requested is None else requested[at])
+        supported, notes = settable_clocks(gpu, clock[at] if requested is None else requested[at])
         if requested is not None and supported is None:
             supported = tuple(np.unique(requested[at][np.isfinite(requested[at])]).tolist())
         speed = None if rate is None else rate[at]
         asked = None if requested is None else requested[at]
-        supported, notes = _reached(supported, notes, clock[at], power[at], speed, asked)
+        supported, notes = reached_clocks(supported, notes, clock[at], power[at], speed, asked)
         found.append(
             Points(
                 clock_mhz=clock[at],
@@ -275,11 +285,11 @@ def _series_of_table(
     for values, indices in groups.items():
         at = np.asarray(indices)
         told_by = dict(zip(others, values, strict=True))
-        supported, notes = _supported(gpu, requested[at])
+        supported, notes = settable_clocks(gpu, requested[at])
         supported = supported or tuple(np.unique(requested[at]).tolist())
         told_rate = speed[at] if np.isfinite(speed[at]).any() else None
         asked = requested[at] if setting else None
-        supported, notes = _reached(supported, notes, clock[at], power[at], told_rate, asked)
+        supported, notes = reached_clocks(supported, notes, clock[at], power[at], told_rate, asked)
         recorded = [table.measurement(i) for i in indices]
         limited = None
         if all(m.source in ("nvml", "simulated") for m in recorded):
@@ -308,41 +318,6 @@ def _series_of_table(
 
 
 # --- small things -----------------------------------------------------------------------------------------------------
-
-
-def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
-    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
-    known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
-    if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:
-        return None, ()
-    named = bool(_STEPS_OF_15.search(gpu))
-    for step in _STEPS_MHZ:
-        grid = np.floor(np.arange(0.0, known[-1] + 1.0, step))
-        if np.isin(known, grid).all() and (named or len(known) >= _TELLING_CLOCKS):
-            between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
-            of = f" of {gpu}" if gpu else ""
-            return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
-    return None, ()
-
-
-def _reached(
-    supported: tuple[float, ...] | None,
-    notes: tuple[str, ...],
-    clock: Floats,
-    power: Floats,
-    rate: Floats | None,
-    requested: Floats | None,
-) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
-    """Of the clocks that can be set, those that the board follows; and a warning where it does not follow all."""
-    if requested is None:
-        held = where_held(clock, power, None, rate)
-    else:
-        held = where_held(requested, power, clock, rate)
-    if held is None:
-        return supported, notes
-    if supported is not None:
-        supported = tuple(each for each in supported if each <= held.followed_mhz)
-    return supported, (held.words, *notes)
 
 
 def parse_series(text: str | None) -> dict[str, str]:
