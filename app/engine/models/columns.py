@@ -89,23 +89,23 @@ def parse_columns(text: str, where: str) -> Columns:
             header = [name or f"column {place}" for place, name in enumerate(header, 1)]
         if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
             raise InputError("the first line is not a header of different names", where, "name every column once")
-        columns: list[list[str]] = [[] for _ in header]
-        for count, row in enumerate(reader):
-            if count >= _MAXIMUM_ROWS:
-                raise InputError(f"more than {_MAXIMUM_ROWS} rows", where, "split the file")
-            if not any(cell.strip() for cell in row):
+        rows: list[list[str]] = []
+        for row in reader:
+            if not any(row) or not any(map(str.strip, row)):
                 continue
             if len(row) != len(header):
                 what = f"line {start + reader.line_num} has {len(row)} cells, the header {len(header)}"
                 remedy = "quote cells that hold the separator" if len(row) > len(header) else "the file may be cut off"
                 raise InputError(what, where, remedy)
-            for column, cell in zip(columns, row, strict=True):
-                column.append(cell.strip())
+            if len(rows) >= _MAXIMUM_ROWS:
+                raise InputError(f"more than {_MAXIMUM_ROWS} rows", where, "split the file")
+            rows.append(row)
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
-    if not columns[0]:
+    if not rows:
         raise InputError("the file holds a header but no row", where, "add measurements")
-    columns = [_without_units(name, cells) for name, cells in zip(header, columns, strict=True)]
+    stripped = [list(map(str.strip, column)) for column in zip(*rows, strict=True)]
+    columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(columns, delimiter, where)
     return Columns(where, dict(zip(header, columns, strict=True)), start + 2)

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.models.clock_log import Plateau
+from app.engine.models.condense import condensed
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.memory_clocks import over_memory_clocks
+from app.engine.models.settable_clocks import only_followed
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -60,7 +62,8 @@ class Points:
 
 
 def fit_points(points: Points) -> FrequencyFit:
-    """Fit the frequency model to one series."""
+    """Fit the frequency model to one series; one of very many rows by the medians at each clock."""
+    points = only_followed(condensed(points))
     fit = fit_frequency_model(
         points.clock_mhz,
         points.power_w,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from app.engine.models.columns import Columns
 from app.engine.models.log_series import series_of_log
 from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
 from app.engine.models.roles import DEVICE_COLUMNS, Roles
-from app.engine.models.settable_clocks import reached_clocks, settable_clocks
+from app.engine.models.settable_clocks import settable_clocks
 from app.engine.models.tables import read_table, roles_of_table, transposed
 from app.engine.results import STATES, ResultTable
 from app.errors import InputError
@@ -142,7 +142,6 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
             supported = tuple(np.unique(requested[at][np.isfinite(requested[at])]).tolist())
         speed = None if rate is None else rate[at]
         asked = None if requested is None else requested[at]
-        supported, notes = reached_clocks(supported, notes, clock[at], power[at], speed, asked)
         found.append(
             Points(
                 clock_mhz=clock[at],
@@ -182,11 +181,16 @@ def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
 
 
 def grouped(columns: Columns, keys: list[str], rows: Mask) -> dict[tuple[str, ...], list[int]]:
-    """The rows by the values of these columns."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for index in np.flatnonzero(rows).tolist():
-        groups.setdefault(tuple(columns.cells[key][index] for key in keys), []).append(index)
-    return groups
+    """The rows by the values of these columns, in the order in which these first appear."""
+    chosen = np.flatnonzero(rows)
+    group = np.zeros(len(chosen), dtype=np.int64)
+    for key in keys:
+        codes, count = _codes(columns.cells[key], chosen)
+        group = np.unique(group * count + codes, return_inverse=True)[1]
+    order = np.argsort(group, kind="stable")
+    parts = np.split(chosen[order], np.flatnonzero(np.diff(group[order])) + 1) if len(chosen) else []
+    parts.sort(key=lambda part: int(part[0]))
+    return {tuple(columns.cells[key][int(part[0])] for key in keys): part.tolist() for part in parts}
 
 
 def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) -> list[str]:
@@ -195,17 +199,25 @@ def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) ->
     A column of numbers must do so without exception: a measured quantity could repeat a value by chance.
     """
     keys = []
-    for name, cells in columns.cells.items():
+    chosen = np.flatnonzero(rows)
+    clocks, place = np.unique(clock[chosen], return_inverse=True)
+    for name in columns.cells:
         if name in taken or _REMARKS.search(name):
             continue
-        clocks: dict[str, set[float]] = {}
-        for index in np.flatnonzero(rows).tolist():
-            clocks.setdefault(cells[index], set()).add(float(clock[index]))
-        several = sum(len(seen) >= 3 for seen in clocks.values())
-        needed = len(clocks) if columns.is_numeric(name) else 0.5 * len(clocks)
-        if len(clocks) > 1 and (several >= needed or name.lower() in DEVICE_COLUMNS):
+        codes, count = _codes(columns.cells[name], chosen)
+        pairs = np.unique(codes * len(clocks) + place)  # each value with each of its clocks, once
+        several = int((np.bincount(pairs // len(clocks), minlength=count) >= 3).sum())
+        needed = count if columns.is_numeric(name) else 0.5 * count
+        if count > 1 and (several >= needed or name.lower() in DEVICE_COLUMNS):
             keys.append(name)
     return _fewest(columns, keys, rows)
+
+
+def _codes(cells: Sequence[str], chosen: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], int]:
+    """A number for each text of the chosen cells, and how many texts there are."""
+    seen: dict[str, int] = {}
+    codes = np.fromiter((seen.setdefault(cells[at], len(seen)) for at in chosen.tolist()), np.int64, len(chosen))
+    return codes, len(seen)
 
 
 def _fewest(columns: Columns, keys: list[str], rows: Mask) -> list[str]:
@@ -289,7 +301,6 @@ def _series_of_table(
         supported = supported or tuple(np.unique(requested[at]).tolist())
         told_rate = speed[at] if np.isfinite(speed[at]).any() else None
         asked = requested[at] if setting else None
-        supported, notes = reached_clocks(supported, notes, clock[at], power[at], told_rate, asked)
         recorded = [table.measurement(i) for i in indices]
         limited = None
         if all(m.source in ("nvml", "simulated") for m in recorded):

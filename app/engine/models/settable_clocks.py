@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from app.engine.models.clock_following import where_held
+
+if TYPE_CHECKING:
+    from app.engine.models.points import Points
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,21 +38,15 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
     return None, ()
 
 
-def reached_clocks(
-    supported: tuple[float, ...] | None,
-    notes: tuple[str, ...],
-    clock: Floats,
-    power: Floats,
-    rate: Floats | None,
-    requested: Floats | None,
-) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
-    """Of the clocks that can be set, those that the board follows; and a warning where it does not follow all."""
-    if requested is None:
-        held = where_held(clock, power, None, rate)
+def only_followed(points: Points) -> Points:
+    """The series with the clocks that the board follows as those that can be set; its notes say where it does not."""
+    if points.requested_mhz is not None:
+        held = where_held(points.requested_mhz, points.power_w, points.clock_mhz, points.rate)
     else:
-        held = where_held(requested, power, clock, rate)
+        held = where_held(points.clock_mhz, points.power_w, None, points.rate)
     if held is None:
-        return supported, notes
+        return points
+    supported = points.supported_mhz
     if supported is not None:
-        supported = tuple(each for each in supported if each <= held.followed_mhz)
-    return supported, (held.words, *notes)
+        supported = tuple(clock for clock in supported if clock <= held.followed_mhz)
+    return replace(points, supported_mhz=supported, notes=(held.words, *points.notes))
