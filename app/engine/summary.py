@@ -11,6 +11,7 @@ from app.engine.analysis.pareto import front
 from app.engine.events import SessionState
 from app.engine.measurement import State
 from app.engine.objectives import Goal
+from app.engine.repeats import fold
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 
@@ -27,7 +28,9 @@ def session_summary(
     reason: str = "",
 ) -> dict[str, Any]:
     """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
-    best = next(iter(by_goal(table, plan.objective.goal)), None)
+    repeats = fold(table)
+    compared = repeats.table if repeats is not None else table  # of repeats none is better than another
+    best = next(iter(by_goal(compared, plan.objective.goal)), None)
     return {
         "session": session,
         "gpu": plan.gpu,
@@ -39,14 +42,14 @@ def session_summary(
         "evaluated": len(table),
         "failed": table.failures(),
         "seconds": _number(seconds),
-        "best": None if best is None else _entry(table, best),
-        "front": [_entry(table, index) for index in front_indices(table, plan.objective.front)],
+        "best": None if best is None else _entry(compared, best),
+        "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front)],
         "objective": str(plan.objective),
         "front_objective": [str(each) for each in plan.objective.front],
         "title": plan.title,
         "state": state.value if state is not None else None,
         "reason": reason,
-        "notes": list(plan.space.notes),
+        "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
     }
 
 

@@ -19,6 +19,7 @@ from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETT
 from app.engine.models.roles import DEVICE_COLUMNS, Roles
 from app.engine.models.settable_clocks import settable_clocks
 from app.engine.models.tables import read_table, roles_of_table, transposed
+from app.engine.repeats import is_repeat, repeat_names
 from app.engine.results import STATES, ResultTable
 from app.errors import InputError
 from app.sensors.event_reasons import LIMITING
@@ -205,6 +206,8 @@ def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) ->
         if name in taken or _REMARKS.search(name):
             continue
         codes, count = _codes(columns.cells[name], chosen)
+        if count < len(chosen) and is_repeat(name, columns.cells[name]):
+            continue
         pairs = np.unique(codes * len(clocks) + place)  # each value with each of its clocks, once
         several = int((np.bincount(pairs // len(clocks), minlength=count) >= 3).sum())
         needed = count if columns.is_numeric(name) else 0.5 * count
@@ -283,7 +286,8 @@ def _series_of_table(
         remedy = "the model needs measurements at several graphics clocks, with their power"
         raise InputError("no measurement has a clock and a power", where, remedy)
 
-    others = [name for name in space.names if name != setting]
+    repeats = repeat_names(table)  # readings of one configuration belong to one series
+    others = [name for name in space.names if name != setting and name not in repeats]
     memory = next((name for name in MEMORY_SETTINGS if name in others), None)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index in np.flatnonzero(usable).tolist():
