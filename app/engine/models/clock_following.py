@@ -10,7 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within three of their scatter
+_FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within four of their scatter
 _SPAN = 0.04  # relative: the least span of requested clocks over which standing still says something
 _STILL = 0.2  # per cent of a figure for each per cent of requested clock: less is standing still
 _ROSE = 0.05  # relative: what power rises by, at least, below the clocks at which it stands
@@ -83,10 +83,9 @@ class _Signal:
     def of(cls, values: Floats, rows: list[npt.NDArray[np.intp]]) -> _Signal:
         log = [np.log(values[at]) for at in rows]
         median = np.asarray([float(np.median(each)) for each in log])
-        around = np.concatenate([np.abs(each - middle) for each, middle in zip(log, median, strict=True)])
-        repeated = np.concatenate([np.full(len(each), len(each) > 1) for each in log])
-        if repeated.any():
-            scatter = _ROBUST * float(np.median(around[repeated]))
+        deviations = [float(each.std(ddof=1)) for each in log if len(each) > 1]
+        if deviations:  # the median one: of a few clocks a reading may be wrong
+            scatter = float(np.median(deviations))
         elif len(median) >= _MANY:  # neighbours tell the scatter: of a second difference it is that of a reading x 6^0.5
             scatter = _ROBUST * float(np.median(np.abs(np.diff(median, 2)))) / 6**0.5
         else:
@@ -96,7 +95,7 @@ class _Signal:
     def stands(self, x: Floats, first: int) -> bool:
         """Whether it stands still from the clock `first` on."""
         top = self.median[first:]
-        if np.abs(top - np.median(top)).max() > max(_FLAT, 3 * self.scatter):
+        if np.abs(top - np.median(top)).max() > max(_FLAT, 4 * self.scatter):
             return False
         slope = np.polynomial.polynomial.polyfit(x[first:], top, 1)[1]
         return bool(abs(slope) <= _STILL)
