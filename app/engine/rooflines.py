@@ -13,6 +13,7 @@ import numpy.typing as npt
 from app.engine.control.guard import DeviceGuard
 from app.engine.formats.files import read_text
 from app.engine.formats.gpu_benches import gpu_benches_columns, is_gpu_benches
+from app.engine.formats.kinds import other_kind
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.models.columns import Columns, parse_columns
 from app.engine.models.roofline_fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
@@ -127,6 +128,9 @@ def _columns_of(path: Path) -> Columns:
     text = read_text(path, _MAXIMUM_BYTES)
     if is_gpu_benches(text):
         return Columns(str(path), gpu_benches_columns(text, str(path)), 1)
+    known = other_kind(path, tables=False)
+    if known is not None:
+        raise known
     return parse_columns(text, str(path))
 
 

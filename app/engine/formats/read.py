@@ -11,6 +11,7 @@ from app.engine.formats.entries import BadEntry
 from app.engine.formats.files import text_chunks
 from app.engine.formats.json_stream import JsonStream, Member
 from app.engine.formats.kernel_tuner import CacheEntries
+from app.engine.formats.kinds import is_trace, other_kind, refused_trace
 from app.engine.formats.ktt import KttEntries
 from app.engine.formats.recording import Recording
 from app.engine.formats.result_list import ListEntries
@@ -52,7 +53,12 @@ def read_recording(path: Path | str) -> Recording:
     if not begun:
         raise InputError("the file is empty", str(path), "let the tuning run measure something first")
     if begun not in "{[":
+        other = None if is_session(path) else other_kind(path)
+        if other is not None:
+            raise other
         return read_csv(path)
+    if is_trace(path):
+        raise refused_trace(path)
     scan = _Scan(path, None, is_list=begun == "[")
     if scan.skipped:  # the header stands below the entries: once more, knowing it
         scan = _Scan(path, scan.document)
@@ -69,7 +75,7 @@ def first_character(path: Path) -> str:
 
 def is_recording(path: Path) -> bool:
     """Whether the file looks like one: JSON, or a session that this program wrote as CSV. Raises InputError."""
-    return first_character(path) in ("{", "[") or is_session(path)
+    return (first_character(path) in ("{", "[") and not is_trace(path)) or is_session(path)
 
 
 class _Scan:

@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _STAMP = re.compile(r"stamp|date|time|elapsed|^t( |$|_|\[)", re.IGNORECASE)
-_DURATION = re.compile(r"run_?time|duration|latency|kernel|launch|exec|per_", re.IGNORECASE)
+_DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|launch)", re.IGNORECASE)
 _LEAST_ROWS = 100  # fewer rows are a table
 _LONGEST_STEP_S = 15.0  # between the readings of a log
 _ROWS_PER_CLOCK = 5  # of a log whose times are numbers: they may as well be durations
@@ -70,16 +70,19 @@ class Log:
         return f"a log of {len(self.time_s)} readings{over}"
 
 
-def log_times(columns: Columns, clock: str) -> tuple[Floats, bool] | None:
+def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, bool] | None:
     """The time in s of each row, where the table is a log; None where it is a table of measurements.
 
-    Shape (n,). Rows of several boards may alternate, so a time may repeat. With it, whether these are seconds or only
+    `clock` and `time` are the columns of the clock and, if there is one, of times, which may be those of the readings
+    or durations. Shape (n,). Rows of several boards may alternate, so a time may repeat. With it, whether these are seconds or only
     numbers of readings.
     """
     if READING in columns.cells:
         return columns.numbers(READING), False
     if len(columns) < _LEAST_ROWS or any(_DURATION.search(name) for name in columns.cells):
         return None
+    if time is not None and _numeric_times(columns, time, clock) is None:
+        return None  # how long something took
     for name in columns.cells:
         if not _STAMP.search(name):
             continue
@@ -173,7 +176,7 @@ def _iso(cell: str) -> float | None:
 def _numeric_times(columns: Columns, name: str, clock: str) -> Floats | None:
     """Numbers that are times of readings rather than durations: even steps, and many rows at each clock."""
     values = columns.numbers(name)
-    if not np.isfinite(values).all() or np.ptp(values) == 0:
+    if not np.isfinite(values).all() or np.ptp(values) == 0 or (np.diff(values) < 0).any():
         return None
     known = columns.numbers(clock)
     if len(values) < _ROWS_PER_CLOCK * len(np.unique(known[np.isfinite(known)])):

@@ -79,7 +79,7 @@ def read_series(
     else:
         columns = read_table(path)
     roles = roles_of_table(columns, clock, power, time, rate)
-    times = log_times(columns, roles.clock)
+    times = log_times(columns, roles.clock, roles.time)
     if times is not None:
         times_s, timed = times
         return series_of_log(columns, roles, times_s, wanted_rows(columns, wanted), timed=timed)

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from app.engine.formats.dmon import dmon_columns, is_dmon
 from app.engine.formats.files import read_text
+from app.engine.formats.gpu_benches import is_gpu_benches
+from app.engine.formats.kinds import is_trace, refused_gpu_benches
 from app.engine.models.columns import Columns, parse_columns
 from app.engine.models.roles import Roles, find_roles
 from app.errors import InputError
+from app.sensors.recording import read_recording
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
@@ -18,14 +21,30 @@ _LEAST_CLOCKS = 4
 
 
 def read_table(path: Path) -> Columns:
-    """The columns of a text file. Raises InputError."""
+    """The columns of a text file, or of a recording of a board's channels. Raises InputError."""
+    if is_trace(path):
+        return _of_trace(path)
     text = read_text(path)
     if is_dmon(text):
         cells = dmon_columns(text)
         if not next(iter(cells.values())):
             raise InputError("the output of nvidia-smi dmon holds no reading", str(path), "let it run for a while")
         return Columns(str(path), cells, 3)
+    if is_gpu_benches(text):
+        raise refused_gpu_benches(path)
     return parse_columns(text, str(path))
+
+
+def _of_trace(path: Path) -> Columns:
+    """The channels of a recording by name, the time in s, and the board's name."""
+    recording = read_recording(path)
+    cells: dict[str, list[str]] = {"timestamp_s": [f"{time / 1e9:.6f}" for time in recording.time_ns.tolist()]}
+    for channel, values in zip(recording.channels, recording.values.T, strict=True):
+        cells[channel.name] = [repr(value) for value in values.tolist()]
+    cells["gpu"] = [recording.name] * len(recording.time_ns)
+    if not len(recording.time_ns):
+        raise InputError("the recording holds no reading", str(path), "record for longer")
+    return Columns(str(path), cells, 2)
 
 
 def roles_of_table(
