@@ -157,8 +157,8 @@ def print_fit(document: dict[str, Any]) -> None:
         print(f"  {reason}")
     if document.get("plateaus"):
         print("\nplateaus of the log:")
-        names = ("clock_mhz", "power_w", "scatter_w", "readings", "seconds")
-        rows = [[each[name] for name in names] for each in document["plateaus"]]
+        figures = ("clock_mhz", "power_w", "scatter_w", "readings", "seconds")
+        rows = [[each[name] for name in figures] for each in document["plateaus"]]
         print_table(rows, ("MHz", "W", "± W", "readings", "s"))
     if document["choices"]:
         print("\nagainst the fastest of these clocks:")

@@ -133,7 +133,7 @@ def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> np
     return means
 
 
-# --- inside -------------------------------------------------------------------------------------------------------------
+# --- inside -----------------------------------------------------------------------------------------------------------
 
 
 def _changes_times(table: ResultTable, name: str) -> bool:

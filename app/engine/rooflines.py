@@ -195,9 +195,7 @@ def _short(text: str | None) -> str:
     return told.removesuffix(".0") if told.replace(".", "", 1).isdigit() else told
 
 
-def _of_rows(
-    name: str, columns: Columns, rows: npt.NDArray[np.intp], column: dict[str, str | None]
-) -> RooflinePoints:
+def _of_rows(name: str, columns: Columns, rows: npt.NDArray[np.intp], column: dict[str, str | None]) -> RooflinePoints:
     def numbers(what: str) -> Floats:
         heading = column[what]
         return columns.numbers(heading)[rows] if heading is not None else np.full(len(rows), np.nan)

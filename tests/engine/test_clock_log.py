@@ -165,12 +165,12 @@ def test_a_power_limit_that_held_the_board_is_seen(tmp_path: Path) -> None:
     assert read_points(write(tmp_path / "free.csv", rows[:-200], 2)).limit_w is None
 
 
-# --- logs that hold no sweep, and tables that are no logs ---------------------------------------------------------------
+# --- logs that hold no sweep, and tables that are no logs -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["nvidia_smi_nounits.csv", "nvidia_smi_units.csv", "nvidia_smi_dmon.txt"])
 def test_a_log_without_a_sweep_is_refused_in_one_line(shared_data: Path, name: str) -> None:
-    with pytest.raises(InputError, match="a log of .* the clock") as caught:
+    with pytest.raises(InputError, match=r"a log of .* the clock") as caught:
         read_series(shared_data / "logs" / name)
     assert "lock one clock after the other" in caught.value.remedy
     if "csv" in name:
@@ -233,12 +233,18 @@ def test_a_table_of_very_many_rows_is_fitted_by_its_medians(tmp_path: Path) -> N
     assert fit.recommended_clock_mhz == pytest.approx(1095, abs=30)
 
 
-# --- dmon ---------------------------------------------------------------------------------------------------------------
+# --- dmon -------------------------------------------------------------------------------------------------------------
 
 
 def test_dmon_is_read_with_the_names_of_the_query() -> None:
-    text = "#Date       Time        gpu   pwr gtemp    sm  mclk  pclk\n#YYYYMMDD   HH:MM:SS    Idx     W     C     %   MHz   MHz\n"
-    text += " 20260419   17:05:55      0    10    46     0  7001   525\n 20260419   17:05:56      0    11     -     3  7001   540\n 2026"
+    lines = (
+        "#Date       Time        gpu   pwr gtemp    sm  mclk  pclk",
+        "#YYYYMMDD   HH:MM:SS    Idx     W     C     %   MHz   MHz",
+        " 20260419   17:05:55      0    10    46     0  7001   525",
+        " 20260419   17:05:56      0    11     -     3  7001   540",
+        " 2026",
+    )
+    text = "\n".join(lines)
     assert is_dmon(text)
     columns = dmon_columns(text)
     assert columns["timestamp"] == ["20260419 17:05:55", "20260419 17:05:56"]

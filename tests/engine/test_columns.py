@@ -130,7 +130,7 @@ SPEEDS = "frequency(MHz),757,952,1140,1335,1530\ncfd,0.74,0.99,1.00,1.01,1.00\ns
 def test_a_wide_table_is_called_one(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text(WIDE)
-    with pytest.raises(InputError, match="one row per application.* 757 to 1530 MHz") as caught:
+    with pytest.raises(InputError, match=r"one row per application.* 757 to 1530 MHz") as caught:
         read_series(path)
     assert "--transpose" in caught.value.remedy
 

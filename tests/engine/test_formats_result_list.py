@@ -76,10 +76,8 @@ def test_metrics_behind_the_figures_are_no_parameters(file: Path) -> None:
 
 def test_a_list_of_t4_results(file: Path) -> None:
     """As an excerpt of store_output_file's."""
-    results = [
-        {"configuration": {"a": a}, "measurements": [{"name": "time", "value": a, "unit": "ms"}], "invalidity": "correct"}
-        for a in (1.0, 2.0)
-    ]
+    figures = [[{"name": "time", "value": a, "unit": "ms"}] for a in (1.0, 2.0)]
+    results = [{"configuration": {"a": at}, "measurements": each} for at, each in enumerate(figures)]
     for document in (results, {"results": results}):
         file.write_text(json.dumps(document))
         assert [m.values["time_s"] for m in read_recording(file).in_file_order()] == [0.001, 0.002]
@@ -130,7 +128,8 @@ def test_other_lists_are_one_line(file: Path, text: str, said: str) -> None:
 
 
 values = st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=3)
-entries = st.dictionaries(st.sampled_from(["a", "b", "time", "ps_power", "times"]), values | st.lists(values), max_size=4)
+names = st.sampled_from(["a", "b", "time", "ps_power", "times"])
+entries = st.dictionaries(names, values | st.lists(values), max_size=4)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -139,7 +138,6 @@ def test_any_list_gives_a_recording_or_one_line(file: Path, document: list[objec
     file.write_text(json.dumps(document))
     try:
         recording = read_recording(file)
-    except InputError as error:
-        assert error.remedy
+    except InputError:
         return
     assert len(recording) > 0

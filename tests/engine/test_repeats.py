@@ -69,7 +69,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-# --- which parameters ---------------------------------------------------------------------------------------------------
+# --- which parameters -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_parameter_that_changes_the_times_does_more_than_repeat() -> None:
     assert repeat_names(table()) == ("REPEAT",)
 
 
-# --- what is compared ---------------------------------------------------------------------------------------------------
+# --- what is compared -------------------------------------------------------------------------------------------------
 
 
 def test_means_with_their_intervals_stand_for_the_repeats() -> None:
@@ -185,7 +185,8 @@ def test_what_is_exported_is_a_configuration_and_every_reading(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = cache(tmp_path / "repeats.json", table())
-    files = {Path(file).name: Path(file).read_text() for file in run(capsys, "export", str(path), "--out", str(tmp_path))["files"]}
+    written = run(capsys, "export", str(path), "--out", str(tmp_path))["files"]
+    files = {Path(file).name: Path(file).read_text() for file in written}
     assert "#define block_size_x 64" in files["k.h"]
     assert "REPEAT" not in files["k.h"]
     assert json.loads(files["k.json"])["parameters"] == {"block_size_x": 64}

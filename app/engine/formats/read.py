@@ -88,7 +88,7 @@ class _Scan:
         self._known = known is not None  # all that the header tells, be it nothing
         self._entries: Entries | None = None
         self._taken = 0
-        self._formats = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
+        self._formats: dict[str, EntriesType] = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
         self._stream = JsonStream(str(path), self._formats)
         if is_list:
             self._stream.feed(f'{{"{_LIST}":')

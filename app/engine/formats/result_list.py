@@ -113,11 +113,11 @@ def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, 
 def _is_figure(name: str, results: Sequence[Mapping[str, Any]]) -> bool:
     if name in DEVICE_SETTINGS or name in DEVICE_SETTINGS.values():
         return False
-    if name in _FIGURES or _FIGURE.fullmatch(name):
+    if name in _FIGURES:
         return True
     values = [result.get(name) for result in results]
     numbers = {value for value in values if isinstance(value, float)}
-    if numbers and unit_of(name, units_of([name])):
+    if numbers and (_FIGURE.fullmatch(name) or unit_of(name, units_of([name]))):
         return True
     return len(numbers) > max(_FEW, _MEASURED_SHARE * len(values))
 

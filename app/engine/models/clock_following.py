@@ -86,7 +86,7 @@ class _Signal:
         deviations = [float(each.std(ddof=1)) for each in log if len(each) > 1]
         if deviations:  # the median one: of a few clocks a reading may be wrong
             scatter = float(np.median(deviations))
-        elif len(median) >= _MANY:  # neighbours tell the scatter: of a second difference it is that of a reading x 6^0.5
+        elif len(median) >= _MANY:  # second differences scatter 6^0.5 times as much as readings
             scatter = _ROBUST * float(np.median(np.abs(np.diff(median, 2)))) / 6**0.5
         else:
             scatter = 0.0

@@ -7,7 +7,7 @@ them. Of a sweep of locked clocks it holds one plateau or more per clock; everyt
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -74,8 +74,8 @@ def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, b
     """The time in s of each row, where the table is a log; None where it is a table of measurements.
 
     `clock` and `time` are the columns of the clock and, if there is one, of times, which may be those of the readings
-    or durations. Shape (n,). Rows of several boards may alternate, so a time may repeat. With it, whether these are seconds or only
-    numbers of readings.
+    or durations. Shape (n,). Rows of several boards may alternate, so a time may repeat. With it, whether these are
+    seconds or only numbers of readings.
     """
     if READING in columns.cells:
         return columns.numbers(READING), False
@@ -136,12 +136,13 @@ def ceiling_w(log: Log) -> float | None:
     return level if len(often) >= _CLOCKS_AT_CEILING else None
 
 
-# --- time ---------------------------------------------------------------------------------------------------------------
+# --- time -------------------------------------------------------------------------------------------------------------
 
 
 def _stamps(cells: Sequence[str]) -> Floats | None:
     """Date and time as seconds; None where a cell is none."""
-    parse = next((each for each in (_iso, *map(_format, _FORMATS)) if each(cells[0]) is not None), None)
+    parsers: list[Callable[[str], float | None]] = [_iso, *map(_format, _FORMATS)]
+    parse = next((each for each in parsers if each(cells[0]) is not None), None)
     if parse is None:
         return None
     seconds = np.fromiter((value if (value := parse(cell)) is not None else np.nan for cell in cells), np.float64)
@@ -151,17 +152,16 @@ def _stamps(cells: Sequence[str]) -> Floats | None:
     return np.asarray(np.interp(np.arange(len(seconds)), known, seconds[known] - seconds[known[0]]))
 
 
-class _format:
-    """Reads a time in one format."""
+def _format(form: str) -> Callable[[str], float | None]:
+    """What reads a time in one format."""
 
-    def __init__(self, form: str) -> None:
-        self._form = form
-
-    def __call__(self, cell: str) -> float | None:
+    def read(cell: str) -> float | None:
         try:
-            return datetime.strptime(cell[:40], self._form).replace(tzinfo=UTC).timestamp()
+            return datetime.strptime(cell[:40], form).replace(tzinfo=UTC).timestamp()
         except (ValueError, OverflowError):
             return None
+
+    return read
 
 
 def _iso(cell: str) -> float | None:
@@ -183,9 +183,7 @@ def _numeric_times(columns: Columns, name: str, clock: str) -> Floats | None:
         return None
     lower = name.lower()
     scale = 1e-3 if re.search(r"ms\b|_ms|milli", lower) else 1e-6 if re.search(r"us\b|_us|µs", lower) else 1.0
-    if re.search(r"ns\b|_ns", lower):
-        scale = 1e-9
-    elif scale == 1.0 and values[0] > 1e17:
+    if re.search(r"ns\b|_ns", lower) or (scale == 1.0 and values[0] > 1e17):
         scale = 1e-9
     elif scale == 1.0 and values[0] > 1e11:  # since the epoch, in ms
         scale = 1e-3
@@ -193,10 +191,10 @@ def _numeric_times(columns: Columns, name: str, clock: str) -> Floats | None:
     steps = steps[steps > 0]
     if not len(steps) or np.percentile(steps, 90) > 5 * np.median(steps):
         return None
-    return (values - values[0]) * scale
+    return np.asarray((values - values[0]) * scale)
 
 
-# --- plateaus -----------------------------------------------------------------------------------------------------------
+# --- plateaus ---------------------------------------------------------------------------------------------------------
 
 
 def _at_working_memory_clock(log: Log) -> Mask:
@@ -244,8 +242,7 @@ def _idle_power(log: Log, usable: Mask) -> float | None:
     lower = [
         log.power_w[stretch][~upper]
         for stretch in _stretches(log, usable)
-        if (upper := _upper_level(log.power_w[stretch])).sum() >= _LEAST_READINGS
-        and (~upper).sum() >= _LEAST_READINGS
+        if (upper := _upper_level(log.power_w[stretch])).sum() >= _LEAST_READINGS and (~upper).sum() >= _LEAST_READINGS
     ]
     return float(np.median(np.concatenate(lower))) if lower else None
 

@@ -142,9 +142,10 @@ def _with_decimal_points(columns: list[list[str]], delimiter: str, where: str) -
     if points:
         what = "the file holds numbers with decimal commas and others with decimal points"
         raise InputError(what, where, "write all of them with one decimal sign, and no sign between thousands")
-    commas_only = [cell for _, column in with_comma for cell in column if "," in cell]
-    if delimiter != ";" and all(_THOUSANDS.fullmatch(cell) and not cell.lstrip("+-").startswith("0") for cell in commas_only):
-        what = f"'{commas_only[0]}' may have a decimal comma or one between thousands"
+    commas = [cell for _, column in with_comma for cell in column if "," in cell]
+    either = all(_THOUSANDS.fullmatch(cell) and not cell.lstrip("+-").startswith("0") for cell in commas)
+    if either and delimiter != ";":
+        what = f"'{commas[0]}' may have a decimal comma or one between thousands"
         raise InputError(what, where, "write numbers with a decimal point, and no sign between thousands")
     return [
         [cell.replace(".", "").replace(",", ".") for cell in column] if id(column) in changed else column

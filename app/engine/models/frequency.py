@@ -124,9 +124,9 @@ def fit_frequency_model(
 
     `clock_mhz` is the observed clock, or the requested one where nothing else is known; `rate` any measure of speed
     (its unit does not matter); `limited` tells at which points a power or thermal limit acted, where that is known;
-    `limit_w` is the limit in force; `requested_mhz` the requested clocks where the others were observed; voltage and temperature are NaN where unknown. `supported_mhz` are the clocks that
-    can be set. Points that are not finite or not positive are left out. Raises ValueError where shapes differ,
-    InputError where no point is left.
+    `limit_w` is the limit in force; `requested_mhz` the requested clocks where the others were observed; voltage and
+    temperature are NaN where unknown. `supported_mhz` are the clocks that can be set. Points that are not finite or not
+    positive are left out. Raises ValueError where shapes differ, InputError where no point is left.
     """
     points = _Points.of(clock_mhz, power_w, rate, limited, voltage_mv, temperature_c, requested_mhz)
     acted = limited_points(points.clock, points.power, points.rate, points.limited, limit_w, points.requested)

@@ -21,8 +21,8 @@ Mask = npt.NDArray[np.bool_]
 _LEAST_CLOCKS = 5  # of which the model can be fitted
 _BOARD = ("index", "uuid", "gpu_uuid", "pci.bus_id", "name", *DEVICE_COLUMNS)
 _REMEDY = (
-    "hold the load and lock one clock after the other (nvidia-smi -lgc) for 5 s each or longer, at 5 clocks or more; or "
-    "sweep them with wattridge fit --gpu"
+    "hold the load and lock one clock after the other (nvidia-smi -lgc) for 5 s each or longer, at 5 clocks or more; "
+    "or sweep them with wattridge fit --gpu"
 )
 
 
@@ -92,9 +92,7 @@ def _found_words(log: Log, clocks: list[float]) -> str:
 
 
 def _column(columns: Columns, pattern: str, not_in: str) -> Floats | None:
-    name = next(
-        (n for n in columns.cells if re.search(pattern, n.lower()) and not re.search(not_in, n.lower())), None
-    )
+    name = next((n for n in columns.cells if re.search(pattern, n.lower()) and not re.search(not_in, n.lower())), None)
     return columns.numbers(name) if name is not None and columns.is_numeric(name) else None
 
 

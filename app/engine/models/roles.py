@@ -1,9 +1,9 @@
-"""Which column of a table holds the clock, the power, the time, the energy or the rate: as named, else by its header."""
+"""Which column of a table holds the clock, the power, the time, the energy or the rate: as named, else by name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.engine.models.columns import Columns
@@ -213,5 +213,3 @@ def _first(names: Sequence[str], preferred: str) -> str | None:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-
-

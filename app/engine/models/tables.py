@@ -47,9 +47,7 @@ def _of_trace(path: Path) -> Columns:
     return Columns(str(path), cells, 2)
 
 
-def roles_of_table(
-    columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None
-) -> Roles:
+def roles_of_table(columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None) -> Roles:
     """As `find_roles`; a wide table is called one. Raises InputError."""
     try:
         return find_roles(columns, clock, power, time, rate)
