@@ -90,12 +90,13 @@ def fold(table: ResultTable) -> Folded | None:
     names = repeat_names(table)
     if not names:
         return None
+    length = len(table)  # the engine may append while we look
     space, row_of = _space_without(table.space, names)
     members: dict[int, list[int]] = {}
-    for index, row in enumerate(row_of[table.rows()[: len(table)]].tolist()):
+    for index, row in enumerate(row_of[table.rows()[:length]].tolist()):
         members.setdefault(row, []).append(index)
     new = ResultTable(space)
-    index_of = np.empty(len(table), dtype=np.int64)
+    index_of = np.empty(length, dtype=np.int64)
     counts: list[int] = []
     deviations: dict[str, list[float]] = {}
     for at, (row, indices) in enumerate(members.items()):
@@ -137,11 +138,12 @@ def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> np
 
 
 def _changes_times(table: ResultTable, name: str) -> bool:
-    times = table.values("time_s")[: len(table)]
-    values = table.values(name)[: len(table)]
-    usable = np.isfinite(times) & (times > 0) & (table.states()[: len(table)] == STATES.index(State.OK))
+    length = len(table)  # the engine may append while we look
+    times = table.values("time_s")[:length]
+    values = table.values(name)[:length]
+    usable = np.isfinite(times) & (times > 0) & (table.states()[:length] == STATES.index(State.OK))
     _, row_of = _space_without(table.space, (name,))
-    group = row_of[table.rows()[: len(table)]]
+    group = row_of[table.rows()[:length]]
     if not usable.any():
         return False
     _, place = np.unique(group[usable], return_inverse=True)
