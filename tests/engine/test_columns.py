@@ -163,6 +163,7 @@ def test_figures_named_in_the_headings_keep_their_names(tmp_path: Path) -> None:
     ("text", "other", "said"),
     [
         ("clock_mhz,power_w\n900,80\n", None, "not a wide table"),
+        ("app,757,900,1000,1100\na,80,x,99,110\n", None, "column '900', line 2: 'x' is not a number"),
         ("app,run1,run2,run3,run4\na,1,2,3,4\n", None, "not a wide table"),
         (WIDE, "frequency(MHz),757,952,1140,1335\nlud,1,2,3,4\n", "no row and clock of it is in the other table"),
     ],

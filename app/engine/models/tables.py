@@ -71,7 +71,7 @@ def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
         if heading is None:
             continue
         clock = float(heading["clock"]) * (1e3 if (heading["unit"] or "").lower() == "ghz" else 1.0)
-        if _CLOCKS_MHZ[0] <= clock <= _CLOCKS_MHZ[1] and columns.is_numeric(name):
+        if _CLOCKS_MHZ[0] <= clock <= _CLOCKS_MHZ[1]:
             found[name] = (heading["what"].strip(" _-@"), clock)
     by_quantity: dict[str, list[float]] = {}
     for what, clock in found.values():
@@ -111,6 +111,8 @@ def _long_rows(
     if not headings:
         remedy = "leave --transpose out, or pass a table with one row per application and clocks in MHz as headings"
         raise InputError("this is not a wide table: its columns are not clocks", columns.where, remedy)
+    for name in headings:
+        columns.numbers(name)  # names the cell that is none
     labels = [name for name in columns.cells if name not in headings]
     rows: dict[tuple[tuple[str, ...], float], dict[str, str]] = {}
     for index in range(len(columns)):
