@@ -183,6 +183,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_control(fit)
     for column in ("clock", "power", "time", "rate"):
         fit.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
+    fit.add_argument(
+        "--transpose",
+        action="store_true",
+        help="the file has one row per application and a column of powers per clock; --rate or --time: such a file",
+    )
     fit.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")
 
     methods = add(

@@ -106,6 +106,15 @@ def _check(name: str, option: str, opened: Opened) -> None:
         raise InputError(f"there is no value '{name}'", option, f"known: {', '.join(known)}")
 
 
+def _repeats(opened: Opened) -> dict[str, Any] | None:
+    """What repeats of a configuration scatter by, where a parameter counts them."""
+    repeats = opened.repeats
+    if repeats is None:
+        return None
+    low, high = repeats.repeats
+    return {"parameters": list(repeats.names), "least": low, "most": high, "scatter": dict(repeats.scatter)}
+
+
 def _heading(opened: Opened) -> dict[str, Any]:
     plan = opened.plan
     return {
@@ -116,4 +125,5 @@ def _heading(opened: Opened) -> dict[str, Any]:
         "strategy": plan.strategy,
         "valid": plan.space.size,
         "notes": list(plan.space.notes),
+        "repeats": _repeats(opened),
     }

@@ -10,7 +10,10 @@ from app.commands.terminal import ProgressBar, number, print_json, print_table
 from app.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.engine.models.caps import CapFit
+    from app.engine.models.clock_log import Plateau
     from app.engine.models.frequency import FrequencyFit
 
 _PARAMETERS = (  # as people read them, their keys, their units
@@ -40,7 +43,7 @@ def fit(arguments: Namespace) -> int:
 def _of_file(arguments: Namespace) -> dict[str, Any]:
     from app.engine.fitting import caps_of_session, fit_of_session
     from app.engine.models.cap_series import read_caps
-    from app.engine.models.points import fit_memory_clocks, fit_to_json
+    from app.engine.models.points import fit_memory_clocks, fit_to_json, plain
     from app.engine.models.series import read_series
     from app.engine.store import Store
 
@@ -48,6 +51,7 @@ def _of_file(arguments: Namespace) -> dict[str, Any]:
     named = {name: getattr(arguments, name) for name in ("power", "time", "rate", "series")}
     caps: list[CapFit] = []
     fitted: FrequencyFit | None = None
+    plateaus: Sequence[Plateau] = ()
     try:
         if arguments.file.isdigit() and not path.exists():
             with Store() as store:
@@ -55,8 +59,10 @@ def _of_file(arguments: Namespace) -> dict[str, Any]:
             caps = caps_of_session(session)
             fitted, _ = fit_of_session(session)
         else:
-            caps = read_caps(path, **named)
-            fitted = fit_memory_clocks(read_series(path, clock=arguments.clock, **named))
+            caps = [] if arguments.transpose else read_caps(path, **named)
+            series = read_series(path, clock=arguments.clock, transpose=arguments.transpose, **named)
+            fitted = fit_memory_clocks(series)
+            plateaus = next(points.plateaus for points in series if points.series == fitted.series)
     except InputError:
         if not caps:
             raise
@@ -65,7 +71,8 @@ def _of_file(arguments: Namespace) -> dict[str, Any]:
     if arguments.caps:
         raise InputError("no series has three power limits", f"{arguments.file}, --caps", "leave --caps out")
     assert fitted is not None
-    return fit_to_json(fitted)
+    document = fit_to_json(fitted)
+    return document | {"plateaus": plain(list(plateaus))} if plateaus else document
 
 
 def _of_board(arguments: Namespace) -> dict[str, Any]:
@@ -148,6 +155,11 @@ def print_fit(document: dict[str, Any]) -> None:
     print(f"R² {number(document['r2'], 5)}, RMSE {number(document['rmse_w'])} W")
     for reason in document["reasons"]:
         print(f"  {reason}")
+    if document.get("plateaus"):
+        print("\nplateaus of the log:")
+        figures = ("clock_mhz", "power_w", "scatter_w", "readings", "seconds")
+        rows = [[each[name] for name in figures] for each in document["plateaus"]]
+        print_table(rows, ("MHz", "W", "± W", "readings", "s"))
     if document["choices"]:
         print("\nagainst the fastest of these clocks:")
         rows = [[c["wish"], c["clock_mhz"], _change(c["energy"]), _change(c["time"])] for c in document["choices"]]

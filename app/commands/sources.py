@@ -6,10 +6,11 @@ import gc
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.engine.repeats import Folded, fold
 from app.errors import InputError
 from app.paths import resources
 
@@ -29,6 +30,15 @@ class Opened:
     table: ResultTable
     objective: Objective  # its front is empty where the session itself named none
     record: SessionRecord | None  # None: it comes from a file
+    repeats: Folded | None = None  # its table holds means over the values of a parameter that only repeats
+
+    @classmethod
+    def of(cls, plan: SessionPlan, table: ResultTable, objective: Objective, record: SessionRecord | None) -> Opened:
+        """A session whose repeats of a configuration, where it has any, are taken together."""
+        repeats = fold(table)
+        if repeats is None:
+            return cls(plan, table, objective, record)
+        return cls(replace(plan, space=repeats.table.space), repeats.table, objective, record, repeats)
 
     @property
     def name(self) -> str:
@@ -90,7 +100,7 @@ def _stored(number: int | None) -> Opened:
             number = known[0].id
         loaded = store.load(number)
     plan = plan_of(loaded)
-    return Opened(plan, loaded.table, plan.objective, loaded.record)
+    return Opened.of(plan, loaded.table, plan.objective, loaded.record)
 
 
 def _recorded(path: Path) -> Opened:
@@ -100,4 +110,4 @@ def _recorded(path: Path) -> Opened:
 
     recording = read_recording(path)
     plan = plan_replay(path, read=recording)
-    return Opened(plan, recording.table(), Objective(plan.objective.goal, recording.objective.front), None)
+    return Opened.of(plan, recording.table(), Objective(plan.objective.goal, recording.objective.front), None)

@@ -70,6 +70,7 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
 
 def chosen_index(text: str | None, table: object) -> int | None:
     """The result a person names as 'block_size_x=32,...' (any subset that singles one out); None for the best."""
+    from app.engine.repeats import fold
     from app.engine.results import ResultTable
 
     assert isinstance(table, ResultTable)
@@ -85,6 +86,9 @@ def chosen_index(text: str | None, table: object) -> int | None:
         for index in range(len(table))
         if all(str(table.measurement(index).configuration[name]) == value for name, value in wanted.items())
     ]
+    repeats = fold(table) if len(found) > 1 else None
+    if repeats is not None and len(set(repeats.index_of[found].tolist())) == 1:
+        return found[0]  # they are repeats of one configuration
     if len(found) != 1:
         raise InputError(
             f"{len(found)} measured configurations match '{text}'", "--configuration", "name as many as single one out"

@@ -121,6 +121,7 @@ def points_of_sweep(gpu: Gpu, sweep: Sweep) -> Points:
         temperature_c=sweep.temperature_c,
         memory_clock_mhz=memory,
         others=(sweep.series,),
+        requested_mhz=sweep.requested,
     )
 
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from app.engine.analysis.costs import values_of
 from app.engine.events import Progress, SessionChanged, SessionStarted, SessionState
 from app.engine.formats.recording import Recording
-from app.engine.measurement import State
 from app.engine.objectives import Goal
 from app.engine.planning import plan_of, plan_replay
-from app.engine.results import STATES, ResultTable
+from app.engine.results import ResultTable
 from app.engine.store import Store
 
 
@@ -37,8 +37,7 @@ def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionCha
 
 def best_of(table: ResultTable, goal: Goal) -> int | None:
     """The index of the best measurement that succeeded; None where none tells the goal."""
-    costs = table.values(goal.name) * (-1.0 if goal.maximise else 1.0)
-    costs[table.states() != STATES.index(State.OK)] = np.nan
+    costs = values_of(table, goal.name) * (-1.0 if goal.maximise else 1.0)
     return int(np.nanargmin(costs)) if np.isfinite(costs).any() else None
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.formats.csv_table import SIGNATURE
 from app.engine.formats.files import read_text
-from app.engine.formats.read import read_recording
+from app.engine.formats.gpu_benches import gpu_benches_columns, is_gpu_benches
+from app.engine.formats.kinds import other_kind
+from app.engine.formats.read import is_recording, read_recording
+from app.engine.models.columns import Columns, parse_columns
 from app.engine.models.energy_roofline import EnergyRoofline
 from app.engine.models.roofline_fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
 from app.engine.planning import plan_specification
@@ -111,27 +110,41 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
 
 
 def read_points(path: Path) -> list[RooflinePoints]:
-    """The points of a file, one list per board: a recorded sweep, or a CSV of GFLOP/s, GB/s, W. Raises InputError."""
-    text = read_text(path, _MAXIMUM_BYTES) if path.suffix.lower() == ".csv" else None
-    if text is None or SIGNATURE in text.partition("\n")[0]:  # a session
+    """The points of a file, one list per board. Raises InputError.
+
+    It is a recorded sweep, a CSV of GFLOP/s, GB/s and W, or the text that gpu-benches prints.
+    """
+    if is_recording(path):
         recording = read_recording(path)
         return [points_of_table(recording.table(), recording.device, precision_of(recording.kernel))]
-    try:
-        rows = list(csv.DictReader(io.StringIO(text), strict=True))
-    except csv.Error as error:
-        raise InputError(f"not a CSV: {error}", str(path), "one row per point, names in the first line") from None
-    if not rows:
-        raise InputError("the file holds no row", str(path), "one row per point, names in the first line")
-    by_name = {name.strip().lower(): name for name in rows[0] if name}
+    columns = _columns_of(path)
+    by_name: dict[str, str] = {}
+    for name in columns.cells:
+        by_name.setdefault(name.strip().lower(), name)
     column = {what: next((by_name[n] for n in names if n in by_name), None) for what, names in _COLUMNS.items()}
     for what in ("rate", "traffic", "power"):
         if column[what] is None:
-            raise InputError(f"no column tells the {what}", str(path), f"name one of {', '.join(_COLUMNS[what])}")
+            raise InputError(f"no column with the {what}", str(path), f"name one of {', '.join(_COLUMNS[what])}")
     devices = [by_name[name] for name in _DEVICE if name in by_name]
     groups: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        groups.setdefault(" ".join(_short(row[name]) for name in devices) or path.stem, []).append(at)
-    return [_of_rows(name, [rows[at] for at in group], group, column, str(path)) for name, group in groups.items()]
+    for at in range(len(columns)):
+        groups.setdefault(" ".join(_short(columns.cells[name][at]) for name in devices), []).append(at)
+    known = any(name != "dev" for name in devices)  # 'dev' is only a number: which board of the file it is
+    return [
+        _of_rows(name if known else f"{path.stem.partition('.')[0]} {name}".strip(), columns, np.array(rows), column)
+        for name, rows in groups.items()
+    ]
+
+
+def _columns_of(path: Path) -> Columns:
+    """The table in a CSV, or in the text that gpu-benches prints. Raises InputError."""
+    text = read_text(path, _MAXIMUM_BYTES)
+    if is_gpu_benches(text):
+        return Columns(str(path), gpu_benches_columns(text, str(path)), 1)
+    known = other_kind(path, tables=False)
+    if known is not None:
+        raise known
+    return parse_columns(text, str(path))
 
 
 def fit_points(points: RooflinePoints) -> RooflineFit:
@@ -245,26 +258,14 @@ def _short(text: str | None) -> str:
     return told.removesuffix(".0") if told.replace(".", "", 1).isdigit() else told
 
 
-def _of_rows(
-    name: str, rows: Sequence[dict[str, str]], lines: Sequence[int], column: dict[str, str | None], where: str
-) -> RooflinePoints:
+def _of_rows(name: str, columns: Columns, rows: npt.NDArray[np.intp], column: dict[str, str | None]) -> RooflinePoints:
     def numbers(what: str) -> Floats:
         heading = column[what]
-        if heading is None:
-            return np.full(len(rows), np.nan)
-        found = []
-        for row, line in zip(rows, lines, strict=True):
-            try:
-                found.append(float(row[heading]))
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"'{row[heading]}' is no number", f"{where}, row {line + 2}, {heading}", "correct the cell"
-                ) from None
-        return np.array(found)
+        return columns.numbers(heading)[rows] if heading is not None else np.full(len(rows), np.nan)
 
     rate, traffic, power_w = numbers("rate"), numbers("traffic"), numbers("power")
     if not (np.isfinite(rate).all() and np.isfinite(traffic).all() and (power_w > 0).all()):
-        raise InputError(f"{name} has a point without speed, traffic or power", where, "leave it out")
+        raise InputError(f"{name} has a point without speed, traffic or power", columns.where, "leave it out")
     nothing = np.full(len(rows), np.nan)
     return _points(
         name,

@@ -12,6 +12,7 @@ from app.engine.events import SessionState
 from app.engine.measurement import State
 from app.engine.objectives import Goal
 from app.engine.peak_share import peak_share
+from app.engine.repeats import fold
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 
@@ -28,7 +29,9 @@ def session_summary(
     reason: str = "",
 ) -> dict[str, Any]:
     """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
-    best = next(iter(by_goal(table, plan.objective.goal)), None)
+    repeats = fold(table)
+    compared = repeats.table if repeats is not None else table  # of repeats none is better than another
+    best = next(iter(by_goal(compared, plan.objective.goal)), None)
     return {
         "session": session,
         "gpu": plan.gpu,
@@ -41,15 +44,15 @@ def session_summary(
         "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
         "failed": table.failures(),
         "seconds": _number(seconds),
-        "best": None if best is None else _entry(table, best),
-        "front": [_entry(table, index) for index in front_indices(table, plan.objective.front)],
+        "best": None if best is None else _entry(compared, best),
+        "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front)],
         "objective": str(plan.objective),
         "front_objective": [str(each) for each in plan.objective.front],
         "title": plan.title,
         "state": state.value if state is not None else None,
         "reason": reason,
-        "notes": list(plan.space.notes),
-        "share_of_peak": share_to_json(plan, table, best),
+        "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
+        "share_of_peak": share_to_json(plan, compared, best),
     }
 
 

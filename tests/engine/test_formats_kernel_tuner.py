@@ -159,7 +159,7 @@ def test_values_that_the_header_forgot_are_taken_in(file: Path) -> None:
     [
         (b"", "empty"),
         (b"{", "line 1, column 2: not valid JSON"),
-        (b"[1, 2]", "an object in braces is needed"),
+        (b"[1, 2]", "result 1: not an object"),
         (b"{}", "this is no recording"),
         (b'{"cache": {}}', "tune_params_keys"),
         (b'{"tune_params_keys": ["a"], "cache": {}}', "no entry"),

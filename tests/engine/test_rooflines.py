@@ -201,9 +201,10 @@ def test_a_session_that_tells_no_traffic_predicts_nothing(capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "no row"),
-        ("a,b\n1,2\n", "no column tells the rate"),
-        ("gflops,gbs,power_w\n1,x,3\n", "'x' is no number"),
+        ("", "empty"),
+        ("gflops,gbs,power_w\n", "no row"),
+        ("a,b\n1,2\n", "no column with the rate"),
+        ("gflops,gbs,power_w\n1,x,3\n", "'x' is not a number"),
         ("gflops,gbs,power_w\n1,nan,3\n", "without speed, traffic or power"),
         ("gflops,gbs,power_w\n1,2,3\n", "points at the peak clock"),
     ],

@@ -355,7 +355,7 @@ def test_a_session_without_work_or_traffic_and_a_bad_file_are_one_clear_line(
     panel.open(bad)
     assert not panel.message.isVisible()
     qtbot.waitUntil(panel.message.isVisible, timeout=5_000)
-    assert "no column tells the rate" in panel.message.text()
+    assert "no column with the rate" in panel.message.text()
     assert "name one of" in panel.message.text()
 
 

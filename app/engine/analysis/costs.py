@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from app.engine.analysis.iso_lines import Role, role_of
 from app.engine.measurement import State
+from app.engine.repeats import of_configurations
 from app.engine.results import STATES, ResultTable
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +29,16 @@ class Costs:
 
 
 def values_of(table: ResultTable, name: str) -> Floats:
-    """A column of the table over its measurements, NaN where one failed or told nothing sensible. A copy."""
+    """A column of the table over its measurements, NaN where one failed or told nothing sensible. A copy.
+
+    Where a parameter only repeats the configurations, each counts once: its first reading has the mean of all of them.
+    """
+    column = readings_of(table, name)
+    return column if name in table.space.names else of_configurations(table, column)
+
+
+def readings_of(table: ResultTable, name: str) -> Floats:
+    """The same with every reading of a configuration that was repeated."""
     length = len(table)
     column = np.array(table.values(name)[:length], dtype=np.float64)
     column[(table.states()[:length] != _OK) | ~(np.abs(column) < _LARGEST)] = np.nan

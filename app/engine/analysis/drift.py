@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.costs import Floats, values_of
+from app.engine.analysis.costs import Floats, readings_of
 from app.engine.results import ResultTable
 
 REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
@@ -60,7 +60,7 @@ def drifts_of(table: ResultTable) -> list[DriftOf]:
     for name in REFERENCES:
         if name not in table.value_names:
             continue
-        values = values_of(table, name)
+        values = readings_of(table, name)
         at = np.flatnonzero(np.isfinite(values))
         stamps = [table.measurement(int(index)).timestamp_s for index in at]
         drift = drift_of(name, stamps, values[at])

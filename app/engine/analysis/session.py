@@ -24,6 +24,7 @@ from app.engine.analysis.tradeoff import Load
 from app.engine.measurement import spreads
 from app.engine.models.points import CLOCK_SETTINGS
 from app.engine.objectives import Goal, Objective
+from app.engine.repeats import repeat_names
 from app.engine.results import ResultTable
 
 Indices = npt.NDArray[np.int64]
@@ -150,7 +151,10 @@ def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
 def observed_in(table: ResultTable) -> list[Observed]:
     """Every parameter and every figure of the measurements, as columns; what is told twice is left out once."""
     found = []
+    repeats = repeat_names(table)
     for parameter in table.space.parameters:
+        if parameter.name in repeats:
+            continue
         categorical = any(isinstance(value, str) for value in parameter.values) and len(parameter.values) > 2
         found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *spreads(table.value_names)}
@@ -220,14 +224,19 @@ def _positive_cost(values: Floats, goal: Goal) -> Floats:
 
 def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Sequence[Effects]:
     rows = table.rows()[: len(table)]
+    repeats = set(repeat_names(table))
     figures = [(Goal("time_s", False), costs.time_s), (Goal("energy_j", False), costs.energy_j)]
     if role_of(goal.name) in (None, Role.POWER, Role.EDP):
         figures.append((goal, values_of(table, goal.name)))
     return [
         Effects(
             which,
-            tuple(importances(table.space, rows, figure, maximise=which.maximise)),
-            tuple(interactions(table.space, rows, figure)),
+            tuple(
+                each
+                for each in importances(table.space, rows, figure, maximise=which.maximise)
+                if each.name not in repeats
+            ),
+            tuple(each for each in interactions(table.space, rows, figure) if not repeats & set(each.names)),
         )
         for which, figure in figures
         if np.isfinite(figure).sum() > 2

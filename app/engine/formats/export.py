@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from app.engine.formats.t1_writer import write_t1
 from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import unit_of
 from app.engine.measurement import MEASURED, Measurement, State, Value
+from app.engine.repeats import fold
 from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 from app.engine.specification import Specification
@@ -90,10 +91,18 @@ class Choice:
 
 
 def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: int | None) -> Choice:
-    """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded."""
+    """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded.
+
+    Where a parameter only repeats the configurations, the mean over the repeats of the chosen one.
+    """
+    repeats = fold(table)
+    if repeats is not None:
+        table, index = repeats.table, None if index is None else int(repeats.index_of[index])
     if index is None:
         index = _best(plan, table)
     measurement = table.measurement(index)
+    if repeats is not None and repeats.single:
+        measurement = replace(measurement, configuration={})
     return Choice(
         measurement=measurement,
         title=plan.title,

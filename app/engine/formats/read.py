@@ -11,8 +11,10 @@ from app.engine.formats.entries import BadEntry
 from app.engine.formats.files import text_chunks
 from app.engine.formats.json_stream import JsonStream, Member
 from app.engine.formats.kernel_tuner import CacheEntries
+from app.engine.formats.kinds import is_trace, other_kind, refused_trace
 from app.engine.formats.ktt import KttEntries
 from app.engine.formats.recording import Recording
+from app.engine.formats.result_list import ListEntries
 from app.engine.formats.t4 import T4Entries
 from app.errors import InputError
 
@@ -38,10 +40,11 @@ class EntriesType(Protocol):
 
 # The member that holds the entries, and who reads them.
 FORMATS: dict[str, EntriesType] = {"cache": CacheEntries, "results": T4Entries, "Results": KttEntries}
+_LIST = "[]"  # a file that is nothing but a list is read as this member of an object
 
 
 def read_recording(path: Path | str) -> Recording:
-    """Read a Kernel Tuner cache, T4 results, KTT's results or a session as CSV, plain or gzipped.
+    """Read a Kernel Tuner cache or list of results, T4 or KTT's results, or a session as CSV, plain or gzipped.
 
     Raises InputError naming the file, the line or key and the remedy where it is none of them.
     """
@@ -50,8 +53,13 @@ def read_recording(path: Path | str) -> Recording:
     if not begun:
         raise InputError("the file is empty", str(path), "let the tuning run measure something first")
     if begun not in "{[":
+        other = None if is_session(path) else other_kind(path)
+        if other is not None:
+            raise other
         return read_csv(path)
-    scan = _Scan(path, None)
+    if is_trace(path):
+        raise refused_trace(path)
+    scan = _Scan(path, None, is_list=begun == "[")
     if scan.skipped:  # the header stands below the entries: once more, knowing it
         scan = _Scan(path, scan.document)
     return scan.recording()
@@ -67,24 +75,29 @@ def first_character(path: Path) -> str:
 
 def is_recording(path: Path) -> bool:
     """Whether the file looks like one: JSON, or a session that this program wrote as CSV. Raises InputError."""
-    return first_character(path) == "{" or is_session(path)
+    return (first_character(path) in ("{", "[") and not is_trace(path)) or is_session(path)
 
 
 class _Scan:
     """One way through a JSON file: its header, and its entries where the header stands above them."""
 
-    def __init__(self, path: Path, known: Mapping[str, Any] | None) -> None:
+    def __init__(self, path: Path, known: Mapping[str, Any] | None, *, is_list: bool = False) -> None:
         self.document: dict[str, Any] = dict(known or {})  # all but the entries
         self.skipped = 0
         self._path = path
         self._known = known is not None  # all that the header tells, be it nothing
         self._entries: Entries | None = None
         self._taken = 0
-        self._stream = JsonStream(str(path), FORMATS)
+        self._formats: dict[str, EntriesType] = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
+        self._stream = JsonStream(str(path), self._formats)
+        if is_list:
+            self._stream.feed(f'{{"{_LIST}":')
         for chunk in text_chunks(path):
             self._stream.feed(chunk)
             for member in self._stream.members():
                 self._take(member)
+        if is_list and not self._stream.inside:
+            self._stream.feed("}")
         for member in self._stream.members(last=True):
             self._take(member)
         self._stream.end()
@@ -103,7 +116,7 @@ class _Scan:
                 raise InputError("too many keys beside the entries", str(self._path), "this is no recording")
             return
         if self._entries is None:
-            if not self._known and not FORMATS[member.inside].can_begin(self.document):
+            if not self._known and not self._formats[member.inside].can_begin(self.document):
                 self.skipped += 1
                 return
             self._entries = self._begin(member.inside)
@@ -113,11 +126,11 @@ class _Scan:
         except BadEntry as error:
             name = repr(member.name[:80]) if member.name else str(self._taken)
             what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"
-            raise InputError(what, str(self._path), "mend or remove it") from None
+            raise InputError(what, str(self._path), "correct or remove it") from None
 
     def _begin(self, container: str) -> Entries:
         if container:
-            return FORMATS[container](self._path, self.document)
+            return self._formats[container](self._path, self.document)
         return _refuse(self.document, str(self._path))
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.formats.files import read_text
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
 from app.engine.models.caps import CapFit, fit_caps
-from app.engine.models.columns import Columns, find_cap_roles, parse_columns
+from app.engine.models.columns import Columns
 from app.engine.models.points import LIMIT_SETTINGS
-from app.engine.models.series import DEVICE_COLUMNS, grouped, key_columns, parse_series, same, wanted_rows
+from app.engine.models.roles import DEVICE_COLUMNS, find_cap_roles
+from app.engine.models.series import grouped, key_columns, parse_series, same, wanted_rows
+from app.engine.models.tables import read_table
 from app.engine.results import STATES, ResultTable
 
 
@@ -34,7 +35,7 @@ def read_caps(
     if is_recording(path):
         recording = read_recording(path)
         return caps_of_table(recording.table(), recording.device, simulated=recording.simulated, wanted=wanted)
-    return _of_columns(parse_columns(read_text(path), str(path)), wanted, power, time, rate)
+    return _of_columns(read_table(path), wanted, power, time, rate)
 
 
 def caps_of_table(

@@ -112,6 +112,7 @@ def fit_frequency_model(
     rate: npt.ArrayLike | None = None,
     limited: npt.ArrayLike | None = None,
     limit_w: float | None = None,
+    requested_mhz: npt.ArrayLike | None = None,
     voltage_mv: npt.ArrayLike | None = None,
     temperature_c: npt.ArrayLike | None = None,
     supported_mhz: Sequence[float] | None = None,
@@ -123,12 +124,12 @@ def fit_frequency_model(
 
     `clock_mhz` is the observed clock, or the requested one where nothing else is known; `rate` any measure of speed
     (its unit does not matter); `limited` tells at which points a power or thermal limit acted, where that is known;
-    `limit_w` is the limit in force; voltage and temperature are NaN where unknown. `supported_mhz` are the clocks that
-    can be set. Points that are not finite or not positive are left out. Raises ValueError where shapes differ,
-    InputError where no point is left.
+    `limit_w` is the limit in force; `requested_mhz` the requested clocks where the others were observed; voltage and
+    temperature are NaN where unknown. `supported_mhz` are the clocks that can be set. Points that are not finite or not
+    positive are left out. Raises ValueError where shapes differ, InputError where no point is left.
     """
-    points = _Points.of(clock_mhz, power_w, rate, limited, voltage_mv, temperature_c)
-    acted = limited_points(points.clock, points.power, points.rate, points.limited, limit_w)
+    points = _Points.of(clock_mhz, power_w, rate, limited, voltage_mv, temperature_c, requested_mhz)
+    acted = limited_points(points.clock, points.power, points.rate, points.limited, limit_w, points.requested)
     effective = effective_clocks(points.clock, points.rate, acted)
     reasons: list[str] = []
     if acted.any():
@@ -251,6 +252,7 @@ class _Points:
     limited: Mask | None
     voltage: Floats | None
     temperature: Floats
+    requested: Floats | None
 
     @classmethod
     def of(
@@ -261,6 +263,7 @@ class _Points:
         limited: npt.ArrayLike | None,
         voltage_mv: npt.ArrayLike | None,
         temperature_c: npt.ArrayLike | None,
+        requested_mhz: npt.ArrayLike | None,
     ) -> _Points:
         clock = np.asarray(clock_mhz, dtype=np.float64)
         unknown = np.full(clock.shape, np.nan)
@@ -269,9 +272,10 @@ class _Points:
         told = None if limited is None else np.asarray(limited, dtype=np.bool_)
         voltage = unknown if voltage_mv is None else np.asarray(voltage_mv, dtype=np.float64)
         temperature = unknown if temperature_c is None else np.asarray(temperature_c, dtype=np.float64)
-        given = (power, speed, told, voltage, temperature)
+        requested = None if requested_mhz is None else np.asarray(requested_mhz, dtype=np.float64)
+        given = (power, speed, told, voltage, temperature, requested)
         if clock.ndim != 1 or any(a is not None and a.shape != clock.shape for a in given):
-            raise ValueError("clock, power, rate, limited, voltage and temperature must be of the same length")
+            raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
         good = _within(clock, 1.0, 1e5) & _within(power, 1e-2, 1e6)  # MHz and W that a board can have
         if speed is not None:
             known = _within(speed, 1e-100, 1e100)
@@ -291,6 +295,7 @@ class _Points:
             None if told is None else told[order],
             voltage[order] if _within(voltage[order], 1.0, 1e5).any() else None,
             temperature[order],
+            None if requested is None else requested[order],
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.clock_following import where_held
 from app.engine.models.duration import fit_duration
 
 Floats = npt.NDArray[np.float64]
@@ -19,12 +20,17 @@ _NEAR_LIMIT = 0.985  # of the power limit
 
 
 def limited_points(
-    clock_mhz: Floats, power_w: Floats, rate: Floats | None, limited: Mask | None, limit_w: float | None
+    clock_mhz: Floats,
+    power_w: Floats,
+    rate: Floats | None,
+    limited: Mask | None,
+    limit_w: float | None,
+    requested_mhz: Floats | None = None,
 ) -> Mask:
     """Points at which a limit acted. Told by the event reasons (`limited`) where known, else seen in the points:
 
-    power at the limit, neither power nor speed growing with the clock over the highest ones, or a speed at the highest
-    ones that belongs to a lower clock. Shape (n,).
+    power at the limit, neither power nor speed nor observed clock growing with the requested one over the highest ones,
+    or a speed at the highest ones that belongs to a lower clock. Shape (n,).
     """
     if limited is not None:
         return limited.copy()
@@ -32,6 +38,12 @@ def limited_points(
     if limit_w is not None and limit_w > 0:
         seen |= power_w >= _NEAR_LIMIT * limit_w
     seen |= _flat_top(clock_mhz, power_w, rate)
+    if requested_mhz is None:
+        held = where_held(clock_mhz, power_w, None, rate)
+    else:
+        held = where_held(requested_mhz, power_w, clock_mhz, rate)
+    if held is not None:
+        seen |= held.points
     return seen if rate is None else seen | _held_top(clock_mhz, power_w, rate, seen)
 
 

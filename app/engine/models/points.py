@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.clock_log import Plateau
+from app.engine.models.condense import condensed
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.memory_clocks import over_memory_clocks
+from app.engine.models.settable_clocks import only_followed
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -41,6 +44,8 @@ class Points:
     temperature_c: Floats | None = None
     memory_clock_mhz: float | None = None
     others: tuple[str, ...] = ()  # what tells the series from others, the memory clock aside
+    plateaus: tuple[Plateau, ...] = ()  # of a log: what each point is made of
+    requested_mhz: Floats | None = None  # where `clock_mhz` was observed and the request is known as well
 
     @property
     def clocks(self) -> int:
@@ -57,13 +62,15 @@ class Points:
 
 
 def fit_points(points: Points) -> FrequencyFit:
-    """Fit the frequency model to one series."""
+    """Fit the frequency model to one series; one of very many rows by the medians at each clock."""
+    points = only_followed(condensed(points))
     fit = fit_frequency_model(
         points.clock_mhz,
         points.power_w,
         rate=points.rate,
         limited=points.limited,
         limit_w=points.limit_w,
+        requested_mhz=points.requested_mhz,
         voltage_mv=points.voltage_mv,
         temperature_c=points.temperature_c,
         supported_mhz=points.supported_mhz,

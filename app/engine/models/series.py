@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.formats.files import read_text
 from app.engine.formats.read import is_recording, read_recording
 from app.engine.measurement import State
-from app.engine.models.columns import Columns, Roles, find_roles, parse_columns
+from app.engine.models.clock_log import log_times
+from app.engine.models.columns import Columns
+from app.engine.models.log_series import series_of_log
 from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
+from app.engine.models.roles import DEVICE_COLUMNS, Roles
+from app.engine.models.settable_clocks import settable_clocks
+from app.engine.models.tables import read_table, roles_of_table, transposed
+from app.engine.repeats import is_repeat, repeat_names
 from app.engine.results import STATES, ResultTable
 from app.errors import InputError
 from app.sensors.event_reasons import LIMITING
@@ -22,13 +27,7 @@ from app.sensors.event_reasons import LIMITING
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)
-# Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
-_STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
-_STEPS_MHZ = (15.0, 7.5)
-_TELLING_CLOCKS = 6  # on a grid by chance: hardly
-_HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which no grid is made
 
 
 def read_points(
@@ -56,8 +55,13 @@ def read_series(
     time: str | None = None,
     rate: str | None = None,
     series: str | None = None,
+    transpose: bool = False,
 ) -> list[Points]:
-    """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError."""
+    """Every series of the file that `series` ('KEY=VALUE', several with commas) leaves. Raises InputError.
+
+    `transpose`: the file is a table of powers with one row per application and one column per clock; `rate` and `time`
+    then name files that hold the speeds or times in the same form.
+    """
     path = Path(path)
     wanted = parse_series(series)
     if is_recording(path):
@@ -69,8 +73,17 @@ def read_series(
             wanted=wanted,
             named=overrides,
         )
-    columns = parse_columns(read_text(path), str(path))
-    return _series_of_columns(columns, find_roles(columns, clock, power, time, rate), wanted)
+    if transpose:
+        others = {name: read_table(Path(table)) for name, table in (("rate", rate), ("time_s", time)) if table}
+        columns, rate, time = transposed(read_table(path), others), None, None
+    else:
+        columns = read_table(path)
+    roles = roles_of_table(columns, clock, power, time, rate)
+    times = log_times(columns, roles.clock, roles.time)
+    if times is not None:
+        times_s, timed = times
+        return series_of_log(columns, roles, times_s, wanted_rows(columns, wanted), timed=timed)
+    return _series_of_columns(columns, roles, wanted)
 
 
 def series_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = False) -> list[Points]:
@@ -89,6 +102,9 @@ def points_of_table(table: ResultTable, *, gpu: str = "", simulated: bool = Fals
 def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     rows = wanted_rows(columns, wanted)
     clock = columns.numbers(roles.clock) * roles.clock_factor
+    requested = columns.numbers(roles.requested) * roles.requested_factor if roles.requested else None
+    if requested is not None:  # where nothing was observed the request is the best that is known
+        clock = np.where(clock > 0, clock, requested)
     time = columns.numbers(roles.time) * roles.time_factor if roles.time else None
     if roles.power:
         power = columns.numbers(roles.power) * roles.power_factor
@@ -106,7 +122,6 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
     rows &= np.isfinite(clock) & (clock > 0) & np.isfinite(power)
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
-    requested = columns.numbers(roles.requested) if roles.requested else None
     limited = None
     if "event_reasons" in columns.cells and columns.is_numeric("event_reasons"):
         bits = np.nan_to_num(columns.numbers("event_reasons")).astype(np.int64)
@@ -123,14 +138,16 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
         picked = dict(zip(keys, values, strict=True)) | dict(wanted)
         told = {name: picked[name] for name in columns.cells if name in picked}
         gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in DEVICE_COLUMNS), "")
-        supported, notes = _supported(gpu, clock[at] if requested is None else requested[at])
+        supported, notes = settable_clocks(gpu, clock[at] if requested is None else requested[at])
         if requested is not None and supported is None:
             supported = tuple(np.unique(requested[at][np.isfinite(requested[at])]).tolist())
+        speed = None if rate is None else rate[at]
+        asked = None if requested is None else requested[at]
         found.append(
             Points(
                 clock_mhz=clock[at],
                 power_w=power[at],
-                rate=None if rate is None else rate[at],
+                rate=speed,
                 limited=None if limited is None else limited[at],
                 limit_w=_limit_of_columns(columns, at),
                 supported_mhz=supported,
@@ -141,6 +158,7 @@ def _series_of_columns(columns: Columns, roles: Roles, wanted: Mapping[str, str]
                 temperature_c=temperature[at] if temperature is not None else None,
                 memory_clock_mhz=_single(memory[at]) if memory is not None else None,
                 others=tuple(f"{k}={v}" for k, v in told.items() if k != roles.memory_clock),
+                requested_mhz=asked,
             )
         )
     return found
@@ -164,11 +182,16 @@ def wanted_rows(columns: Columns, wanted: Mapping[str, str]) -> Mask:
 
 
 def grouped(columns: Columns, keys: list[str], rows: Mask) -> dict[tuple[str, ...], list[int]]:
-    """The rows by the values of these columns."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for index in np.flatnonzero(rows).tolist():
-        groups.setdefault(tuple(columns.cells[key][index] for key in keys), []).append(index)
-    return groups
+    """The rows by the values of these columns, in the order in which these first appear."""
+    chosen = np.flatnonzero(rows)
+    group = np.zeros(len(chosen), dtype=np.int64)
+    for key in keys:
+        codes, count = _codes(columns.cells[key], chosen)
+        group = np.unique(group * count + codes, return_inverse=True)[1]
+    order = np.argsort(group, kind="stable")
+    parts = np.split(chosen[order], np.flatnonzero(np.diff(group[order])) + 1) if len(chosen) else []
+    parts.sort(key=lambda part: int(part[0]))
+    return {tuple(columns.cells[key][int(part[0])] for key in keys): part.tolist() for part in parts}
 
 
 def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) -> list[str]:
@@ -177,17 +200,27 @@ def key_columns(columns: Columns, taken: set[str], rows: Mask, clock: Floats) ->
     A column of numbers must do so without exception: a measured quantity could repeat a value by chance.
     """
     keys = []
-    for name, cells in columns.cells.items():
+    chosen = np.flatnonzero(rows)
+    clocks, place = np.unique(clock[chosen], return_inverse=True)
+    for name in columns.cells:
         if name in taken or _REMARKS.search(name):
             continue
-        clocks: dict[str, set[float]] = {}
-        for index in np.flatnonzero(rows).tolist():
-            clocks.setdefault(cells[index], set()).add(float(clock[index]))
-        several = sum(len(seen) >= 3 for seen in clocks.values())
-        needed = len(clocks) if columns.is_numeric(name) else 0.5 * len(clocks)
-        if len(clocks) > 1 and (several >= needed or name.lower() in DEVICE_COLUMNS):
+        codes, count = _codes(columns.cells[name], chosen)
+        if count < len(chosen) and is_repeat(name, columns.cells[name]):
+            continue
+        pairs = np.unique(codes * len(clocks) + place)  # each value with each of its clocks, once
+        several = int((np.bincount(pairs // len(clocks), minlength=count) >= 3).sum())
+        needed = count if columns.is_numeric(name) else 0.5 * count
+        if count > 1 and (several >= needed or name.lower() in DEVICE_COLUMNS):
             keys.append(name)
     return _fewest(columns, keys, rows)
+
+
+def _codes(cells: Sequence[str], chosen: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], int]:
+    """A number for each text of the chosen cells, and how many texts there are."""
+    seen: dict[str, int] = {}
+    codes = np.fromiter((seen.setdefault(cells[at], len(seen)) for at in chosen.tolist()), np.int64, len(chosen))
+    return codes, len(seen)
 
 
 def _fewest(columns: Columns, keys: list[str], rows: Mask) -> list[str]:
@@ -253,7 +286,8 @@ def _series_of_table(
         remedy = "the model needs measurements at several graphics clocks, with their power"
         raise InputError("no measurement has a clock and a power", where, remedy)
 
-    others = [name for name in space.names if name != setting]
+    repeats = repeat_names(table)  # readings of one configuration belong to one series
+    others = [name for name in space.names if name != setting and name not in repeats]
     memory = next((name for name in MEMORY_SETTINGS if name in others), None)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index in np.flatnonzero(usable).tolist():
@@ -267,7 +301,10 @@ def _series_of_table(
     for values, indices in groups.items():
         at = np.asarray(indices)
         told_by = dict(zip(others, values, strict=True))
-        supported, notes = _supported(gpu, requested[at])
+        supported, notes = settable_clocks(gpu, requested[at])
+        supported = supported or tuple(np.unique(requested[at]).tolist())
+        told_rate = speed[at] if np.isfinite(speed[at]).any() else None
+        asked = requested[at] if setting else None
         recorded = [table.measurement(i) for i in indices]
         limited = None
         if all(m.source in ("nvml", "simulated") for m in recorded):
@@ -277,10 +314,10 @@ def _series_of_table(
             Points(
                 clock_mhz=clock[at],
                 power_w=power[at],
-                rate=speed[at] if np.isfinite(speed[at]).any() else None,
+                rate=told_rate,
                 limited=limited,
                 limit_w=float(limit) if isinstance(limit, int | float) else None,
-                supported_mhz=supported or tuple(np.unique(requested[at]).tolist()),
+                supported_mhz=supported,
                 gpu=gpu,
                 series=", ".join(f"{name}={value}" for name, value in told_by.items()) or "all",
                 simulated=simulated,
@@ -289,27 +326,13 @@ def _series_of_table(
                 temperature_c=temperature[at],
                 memory_clock_mhz=float(told_by[memory]) if memory else None,
                 others=tuple(f"{name}={value}" for name, value in told_by.items() if name != memory),
+                requested_mhz=asked,
             )
         )
     return found
 
 
 # --- small things -----------------------------------------------------------------------------------------------------
-
-
-def _supported(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
-    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
-    known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
-    if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:
-        return None, ()
-    named = bool(_STEPS_OF_15.search(gpu))
-    for step in _STEPS_MHZ:
-        grid = np.floor(np.arange(0.0, known[-1] + 1.0, step))
-        if np.isin(known, grid).all() and (named or len(known) >= _TELLING_CLOCKS):
-            between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
-            of = f" of {gpu}" if gpu else ""
-            return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
-    return None, ()
 
 
 def parse_series(text: str | None) -> dict[str, str]:

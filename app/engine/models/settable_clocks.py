@@ -1,0 +1,52 @@
+"""Which clocks can be set: those between the sampled ones on the board's grid, as far as the board follows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engine.models.clock_following import where_held
+
+if TYPE_CHECKING:
+    from app.engine.models.points import Points
+
+Floats = npt.NDArray[np.float64]
+
+# Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
+_STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
+_STEPS_MHZ = (15.0, 7.5)
+_TELLING_CLOCKS = 5  # on a grid by chance: hardly
+_HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which no grid is made
+
+
+def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | None, tuple[str, ...]]:
+    """Settable clocks between the sampled ones, where they lie on a regular grid as NVIDIA's boards have it."""
+    known = np.unique(clock_mhz[np.isfinite(clock_mhz)])
+    if not len(known) or known[0] <= 0 or known[-1] > _HIGHEST_MHZ:
+        return None, ()
+    named = bool(_STEPS_OF_15.search(gpu))
+    for step in _STEPS_MHZ:
+        grid = np.floor(np.arange(0.0, known[-1] + 1.0, step))
+        if np.isin(known, grid).all() and (named or len(known) >= _TELLING_CLOCKS):
+            between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
+            of = f" of {gpu}" if gpu else ""
+            return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
+    return None, ()
+
+
+def only_followed(points: Points) -> Points:
+    """The series with the clocks that the board follows as those that can be set; its notes say where it does not."""
+    if points.requested_mhz is not None:
+        held = where_held(points.requested_mhz, points.power_w, points.clock_mhz, points.rate)
+    else:
+        held = where_held(points.clock_mhz, points.power_w, None, points.rate)
+    if held is None:
+        return points
+    supported = points.supported_mhz
+    if supported is not None:
+        supported = tuple(clock for clock in supported if clock <= held.followed_mhz)
+    return replace(points, supported_mhz=supported, notes=(held.words, *points.notes))

@@ -1,0 +1,123 @@
+"""A table of measurements from a text file: CSV, the output of nvidia-smi, or a wide table that is transposed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.engine.formats.dmon import dmon_columns, is_dmon
+from app.engine.formats.files import read_text
+from app.engine.formats.gpu_benches import is_gpu_benches
+from app.engine.formats.kinds import is_trace, refused_gpu_benches
+from app.engine.models.columns import Columns, parse_columns
+from app.engine.models.roles import Roles, find_roles
+from app.errors import InputError
+from app.sensors.recording import read_recording
+
+_CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
+_CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
+_LEAST_CLOCKS = 4
+
+
+def read_table(path: Path) -> Columns:
+    """The columns of a text file, or of a recording of a board's channels. Raises InputError."""
+    if is_trace(path):
+        return _of_trace(path)
+    text = read_text(path)
+    if is_dmon(text):
+        cells = dmon_columns(text)
+        if not next(iter(cells.values())):
+            raise InputError("the output of nvidia-smi dmon holds no reading", str(path), "let it run for a while")
+        return Columns(str(path), cells, 3)
+    if is_gpu_benches(text):
+        raise refused_gpu_benches(path)
+    return parse_columns(text, str(path))
+
+
+def _of_trace(path: Path) -> Columns:
+    """The channels of a recording by name, the time in s, and the board's name."""
+    recording = read_recording(path)
+    cells: dict[str, list[str]] = {"timestamp_s": [f"{time / 1e9:.6f}" for time in recording.time_ns.tolist()]}
+    for channel, values in zip(recording.channels, recording.values.T, strict=True):
+        cells[channel.name] = [repr(value) for value in values.tolist()]
+    cells["gpu"] = [recording.name] * len(recording.time_ns)
+    if not len(recording.time_ns):
+        raise InputError("the recording holds no reading", str(path), "record for longer")
+    return Columns(str(path), cells, 2)
+
+
+def roles_of_table(columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None) -> Roles:
+    """As `find_roles`; a wide table is called one. Raises InputError."""
+    try:
+        return find_roles(columns, clock, power, time, rate)
+    except InputError:
+        clocks = sorted(clock for _, clock in wide_headings(columns).values())
+        if not clocks:
+            raise
+        what = f"one row per application, and one column per clock from {clocks[0]:g} to {clocks[-1]:g} MHz"
+        remedy = "add --transpose: the cells are taken for W; --rate FILE or --time FILE names such a table of speeds"
+        raise InputError(what, columns.where, remedy) from None
+
+
+def wide_headings(columns: Columns) -> Mapping[str, tuple[str, float]]:
+    """What is measured, and at which clock in MHz, by heading: '757', '757 MHz', 'power_757'. Empty: not a wide table.
+
+    Most columns must be such, in ascending or descending order of the clock.
+    """
+    found: dict[str, tuple[str, float]] = {}
+    for name in columns.cells:
+        heading = _CLOCK_HEADING.fullmatch(name)
+        if heading is None:
+            continue
+        clock = float(heading["clock"]) * (1e3 if (heading["unit"] or "").lower() == "ghz" else 1.0)
+        if _CLOCKS_MHZ[0] <= clock <= _CLOCKS_MHZ[1]:
+            found[name] = (heading["what"].strip(" _-@"), clock)
+    by_quantity: dict[str, list[float]] = {}
+    for what, clock in found.values():
+        by_quantity.setdefault(what, []).append(clock)
+    orders = [clocks in (sorted(set(clocks)), sorted(set(clocks), reverse=True)) for clocks in by_quantity.values()]
+    enough = all(len(clocks) >= _LEAST_CLOCKS for clocks in by_quantity.values())
+    return found if enough and all(orders) and 2 * len(found) > len(columns.cells) else {}
+
+
+def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:
+    """A wide table with one row per application and clock: its labels, `clock_mhz`, and what was measured.
+
+    Cells without another name are powers in W. `tables` holds further wide tables by what they hold (rate, time_s);
+    their rows are found by their labels. Raises InputError where one is not wide.
+    """
+    labels, rows = _long_rows(columns, "power_w")
+    others = {name: _long_rows(table, name)[1] for name, table in tables.items()}
+    wanted = list(dict.fromkeys(what for figures in rows.values() for what in figures)) + list(others)
+    cells: dict[str, list[str]] = {name: [] for name in (*labels, "clock_mhz", *wanted)}
+    for (label, clock), figures in rows.items():
+        more = {name: table.get((label, clock), {}).get(name, "") for name, table in others.items()}
+        told = dict(zip(labels, label, strict=True)) | {"clock_mhz": f"{clock:g}"} | figures | more
+        for name, column in cells.items():
+            column.append(told.get(name, ""))
+    missing = next((name for name in others if not any(cells[name])), None)
+    if missing is not None:
+        what = "no row and clock of it is in the other table"
+        raise InputError(what, tables[missing].where, "name a table with the same applications and clocks")
+    return Columns(columns.where, cells, columns.first_line)
+
+
+def _long_rows(
+    columns: Columns, unnamed: str
+) -> tuple[list[str], Mapping[tuple[tuple[str, ...], float], dict[str, str]]]:
+    """The columns of labels, and the figures by label and clock."""
+    headings = wide_headings(columns)
+    if not headings:
+        remedy = "leave --transpose out, or pass a table with one row per application and clocks in MHz as headings"
+        raise InputError("this is not a wide table: its columns are not clocks", columns.where, remedy)
+    for name in headings:
+        columns.numbers(name)  # names the cell that is none
+    labels = [name for name in columns.cells if name not in headings]
+    rows: dict[tuple[tuple[str, ...], float], dict[str, str]] = {}
+    for index in range(len(columns)):
+        label = tuple(columns.cells[name][index] for name in labels) or (str(index + 1),)
+        for name, (what, clock) in headings.items():
+            rows.setdefault((label, clock), {})[what or unnamed] = columns.cells[name][index]
+    shown = ["application" if _CLOCK_HEADING.fullmatch(name) or "freq" in name.lower() else name for name in labels]
+    return (shown if len(set(shown)) == len(shown) else labels) or ["row"], rows
