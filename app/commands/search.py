@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.commands.sources import recording_path
-from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, show, stop_on_interrupt
 from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionState
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
+from app.input_files import is_input, is_there
 from app.paths import data_folder, resources
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def tune(arguments: Namespace) -> int:
 
 
 def _is_session(text: str) -> bool:
-    return text.isdecimal() and not Path(text).exists()
+    return text.isdecimal() and not is_there(text)
 
 
 def _session_number(text: str) -> int:
@@ -92,7 +93,7 @@ def _runs_program(origin: Mapping[str, str]) -> bool:
     from app.engine.specification_loader import load_specification
 
     path = Path(origin.get("file", ""))
-    return origin.get("kind") == "specification" and path.is_file() and load_specification(path).command is not None
+    return origin.get("kind") == "specification" and is_input(path) and load_specification(path).command is not None
 
 
 def replay(arguments: Namespace) -> int:
@@ -121,7 +122,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
     if unfit is not None:
         option = f"--{unfit.replace('_', '-')}"
         raise InputError(f"{option} does not go with --follow", "replay", "a followed file is shown as it was measured")
-    if not path.exists():
+    if not is_there(path):
         say(f"waiting for {path}")
     with stop_on_interrupt() as stop:
         plan = plan_follow(path, stop, objective=objective, front=front)
@@ -207,25 +208,25 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
 def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
     """The session in a few lines and its front as a table."""
     failed = ", ".join(f"{count} {state}" for state, count in document["failed"].items()) or "none"
-    print(
+    show(
         f"session {document['session']}: {plan.title} on {document['gpu']} ({document['source']}), "
         f"{document['strategy']}, seed {document['seed']}"
     )
-    print(
+    show(
         f"{document['evaluated']} of {document['valid']} valid configurations measured "
         f"({document['cartesian']} before restrictions), failed: {failed}, {duration(document['seconds'])}"
     )
     best = document["best"]
     if best is None:
-        print("no configuration worked")
+        show("no configuration worked")
         return
     goal = plan.objective.goal
-    print(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
+    show(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
     front = document["front"]
     if not front:
         return
     goals = [g.name for g in plan.objective.front]
-    print(f"\nPareto front over {' and '.join(str(g) for g in plan.objective.front)}, {len(front)} points")
+    show("", f"Pareto front over {' and '.join(str(g) for g in plan.objective.front)}, {len(front)} points")
     names = list(front[0]["configuration"])
     rows = [[*(p["values"].get(g) for g in goals), *p["configuration"].values()] for p in front]
     print_table(rows, [*goals, *names])
@@ -260,7 +261,7 @@ def sessions(arguments: Namespace) -> int:
     if arguments.json:
         print_json(documents)
     elif not documents:
-        print("no sessions yet; `wattridge demo` makes one")
+        show("no sessions yet; `wattridge demo` makes one")
     else:
         rows = [
             [r.id, ("* " if r.label.favourite else "") + r.shown_name, *list(d.values())[5:], ", ".join(r.label.tags)]
@@ -302,8 +303,8 @@ def demo(arguments: Namespace) -> int:
         print_json(document)
         return 0
     print_summary(document, plan)
-    print()
+    show()
     print_fit(document["fit"])
-    print("\nexports of the best configuration (simulated):")
-    print("\n".join(f"  {file}" for file in document["files"]))
+    show("", "exports of the best configuration (simulated):")
+    show(*(f"  {file}" for file in document["files"]))
     return 0

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from app.paths import make_folder
+
 
 class SessionLock:
     """An exclusive lock on a small file. Process ids are reused and heartbeats stall; this does neither."""
@@ -18,7 +20,7 @@ class SessionLock:
     @classmethod
     def acquire(cls, path: Path) -> SessionLock | None:
         """Take the lock; None where it is held already. Raises OSError where the folder cannot be written."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             if not _lock(descriptor):

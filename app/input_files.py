@@ -1,0 +1,49 @@
+"""Opening what the user names: a file, or a pipe (`<(...)`, a FIFO), which is read once and kept."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from app.errors import InputError
+
+MAXIMUM_PIPED_BYTES: Final = 2**29
+_piped: dict[tuple[int, int], bytes] = {}  # by device and inode: a pipe gives what it holds only once
+
+
+def is_there(path: Path | str) -> bool:
+    """Whether something of that name exists; False also for a name that no file can have."""
+    return os.path.exists(path)
+
+
+def is_input(path: Path | str) -> bool:
+    """Whether it can be read: a file, a pipe or a device, but not a folder."""
+    return os.path.exists(path) and not os.path.isdir(path)
+
+
+def open_input(path: Path) -> BinaryIO:
+    """Open for reading, from the beginning each time, also where it is a pipe.
+
+    Raises OSError, ValueError for a name with a null byte, and InputError for what is no file, or a pipe that gives
+    more than MAXIMUM_PIPED_BYTES.
+    """
+    file = open(path, "rb")
+    try:
+        status = os.fstat(file.fileno())
+        if stat.S_ISREG(status.st_mode):
+            return file
+        key = status.st_dev, status.st_ino
+        if key not in _piped or stat.S_ISCHR(status.st_mode):
+            content = file.read(MAXIMUM_PIPED_BYTES + 1)
+            if len(content) > MAXIMUM_PIPED_BYTES:
+                size = f"{MAXIMUM_PIPED_BYTES >> 20} MiB"
+                raise InputError(f"the pipe gives more than {size}", str(path), "save it as a file first")
+            _piped[key] = content
+    except BaseException:
+        file.close()
+        raise
+    file.close()
+    return io.BytesIO(_piped[key])
