@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-_PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_", "DASK_")
+_PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_")
 _NAMES = ("COLUMNS", "LINES", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 _KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH")  # where the real measurements and the program under test are
 

@@ -152,8 +152,9 @@ def _print_drift(found: Analysis) -> None:
         low, high = (100 * end for end in one.per_hour_interval)
         verdict = "drifts" if one.drifts else "no drift"
         show(
-            "", f"{one.name}: {verdict}, {100 * one.per_hour:+.2f} % per hour ({low:+.2f} to {high:+.2f}), "
-            f"scatter {100 * one.scatter:.2f} % over {len(one.values)} looks"
+            "",
+            f"{one.name}: {verdict}, {100 * one.per_hour:+.2f} % per hour ({low:+.2f} to {high:+.2f}), "
+            f"scatter {100 * one.scatter:.2f} % over {len(one.values)} looks",
         )
 
 

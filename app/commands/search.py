@@ -242,6 +242,8 @@ def sessions(arguments: Namespace) -> int:
 
     with Store() as store:
         records = list(store.sessions())
+        for line in store.unreadable:
+            say(line)
     documents = [
         {
             "session": r.id,

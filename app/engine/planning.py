@@ -241,6 +241,9 @@ def plan_resume(
     """
     loaded = store.load(session)
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
+    if loaded.left_out:
+        what = f"{loaded.left_out} stored measurements of session {session} are damaged"
+        raise InputError(what, str(store.path), "it can be analysed and exported, but not resumed")
     if not is_input(path):
         raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
     if digest_of(path) != record.origin.get("sha256"):

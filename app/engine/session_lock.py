@@ -30,6 +30,18 @@ class SessionLock:
                 return cls(path, descriptor)
             os.close(descriptor)
 
+    @staticmethod
+    def is_held(path: Path) -> bool:
+        """Whether a process holds the lock of that path, looked at without changing anything."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            return not _lock(descriptor)
+        finally:
+            os.close(descriptor)
+
     def release(self) -> None:
         """Let go and remove the file. Safe to call twice."""
         if self._descriptor is None:

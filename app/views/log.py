@@ -64,9 +64,8 @@ class Log:
         self._before = sys.excepthook, threading.excepthook
         self._handler: logging.Handler = logging.NullHandler()
         with suppress(OSError, WattridgeError):  # the store reports a folder that cannot be written, with the remedy
-            self._handler = _PrivateFile(
-                private_folder("logs") / "wattridge.log", maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True
-            )
+            path = private_folder("logs") / "wattridge.log"
+            self._handler = _PrivateFile(path, maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True)
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         LOG.addHandler(self._handler)
         LOG.setLevel(logging.INFO)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import InputError
+from app.spreadsheet import cell_text
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,7 +100,7 @@ def parse_columns(text: str, where: str) -> Columns:
     body = io.StringIO("\n".join(line for line in lines[start:] if not line.startswith("#")))
     try:
         reader = csv.reader(body, delimiter=delimiter, strict=True)
-        header = [name.strip() for name in next(reader)]
+        header = [cell_text(name.strip()) for name in next(reader)]
         if any(header):  # numbers of rows stand in a column without a name
             header = [name or f"column {place}" for place, name in enumerate(header, 1)]
         if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
@@ -115,7 +116,7 @@ def parse_columns(text: str, where: str) -> Columns:
                 remedy = "quote cells that hold the separator" if len(row) > len(header) else "the file may be cut off"
                 raise InputError(what, where, remedy)
             for column, cell in zip(columns, row, strict=True):
-                column.append(cell.strip())
+                column.append(cell_text(cell.strip()))
     except csv.Error as error:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
     if not columns[0]:
