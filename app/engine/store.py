@@ -51,7 +51,7 @@ _COPIED = (  # what a duplicate has of its model; it is a session of its own in 
 KEPT_DELETED_S = 7 * 24 * 3600.0
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
-_RECOVERY = "move it away, and a new one is begun; sqlite3's .recover reads what is left of the old one"
+_RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
 
