@@ -28,7 +28,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     use_one_core()
     prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    as_json = "--json" in words
+    try:
+        return _guarded(words, "--json" in words)
+    finally:
+        abandon_output()  # what could not be written must not fail again at the interpreter's end
+
+
+def _guarded(words: list[str], as_json: bool) -> int:
+    """Run, and say in one line what failed, whatever it was."""
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -36,7 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except WattridgeError as error:
         return _failed(error, as_json)
     except BrokenPipeError:  # the reader went away (`| head`); nothing more to say
-        abandon_output()
         return 1
     except KeyboardInterrupt:
         say("wattridge: stopped")
@@ -47,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(InputError("the input is nested too deeply", "", "use a simpler file"), as_json)
     except OSError as error:
         return _failed(_of_system(error), as_json)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (a fault of ours is still one line for the user)
         if os.environ.get(_TRACEBACK) == "1":
             raise
         what = f"a fault in Wattridge: {type(error).__name__}: {error}"
@@ -77,9 +83,7 @@ def _failed(error: WattridgeError, as_json: bool = False) -> int:
             return error.exit_code
     except OSError:
         pass
-    abandon_output()
     say(f"wattridge: {error}")
-    abandon_output()
     return error.exit_code
 
 

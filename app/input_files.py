@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 from app.errors import InputError
 
 MAXIMUM_PIPED_BYTES: Final = 2**29
-_piped: dict[tuple[int, int], bytes] = {}  # by device and inode: a pipe gives what it holds only once
+_piped: dict[tuple[int, int], bytes] = {}  # by device and inode: a pipe gives its content only once a process
 
 
 def is_there(path: Path | str) -> bool:
@@ -30,20 +30,15 @@ def open_input(path: Path) -> BinaryIO:
     Raises OSError, ValueError for a name with a null byte, and InputError for what is no file, or a pipe that gives
     more than MAXIMUM_PIPED_BYTES.
     """
-    file = open(path, "rb")  # noqa: SIM115  (handed to the caller)
-    try:
-        status = os.fstat(file.fileno())
-        if stat.S_ISREG(status.st_mode):
-            return file
-        key = status.st_dev, status.st_ino
-        if key not in _piped or stat.S_ISCHR(status.st_mode):
-            content = file.read(MAXIMUM_PIPED_BYTES + 1)
-            if len(content) > MAXIMUM_PIPED_BYTES:
-                size = f"{MAXIMUM_PIPED_BYTES >> 20} MiB"
-                raise InputError(f"the pipe gives more than {size}", str(path), "save it as a file first")
-            _piped[key] = content
-    except BaseException:
-        file.close()
-        raise
-    file.close()
+    status = os.stat(path)
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        return open(path, "rb")
+    key = status.st_dev, status.st_ino
+    if key not in _piped:  # opening it again would wait for a writer that never comes
+        with open(path, "rb") as pipe:
+            content = pipe.read(MAXIMUM_PIPED_BYTES + 1)
+        if len(content) > MAXIMUM_PIPED_BYTES:
+            size = f"{MAXIMUM_PIPED_BYTES >> 20} MiB"
+            raise InputError(f"the pipe gives more than {size}", str(path), "save it as a file first")
+        _piped[key] = content
     return io.BytesIO(_piped[key])
