@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -499,3 +499,67 @@ def test_a_data_folder_that_can_only_be_read(command: str, with_log: bool, place
         assert status == 1
         assert str(place.data) in errors
     place.data.chmod(0o755)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a megabyte; only root can have one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    words = [mount or "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if mount is None or subprocess.run(words, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    with suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            pass
+
+
+@pytest.mark.parametrize("command", ["sessions", "analyse", "tune", "demo", "export", "report", "gpus"])
+@pytest.mark.parametrize("with_sessions", [True, False])
+def test_a_full_disk_under_the_data_folder(
+    command: str, with_sessions: bool, place: Place, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = small_disk / "data"
+    data.mkdir(0o700)
+    if with_sessions:
+        shutil.copy(place.data / "wattridge.sqlite", data)
+    fill(small_disk)
+    monkeypatch.setenv("WATTRIDGE_DATA", str(data))
+    words = [*place.words(command, out=data / "out"), *(["--json"] if command == "sessions" else [])]
+    status, output, errors = run(words)
+    assert_clear(status, errors)
+    if command == "sessions":
+        assert [session["session"] for session in json.loads(output)] == ([1] if with_sessions else [])
+    if command in ("tune", "demo"):
+        assert status == 1
+        assert str(data) in errors
+    if command == "analyse":
+        assert status == (0 if with_sessions else 2)
+    (small_disk / "filler").unlink()
+    monkeypatch.setenv("WATTRIDGE_DATA", str(data))
+    if with_sessions:
+        assert run(["analyse", "1"])[0] == 0  # nothing was lost
+
+
+def test_a_disk_that_fills_while_a_session_runs(
+    place: Place, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WATTRIDGE_DATA", str(small_disk))
+    with (small_disk / "filler").open("wb") as file:
+        file.write(b"x" * 600_000)
+    status, _, errors = run(["tune", str(place.spec), "--gpu", "simulated:a100", "--strategy", "random_sample",
+                             "--max-evaluations", "20000"])  # fmt: skip
+    assert status == 1
+    assert "Traceback" not in errors
+    (small_disk / "filler").unlink()
+    status, output, _ = run(["sessions", "--json"])
+    assert status == 0
+    [session] = json.loads(output)
+    assert session["evaluated"] > 0
+    assert run(["analyse", "1"])[0] == 0
