@@ -53,7 +53,7 @@ def _guarded(words: list[str], as_json: bool) -> int:
         return _failed(InputError("the input is nested too deeply", "", "use a simpler file"), as_json)
     except OSError as error:
         return _failed(_of_system(error), as_json)
-    except Exception as error:  # noqa: BLE001  (a fault of ours is still one line for the user)
+    except Exception as error:
         if os.environ.get(_TRACEBACK) == "1":
             raise
         what = f"a fault in Wattridge: {type(error).__name__}: {error}"

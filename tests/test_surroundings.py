@@ -287,7 +287,9 @@ def test_onto_a_full_disk(command: str, full: str, place: Place) -> None:
         assert status == 1
         assert "No space left" in errors
     if full == "stderr":
-        assert status == {"usage": 2, "characterise": 1}.get(command, 0)  # what cannot be said must not end what is done
+        assert status == {"usage": 2, "characterise": 1}.get(
+            command, 0
+        )  # what cannot be said must not end what is done
 
 
 def test_streams_that_are_closed_take_the_output_and_forget_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
