@@ -219,6 +219,8 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
     best = document["best"]
     if best is None:
         show("no configuration worked")
+        if (failure := document["most_frequent_failure"]) is not None:
+            show(f"most frequent ({failure['count']} {failure['state']}): {failure['message']}")
         return
     goal = plan.objective.goal
     show(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
