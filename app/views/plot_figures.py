@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterator
@@ -111,4 +112,5 @@ def _shown(axis: pg.AxisItem, values: Floats) -> Floats:
 
 def _title(axis: pg.AxisItem) -> str:
     units = f" ({axis.labelUnits})" if axis.labelUnits else ""
-    return " ".join(re.sub(r"<[^>]*>", " ", str(axis.labelText or "")).split()) + units
+    text = html.unescape(re.sub(r"<[^>]*>", " ", str(axis.labelText or "")))
+    return " ".join(text.split()) + units

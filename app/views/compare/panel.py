@@ -11,7 +11,6 @@ from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -30,6 +29,7 @@ from app.views.errands import Errands
 from app.views.figure_plot import FigurePlot
 from app.views.figures import count_text
 from app.views.file_dialogs import open_files
+from app.views.label import PlainLabel, plain_tip
 from app.views.plot_figure import Figure, Series
 from app.views.quantities import Quantity, quantity
 
@@ -96,7 +96,7 @@ class ComparePanel(QWidget):
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
-        label = QLabel("&Sessions")
+        label = PlainLabel("&Sessions")
         label.setBuddy(self.list)
         row.addWidget(label)
         row.addStretch(1)
@@ -156,7 +156,7 @@ class ComparePanel(QWidget):
     def _add_item(self, source: int | Path, text: str, ticked: bool) -> None:
         item = QListWidgetItem(text)
         item.setData(Qt.ItemDataRole.UserRole, source)
-        item.setToolTip(text)
+        item.setToolTip(plain_tip(text))
         item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
         item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
         self.list.addItem(item)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 from app.engine.models.roofline_fit import RooflineFit
 from app.engine.roofline_sweeps import Sweep
 from app.views import theme
+from app.views.label import plain_tip
 from app.views.overlay_colours import icon_of
 from app.views.quantities import format_number
 
@@ -136,7 +137,7 @@ class RooflineTable(QTableWidget):
         self.setColumnCount(len(self._shown))
         for column, (place, sweep) in enumerate(self._shown):
             head = QTableWidgetItem(icon_of(place), in_two_lines(sweep))
-            head.setToolTip(f"{sweep.label}, {sweep.origin}")
+            head.setToolTip(plain_tip(f"{sweep.label}, {sweep.origin}"))
             self.setHorizontalHeaderItem(column, head)
             for row, (_, tip, text, energies) in enumerate(_FIGURES):
                 known = sweep.fit is not None and (sweep.fit.identifiable or not energies)
