@@ -81,7 +81,10 @@ def _decoded(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> 
 def digest_of(path: Path) -> str:
     """What tells whether a file is still as it was. Raises OSError."""
     with open_input(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest()
 
 
 def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: str, *, final: bool = False) -> str:
