@@ -38,6 +38,8 @@ def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iter
     try:
         if not is_there(path):
             raise InputError("no such file", where, "check the path")
+        if os.path.isdir(path):
+            raise InputError("this is a folder", where, "name a file in it")
         with open_input(path) as raw:
             packed = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)

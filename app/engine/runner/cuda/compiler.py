@@ -25,7 +25,7 @@ from app.engine.runner.cuda.process import ROOT, KernelFailed
 from app.engine.runner.cuda.toolchain import COMPILE_S, Toolchain, find_toolchain
 from app.engine.workloads.cuda_kernel import Build
 from app.errors import WattridgeError
-from app.paths import open_private, private_folder
+from app.paths import make_folder, open_private, private_folder
 
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000
@@ -62,6 +62,8 @@ class Compiler:
         self.compiled = 0  # images made rather than found
         self._capability = capability
         self.toolchain = toolchain or find_toolchain()
+        if folder is not None:
+            make_folder(folder)
         self._folder: Path | None = folder or _cache_folder()
         self._most_bytes = most_bytes
         self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="compile")
