@@ -375,13 +375,16 @@ def test_recordings_and_twins_come_through_pipes_too(place: Place) -> None:
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
-def process(words: list[str], place: Place, **environment: str) -> subprocess.Popen[bytes]:
+def process(
+    words: list[str], place: Place, start_new_session: bool = False, **environment: str
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "app", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=place.folder,
+        start_new_session=start_new_session,
         env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": str(place.data), **environment},
     )
 
@@ -421,6 +424,21 @@ def test_interrupted_at_any_time(command: str, place: Place) -> None:
             continue  # the interpreter itself had not begun to run our first line
         assert running.returncode in (0, 1, 130), errors
         assert "Traceback" not in errors, (after_s, errors)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.parametrize("after_s", [0.5, 1.0, 2.0])
+def test_an_interrupt_from_the_terminal_reaches_the_processes_of_score_too(after_s: float, place: Place) -> None:
+    import signal
+
+    running = process(["score", str(place.cache), "--jobs", "2", "--repeats", "5000"], place, start_new_session=True)
+    time.sleep(after_s)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=100)
+    errors = err.decode()
+    assert running.returncode in (1, 130), errors
+    assert "Traceback" not in errors
+    assert "SpawnPoolWorker" not in errors
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
