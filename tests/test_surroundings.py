@@ -422,7 +422,8 @@ def test_interrupted_at_any_time(command: str, place: Place) -> None:
         errors = err.decode()
         if "wattridge" not in errors and running.returncode in (1, -signal.SIGINT, 130):
             continue  # the interpreter itself had not begun to run our first line
-        assert running.returncode in (0, 1, 130), errors
+        # Python ends itself by the signal, a shell's 130, where C code of a library met the interrupt first
+        assert running.returncode in (0, 1, 130, -signal.SIGINT), errors
         assert "Traceback" not in errors, (after_s, errors)
 
 
@@ -436,7 +437,7 @@ def test_an_interrupt_from_the_terminal_reaches_the_processes_of_score_too(after
     os.killpg(running.pid, signal.SIGINT)
     _, err = running.communicate(timeout=100)
     errors = err.decode()
-    assert running.returncode in (1, 130), errors
+    assert running.returncode in (1, 130, -signal.SIGINT), errors
     assert "Traceback" not in errors
     assert "SpawnPoolWorker" not in errors
 
