@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -55,3 +56,21 @@ def test_tips_and_titles_that_look_like_html_are_shown_as_written(qtbot: Any) ->
     qtbot.addWidget(label)
     assert label.textFormat() == Qt.TextFormat.PlainText
     assert label.text() == NAME
+
+
+def test_what_the_window_remembers_is_for_the_user_alone(own_data_folder: Path) -> None:
+    from app.views.log import Log
+    from app.views.settings import Settings
+
+    before = os.umask(0)
+    try:
+        settings = Settings()
+        settings.theme = "dark"
+        settings._file.sync()
+        Log(print).close()
+    finally:
+        os.umask(before)
+    assert Settings().theme == "dark"
+    for path in (own_data_folder, *own_data_folder.rglob("*")):
+        assert path.stat().st_mode & 0o077 == 0, path
+    assert (own_data_folder / "logs" / "wattridge.log").is_file()
