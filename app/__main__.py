@@ -1,6 +1,42 @@
-"""`python -m app` is the command `wattridge`."""
+"""The command `wattridge`, also as `python -m app`: until the command runs, Ctrl+C ends the process at once."""
 
-from app.cli import main
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """While modules are imported nothing has begun, and an exception could surface anywhere in them."""
+    os.write(2, b"wattridge: stopped\n")
+    os._exit(130)
+
+
+def _quiet_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
+    """An interrupt inside a destructor or callback is no fault: the command line sees the next one, or its end."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+
+
+def main() -> int:
+    """Import the command line and run it; the exit status."""
+    before = signal.signal(signal.SIGINT, _end)
+    sys.unraisablehook = _quiet_interrupt
+    from app.blas_threads import use_one_core
+
+    use_one_core()  # before NumPy is imported
+    from app.cli import main as run
+
+    if before is signal.SIG_IGN:  # nohup, and jobs in the background of a script
+        signal.signal(signal.SIGINT, before)
+        return run()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = run()
+    signal.signal(signal.SIGINT, _end)  # the interpreter's own end would print a traceback
+    return status
+
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

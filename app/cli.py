@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 
 from app import __version__
 from app.blas_threads import use_one_core
-from app.commands.terminal import print_json, say
+from app.commands.terminal import abandon_output, prepare_streams, print_json, say
 from app.errors import InputError, WattridgeError
 
 
@@ -25,25 +26,75 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0 done, 1 failed, 2 bad input or usage."""
     use_one_core()
+    prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    words, program = _split(words)
     try:
-        arguments = _parser().parse_args(words)
-        arguments.program = program
-        command: Callable[[argparse.Namespace], int] = arguments.command
-        return command(arguments)
+        return _guarded(words, "--json" in words)
+    finally:
+        abandon_output()  # what could not be written must not fail again at the interpreter's end
+
+
+def _guarded(words: list[str], as_json: bool) -> int:
+    """Run, and say in one line what failed, whatever it was."""
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+        return status
     except WattridgeError as error:
-        if "--json" in words:
-            print_json(error.as_json())
-        else:
-            say(f"wattridge: {error}")
-        return error.exit_code
+        return _failed(error, as_json)
     except BrokenPipeError:  # the reader went away (`| head`); nothing more to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
         say("wattridge: stopped")
         return 1
+    except MemoryError:
+        return _failed(WattridgeError("there is not enough memory", "", "use smaller files, or end other programs"))
+    except RecursionError:
+        return _failed(InputError("the input is nested too deeply", "", "use a simpler file"), as_json)
+    except OSError as error:
+        return _failed(_of_system(error), as_json)
+    except Exception as error:
+        if os.environ.get(_TRACEBACK) == "1":
+            raise
+        what = f"a fault in Wattridge: {type(error).__name__}: {error}"
+        return _failed(WattridgeError(what, "", f"please report it, with what {_TRACEBACK}=1 adds"), as_json)
+
+
+_TRACEBACK = "WATTRIDGE_TRACEBACK"
+
+
+def _run(words: list[str]) -> int:
+    words, program = _split(words)
+    try:
+        arguments = _parser().parse_args(words)
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    arguments.program = program
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    return command(arguments)
+
+
+def _failed(error: WattridgeError, as_json: bool = False) -> int:
+    """Say what failed, where it can still be said; the exit status."""
+    try:
+        if as_json:
+            print_json(error.as_json())
+            sys.stdout.flush()
+            return error.exit_code
+    except OSError:
+        pass
+    say(f"wattridge: {error}")
+    return error.exit_code
+
+
+def _of_system(error: OSError) -> WattridgeError:
+    """What the operating system refused, in one line. Without a file it was the output (a full disk, mostly)."""
+    said = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return WattridgeError(f"writing failed: {said}", "output", "free space, or send the output elsewhere")
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
+    kind = InputError if error.errno in (errno.ENAMETOOLONG, errno.ENOENT, errno.EISDIR, errno.ENOTDIR) else None
+    return (kind or WattridgeError)(said, where, "check the path, its permissions and the free space")
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.plain_text import one_line
+
 
 class WattridgeError(Exception):
     """Something failed that a person can act on. `exit_code` is what the command line returns."""
@@ -23,20 +25,20 @@ class WattridgeError(Exception):
         return {"error": {"what": self.what, "where": self.where, "remedy": self.remedy}}
 
 
-_LONGEST = 400  # characters of a part of a message that quotes what a person wrote
+_LONGEST = 400  # characters of a part of a message that quotes user input
 
 
 class InputError(WattridgeError):
-    """A file, option or expression from a person is wrong; nothing was written. One line, whatever it quotes."""
+    """A file, option or expression of the user's is wrong; nothing was written. One line, whatever it quotes."""
 
     exit_code = 2
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
-        super().__init__(_one_line(what), _one_line(where), _one_line(remedy))
+        super().__init__(_short(what), _short(where), _short(remedy))
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text.split()).replace("\0", "?")
+def _short(text: str) -> str:
+    line = one_line(text)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 

@@ -12,9 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from app.blas_threads import use_one_core
+sys.path.insert(0, str(Path(__file__).parent))
 
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from environment import clear
+
+clear()
+
+from app.blas_threads import use_one_core  # noqa: E402
+
 use_one_core()
 
 # What lands does not hang on chance: the same examples every time. `--hypothesis-profile explore` looks for new ones.

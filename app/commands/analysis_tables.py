@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from app.commands.sources import Opened
-from app.commands.terminal import number, print_table
+from app.commands.terminal import number, print_table, show
 
 if TYPE_CHECKING:
     from app.engine.analysis.compare import Comparison
@@ -22,14 +22,14 @@ def print_analysis(opened: Opened, found: Analysis, best: int | None) -> None:
 
     plan, table = opened.plan, found.table
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
-    print(f"{opened.name}: {plan.title} on {plan.gpu} ({plan.source})")
-    print(f"{len(table)} of {plan.space.size} configurations measured, failed: {failed}")
+    show(f"{opened.name}: {plan.title} on {plan.gpu} ({plan.source})")
+    show(f"{len(table)} of {plan.space.size} configurations measured, failed: {failed}")
     for note in plan.space.notes:
-        print(f"  {note}")
+        show(f"  {note}")
     _print_choices(found)
     share = peak_share(plan, table.measurement(best)) if best is not None else None
     if share is not None:
-        print(f"the best by {found.objective.goal} reaches {share.words}")
+        show(f"the best by {found.objective.goal} reaches {share.words}")
     _print_plane(found)
     _print_points("The front", found, lambda plane: plane.front)
     _print_points("Corners of the convex hull, counterclockwise", found, lambda plane: plane.hull)
@@ -43,10 +43,10 @@ def print_analysis(opened: Opened, found: Analysis, best: int | None) -> None:
 def _print_choices(found: Analysis) -> None:
     told = [choice for choice in found.choices if choice.index is not None]
     if not told:
-        print("\nno configuration worked")
+        show("", "no configuration worked")
         return
     costs, names = found.costs, found.table.space.names
-    print("\nChoices, against the fastest")
+    show("", "Choices, against the fastest")
     rows = []
     for choice in told:
         assert choice.index is not None
@@ -65,7 +65,7 @@ def _print_choices(found: Analysis) -> None:
     print_table(rows, ("choice", *measured, "in words", *names))
     for choice in told:
         if choice.name == "least_energy" and choice.yearly is not None and choice.yearly.saved_kwh > 0:
-            print(f"least energy, the same work over a year: {choice.yearly.words} (while the kernel runs)")
+            show(f"least energy, the same work over a year: {choice.yearly.words} (while the kernel runs)")
 
 
 def _print_plane(found: Analysis) -> None:
@@ -74,8 +74,8 @@ def _print_plane(found: Analysis) -> None:
         return
     (x, y), cut = plane.goals, plane.quadrants
     reference = ", ".join(number(float(each)) for each in plane.reference)
-    print(f"\nFront over {x} and {y}")
-    print(
+    show("", f"Front over {x} and {y}")
+    show(
         f"on it {len(plane.front)}, hypervolume {number(plane.hypervolume, 5)} (reference {reference}), "
         f"corners of the hull {len(plane.hull)}"
     )
@@ -88,7 +88,7 @@ def _print_plane(found: Analysis) -> None:
     print_table([[what, count, f"{cut.percent(count):.1f} %"] for what, count in counts], ("quadrant", "points", ""))
     for held, of, spread in ((x, y, plane.spread_at_best_y), (y, x, plane.spread_at_best_x)):
         if spread is not None:
-            print(
+            show(
                 f"at {number(spread.at)} {held.name}: {of.name} from {number(spread.low)} to {number(spread.high)}"
                 f" ({100 * spread.share:.1f} % between)"
             )
@@ -107,16 +107,16 @@ def _print_points(title: str, found: Analysis, which: Callable[[Plane], Iterable
         rows.append([*figures, *(configuration[name] for name in names)])
     if not rows:
         return
-    print(f"\n{title}")
+    show("", title)
     print_table(rows, (*goals, *names))
     if len(indices) > _ROWS:
-        print(f"and {len(indices) - _ROWS} more: --json has all of them")
+        show(f"and {len(indices) - _ROWS} more: --json has all of them")
 
 
 def _print_correlations(found: Analysis) -> None:
     if not found.correlations:
         return
-    print("\nCorrelation with speed, efficiency and their product (words: correlation ratio)")
+    show("", "Correlation with speed, efficiency and their product (words: correlation ratio)")
     rows = [
         [
             one.name,
@@ -137,8 +137,8 @@ def _print_importance(found: Analysis) -> None:
     for effects in found.effects:
         if not effects.importances:
             continue
-        print(
-            f"\nImportance for {effects.goal}: share of the variance over all, and of what tells the best tenth apart"
+        show(
+            "", f"Importance for {effects.goal}: share of the variance over all, and of what tells the best tenth apart"
         )
         print_table(
             [
@@ -148,7 +148,7 @@ def _print_importance(found: Analysis) -> None:
             ("parameter", "over all", "near best", "best on average"),
         )
         for pair in effects.interactions[:3]:
-            print(f"  {' and '.join(pair.names)} together: {_percent(pair.share)} more")
+            show(f"  {' and '.join(pair.names)} together: {_percent(pair.share)} more")
 
 
 def _best_level(one: Any, maximise: bool) -> str:
@@ -162,10 +162,10 @@ def _best_level(one: Any, maximise: bool) -> str:
 def _print_difficulty(found: Analysis) -> None:
     if not found.difficulty:
         return
-    print("\nDifficulty: share of local searches that end within p of the optimum")
+    show("", "Difficulty: share of local searches that end within p of the optimum")
     if found.coverage < 1:
         share = f"{100 * found.coverage:.1f} %"
-        print(f"  over the {share} of the space that was measured: it lacks neighbours, so it looks harder than it is")
+        show(f"  over the {share} of the space that was measured: it lacks neighbours, so it looks harder than it is")
     print_table(
         [
             [name, len(one.minima), *(f"{100 * float(share):.1f} %" for share in one.proportion(_P_SHOWN))]
@@ -179,19 +179,20 @@ def _print_drift(found: Analysis) -> None:
     for one in found.drift:
         low, high = (100 * end for end in one.per_hour_interval)
         verdict = "drifts" if one.drifts else "no drift"
-        print(
-            f"\n{one.name}: {verdict}, {100 * one.per_hour:+.2f} % per hour ({low:+.2f} to {high:+.2f}), "
-            f"scatter {100 * one.scatter:.2f} % over {len(one.values)} looks"
+        show(
+            "",
+            f"{one.name}: {verdict}, {100 * one.per_hour:+.2f} % per hour ({low:+.2f} to {high:+.2f}), "
+            f"scatter {100 * one.scatter:.2f} % over {len(one.values)} looks",
         )
 
 
 def _print_failures(found: Analysis) -> None:
     for one in found.failures:
-        print(f"\n{one.count} failed ({one.kind}), {100 * one.share:.1f} % of what was measured")
+        show("", f"{one.count} failed ({one.kind}), {100 * one.share:.1f} % of what was measured")
         for text, count in one.messages:
-            print(f"  {count} x {text}")
+            show(f"  {count} x {text}")
         for where in one.concentrated:
-            print(
+            show(
                 f"  {where.parameter} = {where.value}: {where.failed} of {where.measured} failed "
                 f"({100 * where.share:.0f} %, elsewhere {100 * where.elsewhere:.1f} %)"
             )
@@ -204,7 +205,7 @@ def _percent(share: float) -> str:
 def print_comparison(found: Comparison) -> None:
     """The gain of each (S1 table 6.2), the fronts, and configurations carried over."""
     speed, efficiency = found.speed_name, found.efficiency_name
-    print("From the fastest configuration to the one of least energy")
+    show("From the fastest configuration to the one of least energy")
     rows: list[list[Any]] = [
         [
             f"{side.gpu}{' (simulated)' if side.source == 'simulated' else ''}",
@@ -224,16 +225,16 @@ def print_comparison(found: Comparison) -> None:
     header = ("board", "session", "measured", efficiency, "after", "gained", speed, "after", "gained", "MHz", "after")
     print_table(rows, header)
     means = f"efficiency {found.mean_efficiency_change.words}, speed {found.mean_speed_change.words}"
-    print(f"mean ± standard deviation over {found.over}: {means}")
-    print(f"\nFronts over {found.goals[0]} and {found.goals[1]}")
+    show(f"mean ± standard deviation over {found.over}: {means}")
+    show("", f"Fronts over {found.goals[0]} and {found.goals[1]}")
     print_table(
         [[side.gpu, side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in found.sides],
         ("board", "session", "points", "hypervolume", "share of the joint front"),
     )
     if not found.carried:
-        print("\nno configuration was measured in more than one of them")
+        show("", "no configuration was measured in more than one of them")
         return
-    print("\nThe best of one on the others: time and energy over what is best there")
+    show("", "The best of one on the others: time and energy over what is best there")
     print_table(
         [
             [each.origin, each.chosen_for, each.on, f"{each.time_ratio:.3f}", f"{each.energy_ratio:.3f}", each.words]

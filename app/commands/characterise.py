@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from app.commands.terminal import ProgressBar, print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 from app.errors import WattridgeError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def characterise(arguments: Namespace) -> int:
         return 0
     _print(found, gpu)
     if file is not None:
-        print(f"kept: {file}")
+        show(f"kept: {file}")
     return 0
 
 
@@ -83,7 +83,7 @@ def _print(found: Characterisation, gpu: Gpu) -> None:
     from app.engine.characterisation.figures import WORDS, in_ms
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
-    print(f"{gpu.info.label}, driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}")
+    show(f"{gpu.info.label}, driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}")
     rows = []
     for name, figures in found.sources.items():
         if figures is not None:
@@ -98,16 +98,16 @@ def _print(found: Characterisation, gpu: Gpu) -> None:
     print_table(rows, ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "read costs µs"))
     buffer = found.sources["buffer"]
     if buffer is not None and buffer.published_ms is not None:
-        print(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
+        show(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
     for name, why in found.missing.items():
-        print(f"{WORDS[name]}: not available, {why}")
+        show(f"{WORDS[name]}: not available, {why}")
     if found.counter_ratio is not None:
         against = f"the integral of {WORDS[found.chosen]}"
-        print(f"the energy counter rises by {found.counter_ratio * 100:.2f} % of {against}")
+        show(f"the energy counter rises by {found.counter_ratio * 100:.2f} % of {against}")
     if found.aftereffect is not None:
-        print(found.aftereffect.words)
-    print(f"measures through: {found.words}, in windows of {found.measure_ms / 1e3:.2g} s")
-    print(f"why: {found.why}")
-    print(GAIN)
+        show(found.aftereffect.words)
+    show(f"measures through: {found.words}, in windows of {found.measure_ms / 1e3:.2g} s")
+    show(f"why: {found.why}")
+    show(GAIN)
     for note in found.notes:
         say(f"note: {note}")

@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, unit
 from app.errors import InputError, PermissionRefused, WattridgeError
 
@@ -139,12 +139,11 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
         if not asks:
             stop.wait(left_s)
             continue
-        sys.stderr.write(f"\rKeep these settings? Enter within {left_s:2.0f} s, else they are put back. ")
-        sys.stderr.flush()
+        ask(f"Keep these settings? Enter within {left_s:2.0f} s, else they are put back. ")
         if select.select([sys.stdin], [], [], min(1.0, left_s))[0]:
             return bool(sys.stdin.readline())
     if asks:
-        sys.stderr.write("\n")
+        ask("")
     return False
 
 
@@ -258,7 +257,7 @@ def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Wa
 
 
 def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> None:
-    print(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
+    show(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
     rows = [
         (f"{WORDS[name]} ({unit(name)})", _shown(prior, name), _shown(applied, name), seen.observed.get(name))
         for name in SETTINGS
@@ -278,7 +277,7 @@ def _print_files(files: list[Path], as_json: bool) -> None:
     if as_json:
         print_json({"files": [str(file.resolve()) for file in files]})
     else:
-        print("\n".join(str(file) for file in files))
+        show(*(str(file) for file in files))
 
 
 def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:

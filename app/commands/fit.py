@@ -6,8 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, number, print_json, print_table
+from app.commands.terminal import ProgressBar, number, print_json, print_table, show
 from app.errors import InputError
+from app.input_files import is_there
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def _of_file(arguments: Namespace) -> dict[str, Any]:
     fitted: FrequencyFit | None = None
     plateaus: Sequence[Plateau] = ()
     try:
-        if arguments.file.isdigit() and not path.exists():
+        if arguments.file.isdigit() and not is_there(path):
             with Store() as store:
                 session = store.load(int(arguments.file))
             caps = caps_of_session(session)
@@ -132,15 +133,15 @@ def print_fit(document: dict[str, Any]) -> None:
     """The frequency model in a few lines."""
     simulated = " (simulated)" if document.get("simulated") else ""
     whose = f" of {document['gpu']}" if document["gpu"] else ""
-    print(f"frequency model{whose}{simulated}: {document['series']}, {document['points']} points")
+    show(f"frequency model{whose}{simulated}: {document['series']}, {document['points']} points")
     if not document["identifiable"]:
-        print("not identifiable: " + "; ".join(document["reasons"]))
+        show("not identifiable: " + "; ".join(document["reasons"]))
         if document["recommended_clock_mhz"] is not None:
-            print(f"recommended {number(document['recommended_clock_mhz'])} MHz")
+            show(f"recommended {number(document['recommended_clock_mhz'])} MHz")
         return
     low, high = document["optimum_interval_mhz"]
-    print(f"most efficient {_clock(document, 'optimum')}, 95 % between {number(low)} and {number(high)} MHz")
-    print(
+    show(f"most efficient {_clock(document, 'optimum')}, 95 % between {number(low)} and {number(high)} MHz")
+    show(
         f"recommended {number(document['recommended_clock_mhz'])} MHz; expected there: "
         f"{100 * document['expected_loss']:.1f} % more energy than at the unknown best"
     )
@@ -148,24 +149,24 @@ def print_fit(document: dict[str, Any]) -> None:
     by_voltage = "" if measured is None else f", {number(measured)} MHz on the measured voltage"
     error = document["standard_errors"].get("ridge_mhz") if document["ridge_bracketed"] else None
     spread = "" if error is None else f", standard error {number(error, 2)} MHz,"
-    print(f"ridge {_clock(document, 'ridge')}{spread} by the {document['form']} form{by_voltage}")
+    show(f"ridge {_clock(document, 'ridge')}{spread} by the {document['form']} form{by_voltage}")
     low, high = document["range_mhz"]
-    print(f"range to search {number(low)}–{number(high)} MHz (±10 %)")
-    print(", ".join(_parameter(document, *each) for each in _PARAMETERS))
-    print(f"R² {number(document['r2'], 5)}, RMSE {number(document['rmse_w'])} W")
+    show(f"range to search {number(low)}–{number(high)} MHz (±10 %)")
+    show(", ".join(_parameter(document, *each) for each in _PARAMETERS))
+    show(f"R² {number(document['r2'], 5)}, RMSE {number(document['rmse_w'])} W")
     for reason in document["reasons"]:
-        print(f"  {reason}")
+        show(f"  {reason}")
     if document.get("plateaus"):
-        print("\nplateaus of the log:")
+        show("", "plateaus of the log:")
         figures = ("clock_mhz", "power_w", "scatter_w", "readings", "seconds")
         rows = [[each[name] for name in figures] for each in document["plateaus"]]
         print_table(rows, ("MHz", "W", "± W", "readings", "s"))
     if document["choices"]:
-        print("\nagainst the fastest of these clocks:")
+        show("", "against the fastest of these clocks:")
         rows = [[c["wish"], c["clock_mhz"], _change(c["energy"]), _change(c["time"])] for c in document["choices"]]
         print_table(rows, ("wish", "MHz", "energy", "time"))
     if document["memory_clocks"]:
-        print("\nagainst the best and the fastest memory clock:")
+        show("", "against the best and the fastest memory clock:")
         names = ("memory_clock_mhz", "recommended_clock_mhz", "energy", "time")
         rows = [
             [each[names[0]], each[names[1]], *map(_change, (each["energy"], each["time"]))]
@@ -193,7 +194,7 @@ def _change(ratio: float) -> str:
 def _print_caps(document: dict[str, Any]) -> None:
     simulated = " (simulated)" if document["simulated"] else ""
     whose = f" of {document['gpu']}" if document["gpu"] else ""
-    print(f"power limits{whose}{simulated}: {document['series']}, {document['points']} points")
+    show(f"power limits{whose}{simulated}: {document['series']}, {document['points']} points")
     rows = [
         [limit, power, power / limit, _change(rate / document["rate"][-1]), _change(energy)]
         for limit, power, rate, energy in zip(
@@ -201,16 +202,16 @@ def _print_caps(document: dict[str, Any]) -> None:
         )
     ]
     print_table(rows, ("limit W", "power W", "of limit", "speed", "energy"))
-    print(
+    show(
         f"least energy at {number(document['best_limit_w'])} W: {100 * document['saving']:.1f} % less energy, "
         f"{100 * document['slower']:.1f} % slower than at the highest limit; within 5 % of full speed "
         f"{number(document['best_within_5_percent_w'])} W"
     )
     for reason in document["reasons"]:
-        print(f"  {reason}")
+        show(f"  {reason}")
     if "all_series" in document:
         told = document["all_series"]
-        print(
+        show(
             f"all {told['series']} series: median saving {100 * told['median_saving']:.1f} %, power at most "
             f"{100 * told['largest_overshoot']:.1f} % above its limit"
         )
@@ -218,17 +219,17 @@ def _print_caps(document: dict[str, Any]) -> None:
 
 def _print_comparison(document: dict[str, Any]) -> None:
     print_fit(document["clocks"])
-    print()
+    show()
     _print_caps(document["caps"])
     told = document["comparison"]
     if told is None:
         return
-    print("\nclocks against power limits, over the board left to itself:")
+    show("", "clocks against power limits, over the board left to itself:")
     rows = [
         [name, f"{number(told[key]['setting'])} {unit}", _change(told[key]["energy"]), _change(told[key]["speed"])]
         for name, key, unit in (("locked clock", "clocks", "MHz"), ("power limit", "caps", "W"))
     ]
     print_table(rows, ("way", "setting", "energy", "speed"))
-    print(told["words"])
+    show(told["words"])
     if told["power_ratio"] is not None:
-        print(f"power at the same observed clock, locked against limited: {_change(told['power_ratio'])}")
+        show(f"power at the same observed clock, locked against limited: {_change(told['power_ratio'])}")

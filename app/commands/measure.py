@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from app.commands.terminal import number, print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import number, print_json, print_table, say, show, stop_on_interrupt
 from app.errors import InputError, WattridgeError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _board(spans: Sequence[Span]) -> dict[str, Any]:
 def _print(document: dict[str, Any]) -> None:
     boards = ", ".join(board["label"] for board in document["gpus"])
     runs = document["repeats"]
-    print(f"{_shown(document['program'])} on {boards}, {runs} run{'s' if runs > 1 else ''}")
+    show(f"{_shown(document['program'])} on {boards}, {runs} run{'s' if runs > 1 else ''}")
     rows = []
     for name, unit in _UNITS.items():
         if name in document:
@@ -214,19 +214,19 @@ def _print(document: dict[str, Any]) -> None:
     else:
         print_table([(row[0], row[2], row[-1]) for row in rows], ("", "value", "unit"))
     if "idle_power_w" in document:
-        print(f"idle power before it started {number(document['idle_power_w'])} W")
+        show(f"idle power before it started {number(document['idle_power_w'])} W")
     for board in document["gpus"]:
         clock = board["graphics_clock_mhz"]
         name = f"{board['gpu']}: " if len(document["gpus"]) > 1 else ""
         share = f"{number(board['energy_j'])} J, " if name else ""
-        print(
+        show(
             f"{name}{share}graphics clock {number(clock['mean'])} MHz ({number(clock['min'])}–{number(clock['max'])}), "
             f"{number(board['temperature_c'])} °C"
         )
         for reason, seconds in board["event_reasons_s"].items():
-            print(f"{name}{reason}: {number(seconds)} s")
-    print(f"power from: {document['power_source']}")
+            show(f"{name}{reason}: {number(seconds)} s")
+    show(f"power from: {document['power_source']}")
     if document["energy_unknown"]:
-        print(f"energy is not known: {document['energy_unknown']}")
+        show(f"energy is not known: {document['energy_unknown']}")
     for note in document["notes"]:
         say(note)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say
+from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, show
 from app.errors import InputError, WattridgeError
+from app.input_files import is_there
 
 if TYPE_CHECKING:
     from app.engine.recipes import Methods
@@ -22,7 +23,7 @@ def compare_methods(arguments: Namespace) -> int:
 
     wanted = _wanted(arguments.method)
     source = Path(arguments.source)
-    if arguments.source.isdigit() and not source.exists():
+    if arguments.source.isdigit() and not is_there(source):
         with Store() as store:
             methods = methods_of_store(store, int(arguments.source), base_mhz=arguments.base_clock, methods=wanted)
     elif source.suffix.lower() == ".toml":
@@ -116,7 +117,7 @@ def _clock_list(text: str, supported: Any) -> tuple[int, ...]:
 def _print(methods: Methods) -> None:
     label = " (simulated)" if methods.simulated else ""
     clocks = methods.clocks_mhz
-    print(
+    show(
         f"{methods.title} on {methods.gpu}{label}: {len(clocks)} clocks, {number(clocks[0])}–{number(clocks[-1])} MHz, "
         f"{methods.size} configurations"
     )
@@ -152,9 +153,9 @@ def _print(methods: Methods) -> None:
     )
     for each in methods.results:
         told = ", ".join(f"{name}={value}" for name, value in each.configuration.items())
-        print(f"  {each.label}: {told}")
+        show(f"  {each.label}: {told}")
     for note in methods.notes:
-        print(f"  {note}")
+        show(f"  {note}")
 
 
 def _change(share: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from app.commands.terminal import print_json, say, stop_on_interrupt
+from app.commands.terminal import print_json, say, show, stop_on_interrupt
 from app.sensors.channel import POWER_SAMPLES
 from app.sensors.gpu import Gpu
 from app.sensors.metrics_server import MetricsServer, parse_address
@@ -100,7 +100,7 @@ def serve(arguments: Namespace) -> int:
     if arguments.json:
         print_json(told)
     else:
-        print(f"served {told['served']} times in {passed_s:.1f} s")
+        show(f"served {told['served']} times in {passed_s:.1f} s")
     return 0
 
 

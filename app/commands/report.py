@@ -8,7 +8,7 @@ from pathlib import Path
 from app.commands.analyse import load_of, objective_of, wishes_of
 from app.commands.sources import open_session
 from app.commands.take_away import chosen_index
-from app.commands.terminal import print_json
+from app.commands.terminal import print_json, show
 from app.errors import InputError
 
 
@@ -46,5 +46,5 @@ def report(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"session": opened.record.id if opened.record else None, "files": [written]})
     else:
-        print(written)
+        show(written)
     return 0

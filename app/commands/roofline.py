@@ -6,8 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import number, print_json, print_table, say
+from app.commands.terminal import number, print_json, print_table, say, show
 from app.errors import InputError
+from app.input_files import is_there
 
 if TYPE_CHECKING:
     from app.engine.roofline_sweeps import PlacedKernel, Sweep
@@ -113,7 +114,7 @@ def _of_file(file: str) -> list[Sweep]:
     from app.engine.roofline_sweeps import sweeps_of_file, sweeps_of_store
     from app.engine.store import Store
 
-    if file.isdecimal() and not Path(file).exists():
+    if file.isdecimal() and not is_there(file):
         with Store() as store:
             return sweeps_of_store(store, int(file))
     return sweeps_of_file(Path(file), threading.Event())
@@ -209,7 +210,7 @@ def _predicted(sweep: Sweep, kernel: PlacedKernel) -> dict[str, float] | None:
 def _print(document: dict[str, Any]) -> None:
     precisions = document["precisions"]
     said = "" if document["source"] == "nvml" else f" ({document['source']})"
-    print(f"{document['gpu']}{said}")
+    show(f"{document['gpu']}{said}")
     rows = [(what, *(_cell(told[key]) for told in precisions.values()), unit) for key, what, unit in _FIGURES]
     shares = [told["share_of_peak"] or {} for told in precisions.values()]
     for key, what in _SHARES:
@@ -220,12 +221,12 @@ def _print(document: dict[str, Any]) -> None:
         alone = told["alone"]
         if len(alone) == 3:
             flop, mem, base = (number(alone[name]) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w"))
-            print(f"{precision}, flop, copy and baseline kernel alone: {flop} pJ/flop, {mem} pJ/B, {base} W")
+            show(f"{precision}, flop, copy and baseline kernel alone: {flop} pJ/flop, {mem} pJ/B, {base} W")
         for name, where in (("predicted", ""), ("measured", " on {gpu}")):
             if at := told.get(name):
                 figures = (number(at["time_s"] * 1e3), number(at["energy_j"]), number(at["power_w"]))
                 words = "{} ms, {} J, {} W".format(*figures)
-                print(f"{precision}, the kernel of --predict, {name}{where.format(**at)}: {words}")
+                show(f"{precision}, the kernel of --predict, {name}{where.format(**at)}: {words}")
         for reason in told["reasons"]:
             say(f"{precision}: {reason}")
 
@@ -244,14 +245,14 @@ def _print_published(documents: list[dict[str, Any]]) -> None:
         return
     predicted = any("predicted" in told for document in documents for told in document["precisions"].values())
     heads = [*(head for _, head, _ in _PUBLISHED), *(("kernel ms", "J", "W") if predicted else ())]
-    print("published: fitted by others, nothing was measured here")
+    show("published: fitted by others, nothing was measured here")
     print_table(rows, ("", *heads))
     cited: dict[str, list[str]] = {}
     for document in documents:
         told = next(iter(document["precisions"].values()))
         cited.setdefault(told["citation"], []).append(document["gpu"])
     for citation, boards in cited.items():
-        print(f"{', '.join(boards)}: {citation}")
+        show(f"{', '.join(boards)}: {citation}")
 
 
 def _cell(value: float | None) -> str:

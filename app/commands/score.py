@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
 
@@ -94,10 +94,10 @@ def _print(scores: Scores, plan: Any) -> None:
         own = [f"{scores.score(space, name).mean:.3f}" for space in scores.advantages]
         rows.append([name, *own, f"{overall.mean:.3f}", f"{overall.low:.3f} to {overall.high:.3f}"])
     what = "hypervolume" if plan.front else "best found"
-    print(f"score by {what} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
+    show(f"score by {what} over {scores.unit}, {plan.repeats} repeats: 0 as random search, 1 the optimum at once")
     print_table(rows, header)
     if len(ranked) > 1:
-        print("\non how many spaces the row beats the column significantly (Mann-Whitney, 5 %)")
+        show("", "on how many spaces the row beats the column significantly (Mann-Whitney, 5 %)")
         numbered = [f"{place} {name}" for place, name in enumerate(ranked, 1)]
         wins = [[scores.wins[a].get(b, "") for b in ranked] for a in ranked]
         lines = [[label, *line] for label, line in zip(numbered, wins, strict=True)]

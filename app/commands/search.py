@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.commands.sources import recording_path
-from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, show, stop_on_interrupt
 from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionState
 from app.engine.objectives import Goal, parse_front
 from app.errors import InputError, WattridgeError
+from app.input_files import is_input, is_there
 from app.paths import data_folder, resources
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def tune(arguments: Namespace) -> int:
 
 
 def _is_session(text: str) -> bool:
-    return text.isdecimal() and not Path(text).exists()
+    return text.isdecimal() and not is_there(text)
 
 
 def _session_number(text: str) -> int:
@@ -94,7 +95,7 @@ def _runs_program(origin: Mapping[str, str]) -> bool:
     from app.engine.specification_loader import load_specification
 
     path = Path(origin.get("file", ""))
-    return origin.get("kind") == "specification" and path.is_file() and load_specification(path).command is not None
+    return origin.get("kind") == "specification" and is_input(path) and load_specification(path).command is not None
 
 
 def replay(arguments: Namespace) -> int:
@@ -123,7 +124,7 @@ def _follow(path: Path, arguments: Namespace) -> int:
     if unfit is not None:
         option = f"--{unfit.replace('_', '-')}"
         raise InputError(f"{option} does not go with --follow", "replay", "a followed file is shown as it was measured")
-    if not path.exists():
+    if not is_there(path):
         say(f"waiting for {path}")
     with stop_on_interrupt() as stop:
         plan = plan_follow(path, stop, objective=objective, front=front)
@@ -209,28 +210,30 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
 def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
     """The session in a few lines and its front as a table."""
     failed = ", ".join(f"{count} {state}" for state, count in document["failed"].items()) or "none"
-    print(
+    show(
         f"session {document['session']}: {plan.title} on {document['gpu']} ({document['source']}), "
         f"{document['strategy']}, seed {document['seed']}"
     )
-    print(
+    show(
         f"{document['evaluated']} of {document['valid']} valid configurations measured "
         f"({document['cartesian']} before restrictions), failed: {failed}, {duration(document['seconds'])}"
     )
     best = document["best"]
     if best is None:
-        print("no configuration worked")
+        show("no configuration worked")
+        if (failure := document["most_frequent_failure"]) is not None:
+            show(f"most frequent ({failure['count']} {failure['state']}): {failure['message']}")
         return
     goal = plan.objective.goal
-    print(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
+    show(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
     if document["share_of_peak"] is not None:
-        print(f"that is {document['share_of_peak']['words']}")
+        show(f"that is {document['share_of_peak']['words']}")
     _print_scatter(best["values"], document["repeats"])
     front = document["front"]
     if not front:
         return
     goals = [g.name for g in plan.objective.front]
-    print(f"\nPareto front over {' and '.join(str(g) for g in plan.objective.front)}, {len(front)} points")
+    show("", f"Pareto front over {' and '.join(str(g) for g in plan.objective.front)}, {len(front)} points")
     names = list(front[0]["configuration"])
     rows = [[*(p["values"].get(g) for g in goals), *p["configuration"].values()] for p in front]
     print_table(rows, [*goals, *names])
@@ -246,7 +249,7 @@ def _print_scatter(values: dict[str, Any], repeats: int) -> None:
         for name in scattered(values)
     ]
     if rows:
-        print(f"over its {repeats} repeats")
+        show(f"over its {repeats} repeats")
         print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "unit"))
 
 
@@ -260,6 +263,8 @@ def sessions(arguments: Namespace) -> int:
 
     with Store() as store:
         records = list(store.sessions())
+        for line in store.unreadable:
+            say(line)
     documents = [
         {
             "session": r.id,
@@ -279,7 +284,7 @@ def sessions(arguments: Namespace) -> int:
     if arguments.json:
         print_json(documents)
     elif not documents:
-        print("no sessions yet; `wattridge demo` makes one")
+        show("no sessions yet; `wattridge demo` makes one")
     else:
         rows = [
             [r.id, ("* " if r.label.favourite else "") + r.shown_name, *list(d.values())[5:], ", ".join(r.label.tags)]
@@ -321,8 +326,8 @@ def demo(arguments: Namespace) -> int:
         print_json(document)
         return 0
     print_summary(document, plan)
-    print()
+    show()
     print_fit(document["fit"])
-    print("\nexports of the best configuration (simulated):")
-    print("\n".join(f"  {file}" for file in document["files"]))
+    show("", "exports of the best configuration (simulated):")
+    show(*(f"  {file}" for file in document["files"]))
     return 0

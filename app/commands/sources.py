@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from app.engine.repeats import Folded, fold
 from app.errors import InputError
+from app.input_files import is_there
 from app.paths import resources
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def open_session(source: str | None) -> Opened:
     Raises InputError where there is neither.
     """
     with _collector_at_rest():
-        if source is None or (source.isdecimal() and not Path(source).exists()):
+        if source is None or (source.isdecimal() and not is_there(source)):
             return _stored(int(source) if source is not None else None)
         return _recorded(recording_path(source))
 
@@ -70,7 +71,7 @@ def open_session(source: str | None) -> Opened:
 def recording_path(text: str) -> Path:
     """A file, or the name of a session that comes with the program."""
     path = Path(text)
-    if path.exists() or path.name != text:
+    if is_there(path) or path.name != text:
         return path
     shipped = resources() / "recordings" / f"{text}.json.gz"
     return shipped if shipped.is_file() else path

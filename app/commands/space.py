@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from app.commands.terminal import print_json, print_table, say
+from app.commands.terminal import print_json, print_table, say, show
 
 
 def space(arguments: Namespace) -> int:
@@ -38,12 +38,12 @@ def space(arguments: Namespace) -> int:
         return 0
     for note in built.notes:
         say(note)
-    print(f"{built.size} valid of {built.cartesian} combinations ({built.build_seconds * 1e3:.0f} ms)")
+    show(f"{built.size} valid of {built.cartesian} combinations ({built.build_seconds * 1e3:.0f} ms)")
     if steps:
-        print()
+        show()
         rows = [[step.restriction, step.removed, round(100 * step.share, 1), step.after] for step in steps]
-        print_table(rows, ("restriction, in the order applied", "removed", "% of those left", "left"), elastic=0)
-    print()
+        print_table(rows, ("restriction, in the order applied", "removed", "% of those left", "left"))
+    show()
     values = [[p.name, len(p.values), p.values[0], p.values[-1]] for p in built.parameters]
     print_table(values, ("parameter", "values", "first", "last"))
     return 0

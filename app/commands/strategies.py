@@ -6,7 +6,7 @@ import dataclasses
 from argparse import Namespace
 from typing import Any
 
-from app.commands.terminal import print_json, print_table
+from app.commands.terminal import print_json, print_table, show
 
 
 def strategies(arguments: Namespace) -> int:
@@ -23,7 +23,7 @@ def strategies(arguments: Namespace) -> int:
     else:
         rows = [(d["name"], d["label"], ", ".join(o["name"] for o in d["options"])) for d in documents]
         print_table(rows, ("strategy", "what it is", "options"))
-        print("\n`wattridge strategies NAME` explains one; options are given as --strategy-option NAME=VALUE")
+        show("", "`wattridge strategies NAME` explains one; options are given as --strategy-option NAME=VALUE")
     return 0
 
 
@@ -44,14 +44,14 @@ def _document(of: Any) -> dict[str, Any]:
 
 
 def _print_one(document: dict[str, Any]) -> None:
-    print(f"{document['label']} ({document['name']}): {document['description']}")
+    show(f"{document['label']} ({document['name']}): {document['description']}")
     if not document["options"]:
-        print("It has no options.")
+        show("It has no options.")
         return
-    print()
+    show()
     print_table(
         [(o["name"], o["default"], o["help"]) for o in document["options"]], ("option", "default", "what it is")
     )
     for option in document["options"]:
         if option["choices"]:
-            print(f"\n{option['name']} is one of {', '.join(option['choices'])}")
+            show("", f"{option['name']} is one of {', '.join(option['choices'])}")

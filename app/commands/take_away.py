@@ -6,22 +6,23 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from app.commands.terminal import print_json
+from app.commands.terminal import print_json, show
 from app.errors import InputError
+from app.input_files import is_there
 from app.paths import data_folder
 
 
 def export(arguments: Namespace) -> int:
     """Write a stored session, a recording or a specification in other formats."""
     source = arguments.source
-    if source is not None and not (source.isdecimal() and not Path(source).exists()):
+    if source is not None and not (source.isdecimal() and not is_there(source)):
         document = _export_file(Path(source), arguments)
     else:
         document = _export_stored(int(source) if source is not None else None, arguments)
     if arguments.json:
         print_json(document)
     else:
-        print("\n".join(document["files"]))
+        show(*document["files"])
     return 0
 
 

@@ -1,19 +1,73 @@
-"""Printing for people (tables, a progress bar on standard error) and for programs (one JSON document)."""
+"""What reaches the terminal: tables, messages, a progress bar on standard error, and the one JSON document.
+
+Everything that a command prints passes through here, and nowhere else: names come from files and devices, and what
+they hold must not act on a terminal.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import math
+import os
 import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 import numpy as np
+
+from app.plain_text import one_line, safe_json, visible
+
+_PLAIN: Final = {  # for terminals whose encoding lacks them
+    "–": "-", "…": "...", "·": "-", "─": "-", "█": "#", "░": ".", "★": "*", "µ": "u", "α": "alpha", "β": "beta",
+    "²": "2", "±": "+-", "°": " deg ", "−": "-", "×": "x", "→": "->", "≤": "<=", "≥": ">=",
+}  # fmt: skip
+_NARROWEST: Final = 8  # characters that a column of words keeps in a narrow table
+_GAP: Final = "  "
+
+
+def prepare_streams() -> None:
+    """Make standard output and error take any text, whatever the locale; missing ones (`>&-`) take it and forget it."""
+    codecs.register_error("wattridge.plain", _plain)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (lives as long as the process)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="wattridge.plain")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for a character that the encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter, "?") for letter in text), error.end
+
+
+def abandon_output() -> None:
+    """After a write that failed: forget what is still buffered, so that the interpreter's exit does not fail again."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+            continue
+        with suppress(OSError, ValueError, AttributeError):
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, stream.fileno())
+            os.close(nothing)
+            stream.flush()
+
+
+def show(*lines: str) -> None:
+    """Print each text as one line on standard output; without any, an empty line."""
+    for line in lines or ("",):
+        print(visible(line))
 
 
 def clean(value: Any) -> Any:
@@ -30,8 +84,9 @@ def clean(value: Any) -> Any:
 
 
 def print_json(document: Any) -> None:
-    """The one document of a `--json` command."""
-    print(json.dumps(clean(document), indent=1, allow_nan=False, ensure_ascii=False))
+    """The one document of a `--json` command. It stays valid JSON whatever the names in it and the encoding."""
+    unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").startswith("utf")
+    print(safe_json(json.dumps(clean(document), indent=1, allow_nan=False, ensure_ascii=not unicode)))
 
 
 def number(value: Any, digits: int = 4) -> str:
@@ -45,31 +100,71 @@ def number(value: Any, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
-def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str], *, elastic: int | None = None) -> None:
-    """Columns as wide as their content; numbers to the right. A terminal's width is kept by one `elastic` column."""
-    text = [[number(cell) for cell in row] for row in rows]
-    if elastic is not None and sys.stdout.isatty():
-        others = [max(len(line[i]) for line in [list(header), *text]) for i in range(len(header)) if i != elastic]
-        room = max(len(header[elastic]), shutil.get_terminal_size().columns - sum(others) - 2 * len(others))
-        for cells in text:
-            cells[elastic] = _elided(cells[elastic], room)
-    widths = [max(len(line[i]) for line in [list(header), *text]) for i in range(len(header))]
-    right = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(header))]
+def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
+    """Columns as wide as their content, numbers to the right.
 
-    def line(cells: Sequence[str]) -> str:
-        parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True))
-        return "  ".join(parts).rstrip()
+    In a terminal, or where COLUMNS is set, no line is longer than that: columns of words are shortened first, then
+    columns that do not fit follow below, with the first one repeated.
+    """
+    text = [[visible(number(cell)) for cell in row] for row in rows]
+    heads = [visible(name) for name in header]
+    right = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(heads))]
+    widths = [max(len(line[i]) for line in [heads, *text]) for i in range(len(heads))]
+    room = line_width()
+    if room is not None:
+        widths = _narrowed(widths, [len(head) for head in heads], right, room)
+    for number_of_block, block in enumerate(_blocks(widths, room)):
+        if number_of_block:
+            print()
+        for line in (heads, ["─" * width for width in widths], *text):
+            cells = [_elided(line[i], widths[i]) for i in block]
+            parts = (c.rjust(widths[i]) if right[i] else c.ljust(widths[i]) for c, i in zip(cells, block, strict=True))
+            print(_GAP.join(parts).rstrip())
 
-    print(line(list(header)))
-    print("  ".join("─" * width for width in widths))
-    for cells in text:
-        print(line(cells))
+
+def line_width() -> int | None:
+    """The characters of a line: COLUMNS where it is set, else the terminal's; None where output goes elsewhere."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and 0 < int(asked) < 10_000:
+        return int(asked)
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _narrowed(widths: Sequence[int], heads: Sequence[int], right: Sequence[bool], room: int) -> list[int]:
+    """Columns of words made narrower, the widest first, until the table fits or none can give more."""
+    narrow = list(widths)
+    least = [
+        width if is_number else min(width, max(_NARROWEST, head))
+        for width, head, is_number in zip(widths, heads, right, strict=True)
+    ]
+    while sum(narrow) + len(_GAP) * (len(narrow) - 1) > room:
+        spare = [width - low for width, low in zip(narrow, least, strict=True)]
+        widest = max((i for i in range(len(narrow)) if spare[i] > 0), key=lambda i: narrow[i], default=None)
+        if widest is None:
+            break
+        narrow[widest] -= 1
+    return [min(width, room) for width in narrow]
+
+
+def _blocks(widths: Sequence[int], room: int | None) -> Iterator[list[int]]:
+    """The columns that stand side by side; further blocks repeat the first column where there is room for it."""
+
+    def fits(block: Sequence[int]) -> bool:
+        return room is None or sum(widths[i] for i in block) + len(_GAP) * (len(block) - 1) <= room
+
+    block = [0]
+    for at in range(1, len(widths)):
+        if not fits([*block, at]):
+            yield block
+            block = [0] if fits([0, at]) else []
+        block.append(at)
+    yield block
 
 
 def _elided(text: str, room: int) -> str:
     """The text, without its middle where it is too long."""
     kept = room - 1
-    return text if len(text) <= room else f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
+    return text if len(text) <= room else f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"[:room]
 
 
 def duration(seconds: float | None) -> str:
@@ -98,6 +193,7 @@ class ProgressBar:
         if self._quiet or (not final and now - self._last < (0.1 if self._terminal else 2.0)):
             return
         self._last = now
+        details = one_line(details)
         line = f"{done} so far  {details}"
         if total:  # how many there will be is known
             filled = round(min(1.0, done / total) * 24)
@@ -105,11 +201,10 @@ class ProgressBar:
         if self._terminal:
             columns = shutil.get_terminal_size().columns
             line = line[: columns - 1]
-            sys.stderr.write("\r" + line.ljust(self._width) + ("\n" if final else ""))
+            _to_stderr("\r" + line.ljust(self._width) + ("\n" if final else ""))
             self._width = len(line)
         else:
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+            _to_stderr(line + "\n")
 
 
 @contextmanager
@@ -124,5 +219,17 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
 
 
 def say(text: str) -> None:
-    """A remark for people on standard error, so that standard output stays the document."""
-    print(text, file=sys.stderr, flush=True)
+    """A remark on standard error, in one line, so that standard output stays the document."""
+    _to_stderr(one_line(text) + "\n")
+
+
+def ask(text: str) -> None:
+    """A question on standard error, over the one before it; an empty one ends the line."""
+    _to_stderr(f"\r{visible(text)}" if text else "\n")
+
+
+def _to_stderr(text: str) -> None:
+    """Write without failing: a full disk behind standard error must not end what is being measured."""
+    with suppress(OSError, ValueError):  # ValueError: it was closed
+        sys.stderr.write(text)
+        sys.stderr.flush()

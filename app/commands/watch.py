@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, duration, print_json, print_table, say, stop_on_interrupt
+from app.commands.terminal import ProgressBar, duration, print_json, print_table, say, show, stop_on_interrupt
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import POWER_SAMPLES
 from app.sensors.event_reasons import names as reason_names
@@ -53,8 +53,8 @@ def gpus(arguments: Namespace) -> int:
     for board in described:
         missing = [f"{name}: {reason}" for name, reason in board["unavailable"].items()]
         if missing and arguments.verbose:
-            print(f"\n{board['name']} does not tell")
-            print("\n".join(f"  {line}" for line in missing))
+            show("", f"{board['name']} does not tell")
+            show(*(f"  {line}" for line in missing))
     return 0
 
 
@@ -239,7 +239,7 @@ def _seconds_by_reason(spans: list[EventSpan]) -> dict[str, float]:
 
 
 def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
-    print(f"{gpu.info.label}, {document['duration_s']:.1f} s")
+    show(f"{gpu.info.label}, {document['duration_s']:.1f} s")
     labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
     rows = [
         (labels[name], c["mean"], c["min"], c["max"], c["unit"], c["samples"])
@@ -249,15 +249,15 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
     print_table(rows, ("channel", "mean", "min", "max", "unit", "samples"))
     counted = document["energy_counter_j"]
     beside = "" if math.isnan(counted) else f"; the board's own counter, read now and then, rose by {counted:.0f} J"
-    print(f"energy {document['energy_j']:.1f} J (integral of {labels[document['energy_source']]}{beside})")
+    show(f"energy {document['energy_j']:.1f} J (integral of {labels[document['energy_source']]}{beside})")
     for name, seconds in document["event_reasons_s"].items():
-        print(f"{name}: {duration(seconds)}")
+        show(f"{name}: {duration(seconds)}")
     for name, reason in document["unavailable"].items():
-        print(f"{labels[name]}: not available, {reason}")
+        show(f"{labels[name]}: not available, {reason}")
     for line in document["faults"]:
         say(line)
     for file in document.get("files", ()):
-        print(f"written: {file}")
+        show(f"written: {file}")
 
 
 def twin(arguments: Namespace) -> int:
@@ -270,7 +270,7 @@ def twin(arguments: Namespace) -> int:
         if arguments.json:
             print_json(names)
         else:
-            print("\n".join(names))
+            show(*names)
         return 0
     board = load_twin(arguments.name)
     if not arguments.truth:
@@ -281,7 +281,7 @@ def twin(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"gpu": board.name, "source": "simulated", "workload": arguments.workload, "clocks": rows})
         return 0
-    print(f"{board.name} (simulated), {arguments.workload}: the truth behind its sensors")
+    show(f"{board.name} (simulated), {arguments.workload}: the truth behind its sensors")
     header = ("clock MHz", "observed MHz", "power W", "time ms", "rate", "unit", "energy J", "capped")
     print_table(
         [

@@ -33,6 +33,7 @@ from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.engine.strategies import base as strategies
 from app.errors import InputError, WattridgeError
+from app.input_files import is_input
 from app.sensors.device_limits import DeviceLimits, limits_of
 from app.sensors.gpu import Gpu
 from app.sensors.select import open_gpu
@@ -247,7 +248,10 @@ def plan_resume(
     """
     loaded = store.load(session)
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
-    if not path.is_file():
+    if loaded.left_out:
+        what = f"{loaded.left_out} stored measurements of session {session} are damaged"
+        raise InputError(what, str(store.path), "it can be analysed and exported, but not resumed")
+    if not is_input(path):
         raise InputError(f"session {session} was read from a file that is gone", str(path), "put it back to resume")
     if digest_of(path) != record.origin.get("sha256"):
         raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")

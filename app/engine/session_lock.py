@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from app.paths import make_folder
+
 
 class SessionLock:
     """An exclusive lock on a small file. Process ids are reused and heartbeats stall; this does neither."""
@@ -18,7 +20,7 @@ class SessionLock:
     @classmethod
     def acquire(cls, path: Path) -> SessionLock | None:
         """Take the lock; None where it is held already. Raises OSError where the folder cannot be written."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             if not _lock(descriptor):
@@ -26,6 +28,18 @@ class SessionLock:
                 return None
             if _is_still(path, descriptor):  # its last holder may have removed the file between open and lock
                 return cls(path, descriptor)
+            os.close(descriptor)
+
+    @staticmethod
+    def is_held(path: Path) -> bool:
+        """Whether a process holds the lock of that path, looked at without changing anything."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            return not _lock(descriptor)
+        finally:
             os.close(descriptor)
 
     def release(self) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,7 @@ class LoadedSession:
     record: SessionRecord
     space: SearchSpace
     table: ResultTable
+    left_out: int = 0  # stored measurements that are damaged
 
 
 def objective_to_text(objective: Objective) -> str:
@@ -145,13 +147,39 @@ def measurement_to_row(measurement: Measurement) -> tuple[Any, ...]:
 
 
 def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) -> Iterator[Measurement]:
-    """The measurements of many stored rows, their texts of JSON read so many at once."""
+    """The measurements of many stored rows, their texts of JSON read so many at once; damaged ones are left out."""
     for start in range(0, len(stored), _AT_ONCE):
         part = stored[start : start + _AT_ONCE]
-        configurations = space.configurations([row[0] for row in part])
-        values = json.loads(f"[{','.join(row[2] for row in part)}]")
-        intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
-        yield from map(_measurement, part, configurations, values, intervals)
+        try:
+            read = _read_together(space, part)
+        except _DAMAGE:
+            read = []
+            for row in part:
+                with suppress(*_DAMAGE):
+                    read += _read_together(space, [row])
+        yield from read
+
+
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+
+
+def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Measurement]:
+    """Raises one of `_DAMAGE` where a row is not as it was written."""
+    rows = [row[0] for row in part]
+    if min(rows) < 0:
+        raise ValueError("a row below 0")
+    configurations = space.configurations(rows)
+    values = json.loads(f"[{','.join(row[2] for row in part)}]")
+    intervals = json.loads(f"[{','.join(row[3] or 'null' for row in part)}]")
+    if not all(type(value) in (float, int) for each in values for value in each.values()):
+        raise TypeError("a value is not a number")
+    for row in part:
+        *_, error, message, start_ns, _, clock, reasons, power_source, source, when, cost = row
+        if not all(isinstance(text, str) for text in (error, message, power_source, source)):
+            raise TypeError("a text is missing")
+        if not all(figure is None or type(figure) in (float, int) for figure in (start_ns, clock, reasons, when, cost)):
+            raise TypeError("a figure is not a number")
+    return [_measurement(*each) for each in zip(part, configurations, values, intervals, strict=True)]
 
 
 def _measurement(

@@ -6,8 +6,10 @@ import json
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from app.engine.session_record import (
     space_to_row,
 )
 from app.engine.space.search_space import SearchSpace
-from app.engine.store_schema import prepare
+from app.engine.store_opening import is_damaged, open_database
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 
@@ -48,26 +50,25 @@ _COPIED = (  # what a duplicate has of its model; it is a session of its own in 
 )
 KEPT_DELETED_S = 7 * 24 * 3600.0
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
+_REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
+_RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
 _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
 
 
 class Store:
     """The person's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
 
-    Every method raises WattridgeError, with the remedy, where the file cannot be read or written.
+    Every method raises WattridgeError, with the remedy, where the file cannot be read or written. Where it can only be
+    read (rights, a full disk), it is: `read_only` says why, and what writes raises.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path if path is not None else data_folder() / "wattridge.sqlite"
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
+        self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
         with self._telling():
-            self._db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
-            try:
-                prepare(self._db, self.path)
-            except (sqlite3.Error, WattridgeError):
-                self._db.close()
-                raise
+            self._db, self.read_only = open_database(self.path)
         self._mark_interrupted()
 
     # --- writing ----------------------------------------------------------------------------------------------------
@@ -229,10 +230,20 @@ class Store:
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def sessions(self) -> list[SessionRecord]:
-        """Every session, newest first. One whose process died has become 'interrupted'."""
+        """Every session that can be read, newest first; `unreadable` names the others.
+
+        One whose process died has become 'interrupted'.
+        """
         self._mark_interrupted()
         rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
-        return [_record(row) for row in rows]
+        records, unreadable = [], []
+        for row in rows:
+            try:
+                records.append(self._record(row))
+            except WattridgeError as error:
+                unreadable.append(str(error))
+        self.unreadable = tuple(unreadable)
+        return records
 
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""
@@ -240,21 +251,33 @@ class Store:
         rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE id = ?", (session,))
         if not rows:
             raise InputError(f"there is no session {session}", str(self.path), "list them with: wattridge sessions")
-        return _record(rows[0])
+        return self._record(rows[0])
 
     def space(self, session: int) -> SearchSpace:
         """The search space of a session. Raises InputError where there is none of that id."""
         self.session(session)
         [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
-        return space_from_row(described, packed)
+        try:
+            return space_from_row(described, packed)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
+            raise self._damaged(session, f"its search space cannot be read: {error}") from None
 
     def load(self, session: int) -> LoadedSession:
-        """A session with its space and all its measurements, in the order in which they were measured."""
+        """A session with its space and all its measurements, in the order in which they were measured.
+
+        Damaged measurements are left out, and the space's notes say how many.
+        """
         record, space = self.session(session), self.space(session)
-        table = ResultTable(space)
         statement = f"SELECT {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ? ORDER BY ordinal"
-        table.extend(measurements_from_rows(space, self._query(statement, (session,))))
-        return LoadedSession(record, space, table)
+        rows = self._query(statement, (session,))
+        measurements = list(measurements_from_rows(space, rows))
+        left_out = len(rows) - len(measurements)
+        if left_out:
+            note = f"{left_out} of {len(rows)} stored measurements are damaged and left out"
+            space = replace(space, notes=(*space.notes, note))
+        table = ResultTable(space)
+        table.extend(measurements)
+        return LoadedSession(record, space, table, left_out)
 
     def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
         """The newest fit of a board of that name, with what it was fitted to; None where there is none.
@@ -263,7 +286,7 @@ class Store:
         cannot be read is passed over.
         """
         for text, source in self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC", (gpu,)):
-            with suppress(ValueError, TypeError, KeyError, AttributeError):
+            with suppress(LookupError, TypeError, ValueError, AttributeError):
                 fit = fit_from_document(json.loads(text))
                 if simulated in (None, fit.simulated):
                     return fit, source
@@ -286,6 +309,8 @@ class Store:
 
     def _mark_interrupted(self) -> None:
         """A session that says it runs, but whose lock nobody holds, was cut off."""
+        if self.read_only:
+            return  # `_record` sees to it
         statement = "SELECT id FROM sessions WHERE state IN (?, ?)"
         if all(session in self._held for (session,) in self._query(statement, _ALIVE)):
             return
@@ -313,7 +338,24 @@ class Store:
 
     def _lock(self, session: int) -> SessionLock | None:
         with self._telling():
-            return SessionLock.acquire(self.path.with_name(f"{self.path.stem}-running") / f"{session}.lock")
+            return SessionLock.acquire(self._lock_file(session))
+
+    def _lock_file(self, session: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}-running") / f"{session}.lock"
+
+    def _record(self, row: tuple[Any, ...]) -> SessionRecord:
+        """A session's row, checked. Raises WattridgeError that names the session."""
+        try:
+            record = _record(row)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise self._damaged(row[0], str(error)) from None
+        if self.read_only and record.state.value in _ALIVE and not SessionLock.is_held(self._lock_file(record.id)):
+            return replace(record, state=SessionState.INTERRUPTED)
+        return record
+
+    def _damaged(self, session: object, why: str) -> WattridgeError:
+        what = f"session {session} is damaged: {why}"
+        return WattridgeError(what, str(self.path), "the other sessions can still be used; restore it from a backup")
 
     def _query(self, statement: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._mutex, self._telling():
@@ -321,6 +363,8 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        if self.read_only:
+            raise WattridgeError(f"the store can only be read: {self.read_only}", str(self.path), _REMEDY)
         with self._mutex, self._telling():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -337,15 +381,23 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise WattridgeError(
-                f"the store cannot be used: {error}",
-                str(self.path),
-                "free space or rights may be missing; WATTRIDGE_DATA names another folder",
-            ) from error
+            if is_damaged(error):
+                what = f"the store is damaged ({error}); nothing in it was changed"
+                raise WattridgeError(what, str(self.path), _RECOVERY) from error
+            raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
+
+
+_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "elapsed_s": 1e11}  # each below this
+_TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
 
 
 def _record(row: tuple[Any, ...]) -> SessionRecord:
     named = dict(zip(_RECORD_COLUMNS.split(", "), row, strict=True))
+    for name, value in named.items():
+        if name in _NUMBERS and not (isinstance(value, int | float) and 0 <= value < _NUMBERS[name]):
+            raise ValueError(f"{name} is not a number from 0")
+        if name in _TEXTS and not isinstance(value, str):
+            raise ValueError(f"{name} is not text")
     named["state"] = SessionState(named["state"])
     named["objective"] = objective_from_text(named["objective"])
     named["cartesian"] = int(named["cartesian"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.engine.analysis.failures import most_frequent
 from app.engine.analysis.pareto import front
 from app.engine.events import SessionState
 from app.engine.measurement import State
@@ -43,6 +44,7 @@ def session_summary(
         "evaluated": len(table),
         "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
         "failed": table.failures(),
+        "most_frequent_failure": _most_frequent_failure(table),
         "seconds": _number(seconds),
         "best": None if best is None else _entry(compared, best),
         "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front)],
@@ -77,6 +79,12 @@ def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:
     columns = np.column_stack([table.values(goal.name) for goal in goals])
     columns[table.states()[: len(columns)] != _OK] = np.nan
     return [int(index) for index in front(columns, [goal.maximise for goal in goals])]
+
+
+def _most_frequent_failure(table: ResultTable) -> dict[str, Any] | None:
+    """The message that failed measurements share most; None where nothing failed with a message."""
+    found = most_frequent(table)
+    return None if found is None else dict(zip(("state", "message", "count"), found, strict=True))
 
 
 def _entry(table: ResultTable, index: int) -> dict[str, Any]:

@@ -25,12 +25,13 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from app.errors import InputError, WattridgeError
+from app.input_files import is_there, open_input
 from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
 from app.sensors.gpu import Gpu, PowerLimit
 
@@ -69,7 +70,7 @@ class RecordingWriter:
 
     def __init__(self, path: Path, gpu: Gpu) -> None:
         """Raises InputError where the file exists already or cannot be written."""
-        if path.exists():
+        if is_there(path):
             raise InputError("this file exists already", str(path), "choose another name, or remove it first")
         self.path = path
         self._part = path.with_name(path.name + ".part")
@@ -137,10 +138,10 @@ class RecordingWriter:
 def read_recording(path: Path) -> Recording:
     """Read a recording, gzipped or plain. Raises InputError naming file, line and remedy where it is malformed."""
     try:
-        with path.open("rb") as raw:
+        with open_input(path) as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
+            stream: BinaryIO = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
             with io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as text:
                 return _Parser(path).parse(text)
     except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from app.errors import InputError
+from app.input_files import is_input
 from app.paths import resources
 from app.sensors.clock import make_clock
 from app.sensors.errors import NoDriver, SensorError
@@ -84,7 +85,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
 
     known = _recordings()
     path = known.get(name.strip()) or Path(name.strip()).expanduser()
-    if not path.is_file():
+    if not is_input(path):
         there = f"recordings here: {', '.join(known)}" if known else "no recording comes with this installation"
         raise InputError(f"there is no recording '{name.strip()}'", "--gpu", f"{there}; or give the path of a file")
     return RecordedGpu(read_recording(path), clock=make_clock(speed))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
 from app.sensors.event_reasons import EventReason
 from app.sensors.ring import Ring, Summary
+from app.spreadsheet import text_cell
 
 _CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
 _REASONS = "event_reasons"
@@ -275,7 +276,7 @@ class Trace:
             writer = csv.writer(file)
             names = [*header, POWER_SAMPLES.name] if len(sample_ns) else header
             writer.writerow(["time_s", *names, *(["gpu"] if gpu else [])])
-            writer.writerows(_csv_rows(columns, header, sample_ns, sample_w, t0_ns, [gpu] if gpu else []))
+            writer.writerows(_csv_rows(columns, header, sample_ns, sample_w, t0_ns, [text_cell(gpu)] if gpu else []))
 
 
 def _csv_rows(

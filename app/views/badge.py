@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.sensors.gpu import GpuInfo
 from app.views import theme
+from app.views.label import PlainLabel, plain_tip
 
 _TIPS = {
     "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
@@ -21,12 +22,12 @@ class Badge(QWidget):
         super().__init__(parent)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(6, 0, 10, 0)
-        self.field = QLabel(info.source.upper())
+        self.field = PlainLabel(info.source.upper())
         self.field.setObjectName("badge")
         self.field.setToolTip(_TIPS.get(info.source, ""))
         self.field.setVisible(info.source != "nvml")
-        name = QLabel(info.name)
-        name.setToolTip(f"{info.power_source}\nDriver: {info.driver or 'none'}")
+        name = PlainLabel(info.name)
+        name.setToolTip(plain_tip(f"{info.power_source}\nDriver: {info.driver or 'none'}"))
         layout.addWidget(self.field)
         layout.addWidget(name)
         self._recolour()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.engine.events import EngineFault
 from app.views import theme
+from app.views.label import PlainLabel
 from app.views.log import LOG
 
 _KEPT = 20
@@ -21,7 +22,7 @@ class Banner(QFrame):
         super().__init__(parent)
         self._messages: list[tuple[str, str]] = []
         self.setObjectName("banner")
-        self._text = QLabel()
+        self._text = PlainLabel()
         self._text.setWordWrap(True)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QWidget
 
+from app.views.label import PlainLabel
 from app.views.panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
@@ -154,7 +155,7 @@ class Docks(QObject):
 
 def placeholder(text: str) -> QWidget:
     """What a dock holds while it has nothing else."""
-    label = QLabel(text)
+    label = PlainLabel(text)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
     label.setWordWrap(True)
     label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 
+from app.views.label import axis_title
 from app.views.log_axis import LogAxis
 from app.views.quantities import Quantity
 
@@ -21,7 +22,7 @@ class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         """Carry this quantity's label, unit and marks."""
         self._marks = LogAxis(self.orientation, factor=1 / described.factor) if log else None
         self.setScale(1.0 if log else described.factor)
-        self.setLabel(described.title, siPrefixEnableRanges=())
+        self.setLabel(axis_title(described.title), siPrefixEnableRanges=())
         self.enableAutoSIPrefix(False)
 
     def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -8,9 +8,10 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.views import theme
+from app.views.label import PlainLabel, axis_title
 from app.views.markers import COLOURS, SHAPES, colour_scale
 from app.views.named_bars import NamedBars
 from app.views.plot_figure import Figure, Series
@@ -36,10 +37,10 @@ class FigurePlot(QWidget):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._cloud = PointCloud(self.plot.getViewBox(), theme.colours())  # of series of very many points
         self.plot.getPlotItem().layout.setContentsMargins(2, 6, 12, 2)
-        self._said = QLabel()
+        self._said = PlainLabel()
         self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._said.setWordWrap(True)
-        self.caption = QLabel()
+        self.caption = PlainLabel()
         self.caption.setWordWrap(True)
         self.caption.setTextFormat(Qt.TextFormat.RichText)
         self.caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -81,7 +82,7 @@ class FigurePlot(QWidget):
             axis.setPen(QColor(colours.border))
             axis.setTextPen(QColor(colours.text))
             axis.setStyle(maxTickLevel=0)
-            axis.setLabel(title)
+            axis.setLabel(axis_title(title))
             axis.setTicks(None)
         self.plot.showGrid(x=True, y=not figure.names, alpha=0.12)
         self.plot.setAccessibleName(f"{figure.y_title} over {figure.x_title}. {figure.caption}")

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.views.file_dialogs import save_file
+from app.views.label import plain_tip
 from app.views.settings import Settings
 
 
@@ -50,5 +51,5 @@ class FileMenus(QObject):
     def _offer(self, menu: QMenu, path: Path, text: str) -> None:
         action = menu.addAction(text)
         action.setStatusTip(f"Open {path}")
-        action.setToolTip(str(path))
+        action.setToolTip(plain_tip(str(path)))
         action.triggered.connect(lambda _=False: self.chosen.emit(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -10,12 +11,14 @@ from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app import __version__
-from app.paths import data_folder
+from app.errors import WattridgeError
+from app.paths import PRIVATE_FILE, data_folder, private_folder
 
 LOG = logging.getLogger("wattridge.window")
 LOG.addHandler(logging.NullHandler())
@@ -24,10 +27,8 @@ _SIZE, _OLDER = 500_000, 3  # bytes of a file, files kept besides
 
 
 def log_folder() -> Path:
-    """Where the log lies; made when missing."""
-    folder = data_folder() / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    """Where the log is kept; it may not be there yet. Raises InputError where there is no data folder."""
+    return data_folder() / "logs"
 
 
 def open_log_folder() -> None:
@@ -37,11 +38,22 @@ def open_log_folder() -> None:
 
 def last_lines(count: int) -> list[str]:
     """The newest lines of the log."""
-    path = log_folder() / "wattridge.log"
     try:
+        path = log_folder() / "wattridge.log"
         return path.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
-    except OSError:
+    except (OSError, WattridgeError):
         return []
+
+
+class _PrivateFile(RotatingFileHandler):
+    """A log that only the user can read, and that is silent where it cannot be written."""
+
+    def _open(self) -> Any:
+        os.close(os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE))
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk: the window goes on, and standard error stays free of tracebacks."""
 
 
 class Log:
@@ -51,10 +63,9 @@ class Log:
         self._on_fault = on_fault
         self._before = sys.excepthook, threading.excepthook
         self._handler: logging.Handler = logging.NullHandler()
-        with suppress(OSError):  # a folder that cannot be written is told by the store, with the remedy
-            self._handler = RotatingFileHandler(
-                log_folder() / "wattridge.log", maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True
-            )
+        with suppress(OSError, WattridgeError):  # the store reports a folder that cannot be written, with the remedy
+            path = private_folder("logs") / "wattridge.log"
+            self._handler = _PrivateFile(path, maxBytes=_SIZE, backupCount=_OLDER, encoding="utf-8", delay=True)
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         LOG.addHandler(self._handler)
         LOG.setLevel(logging.INFO)

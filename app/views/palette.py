@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QFrame, QHeaderView, QLabel, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from app.views import theme
 from app.views.fuzzy import score
+from app.views.label import PlainLabel
 
 _SHOWN = 60
 _WIDTH, _HEIGHT = 620, 380
@@ -47,7 +48,7 @@ class Palette(QFrame):
         head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         head.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
-        self.says = QLabel()
+        self.says = PlainLabel()
         self.says.setContentsMargins(4, 0, 4, 0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 6)

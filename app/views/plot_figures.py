@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 
+from app.plain_text import one_line
+from app.spreadsheet import text_cell
 from app.views.named_bars import NamedBars
 from app.views.scatter import PointCloud
 
@@ -43,18 +46,18 @@ def plots_of(view: pg.GraphicsView) -> list[pg.PlotItem]:
 def as_csv(curves: list[Curve], remarks: list[str]) -> str:
     """CSV with one line per point: curve, x and y; `remarks` stand above it as comments."""
     out = io.StringIO()
-    out.writelines(f"# {line}\n" for line in remarks)
+    out.writelines(f"# {one_line(line)}\n" for line in remarks)
     write = csv.writer(out, lineterminator="\n")
     alike = {(curve.x_title, curve.y_title) for curve in curves}
     if len(alike) == 1:
         x_title, y_title = next(iter(alike))
-        write.writerow(["curve", x_title or "x", y_title or "y"])
+        write.writerow(["curve", text_cell(x_title or "x"), text_cell(y_title or "y")])
     else:
         write.writerow(["curve", "x", "y"])
     for curve in curves:
         name = curve.name if len(alike) == 1 else f"{curve.name} ({curve.y_title} over {curve.x_title})"
         for x, y in zip(curve.x.tolist(), curve.y.tolist(), strict=True):
-            write.writerow([name, f"{x:.10g}", f"{y:.10g}"])
+            write.writerow([text_cell(name), f"{x:.10g}", f"{y:.10g}"])
     return out.getvalue()
 
 
@@ -109,4 +112,5 @@ def _shown(axis: pg.AxisItem, values: Floats) -> Floats:
 
 def _title(axis: pg.AxisItem) -> str:
     units = f" ({axis.labelUnits})" if axis.labelUnits else ""
-    return " ".join(re.sub(r"<[^>]*>", " ", str(axis.labelText or "")).split()) + units
+    text = html.unescape(re.sub(r"<[^>]*>", " ", str(axis.labelText or "")))
+    return " ".join(text.split()) + units

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from app.paths import data_folder
+from app.errors import WattridgeError
+from app.paths import data_folder, open_private, private_folder
 
 if TYPE_CHECKING:
     from app.engine.analysis.tradeoff import Load
@@ -21,6 +23,8 @@ class Settings:
     """Reads and writes through; several of them on one file agree with one another."""
 
     def __init__(self) -> None:
+        with suppress(OSError, WattridgeError):  # where it cannot be written, nothing is remembered
+            open_private(private_folder() / "window.ini", "ab").close()
         self._file = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
@@ -17,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.paths import data_folder
+from app.views.label import PlainLabel
 from app.views.load_form import LoadForm
 from app.views.log import log_folder
 from app.views.settings import THEMES, Settings
@@ -48,7 +51,7 @@ class SettingsWindow(QDialog):
         form.addRow(year)
         form.addRow("Data folder", _folder(str(data_folder())))
         form.addRow("Log folder", _folder(str(log_folder())))
-        note = QLabel("Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it.")
+        note = PlainLabel("Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it.")
         note.setWordWrap(True)
         close = QPushButton("Close")
         for button in (self.reset, close):
@@ -82,12 +85,14 @@ class SettingsWindow(QDialog):
         self.show_settings()
 
 
-class _Link(QLabel):
+class _Link(PlainLabel):
     """A folder that opens by click or by Return."""
 
     def __init__(self, path: str) -> None:
         url = QUrl.fromLocalFile(path).toString()
-        super().__init__(f'<a href="{url}">{path}</a>')
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setText(f'<a href="{html.escape(url)}">{html.escape(path)}</a>')
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.setWordWrap(True)
         self.setAccessibleName(path)

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.views import theme
 from app.views.configuration.cuda_highlighter import CudaHighlighter
+from app.views.label import PlainLabel
 
 _LINES_A_TURN = 150  # of source: colouring them takes Qt's thread a few ms
 
@@ -19,7 +20,7 @@ class TextView(QWidget):
 
     def __init__(self, name: str, *, wrap: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title = QLabel()
+        self.title = PlainLabel()
         self.title.setWordWrap(True)
         self.copy = QPushButton("&Copy")
         self.copy.setToolTip("Put all of it on the clipboard")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.views import theme
+from app.views.label import PlainLabel
 
 _WIDTH = 340
 _MARGIN = 12
@@ -39,7 +40,8 @@ class Tour(QFrame):
         self._target: QWidget | None = None
         self.setObjectName("tour")
         self.setAccessibleName("First steps")
-        self.title, self.text, self.place = QLabel(), QLabel(), QLabel()
+        self.title, self.text, self.place = PlainLabel(), PlainLabel(), PlainLabel()
+        self.title.setTextFormat(Qt.TextFormat.RichText)
         self.text.setWordWrap(True)
         self.offer, self.back, self.next, self.skip = (QPushButton() for _ in range(4))
         self.back.setText("&Back")

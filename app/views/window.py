@@ -12,7 +12,6 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QDockWidget,
-    QLabel,
     QMainWindow,
     QTabWidget,
     QToolBar,
@@ -33,6 +32,7 @@ from app.views.control.switch import ControlSwitch
 from app.views.docks import Docks, placeholder
 from app.views.figures import duration_text
 from app.views.file_menus import FileMenus
+from app.views.label import PlainLabel
 from app.views.monitor.panel import MonitorPanel
 from app.views.monitor.readout import Readout
 from app.views.monitor.window_marks import WindowMarks
@@ -109,7 +109,7 @@ class MainWindow(QMainWindow):
         self.files.chosen.connect(lambda path: self.open_specification(path, start=False))
         self._restore()
         self.statusBar().setSizeGripEnabled(False)
-        self._kept = QLabel()
+        self._kept = PlainLabel()
         self.statusBar().addPermanentWidget(self._kept)
         self._show_kept()
         self._slow_timer = QTimer(self)

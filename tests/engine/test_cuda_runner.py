@@ -22,6 +22,7 @@ from app.engine.runner.cuda import drift
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.specification_loader import load_specification
+from app.engine.workloads.signature import parameter_names
 from app.errors import InputError, WattridgeError
 
 HERE = Path(__file__).parent
@@ -261,3 +262,53 @@ def alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_kernel_parameter_that_a_constant_replaces_is_named(bench: type[Bench], tmp_path: Path) -> None:
+    """`#define n 1000` before `void scale(float *y, int n)` makes the compiler expect a ')'."""
+    one = bench("fault = ['broken']")
+    (tmp_path / "scale.cu").write_text("__global__ void scale(float *y, const float *x, int n) { }\n")
+    [failed] = one.measure().values()
+    assert failed.state is State.COMPILE
+    assert failed.error.startswith("the kernel's parameter 'n' is also a macro")
+    assert 'error: expected a ";"' in failed.error
+
+
+def test_a_kernel_without_such_a_parameter_has_the_compilers_words_alone(bench: type[Bench], tmp_path: Path) -> None:
+    one = bench("fault = ['broken']")
+    (tmp_path / "scale.cu").write_text("__global__ void scale(float *y, const float *x, int size) { }\n")
+    [failed] = one.measure().values()
+    assert "macro" not in failed.error
+
+
+def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys: pytest.CaptureFixture[str]) -> None:
+    from engine_fakes import FakeRunner
+    from engine_fakes import plan as plan_over
+
+    from app.commands.search import print_summary
+    from app.engine.results import ResultTable
+    from app.engine.summary import session_summary
+
+    one = bench("fault = ['broken']\nblock_size_y = [1, 2, 4]")
+    table = ResultTable(one.space)
+    table.extend(one.rows())
+    plan = plan_over(one.space, FakeRunner(one.space))
+    print_summary(session_summary(table, plan), plan)
+    said = capsys.readouterr().out
+    assert "no configuration worked" in said
+    assert 'expected a ";"' in said
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("__global__ void scale(float *x, const int n)", ("x", "n")),
+        ('extern "C" __global__ void __launch_bounds__(256, 2) scale(float *__restrict__ x, int n[4])', ("x", "n")),
+        ("template <int A> __global__ void scale(int /* n */ a, // n\n int b = 3)", ("a", "b")),
+        ("__global__ void scale()", ()),
+        ("void scale(int n)", ()),
+        ("__global__ void scale_other(int n)", ()),
+    ],
+)
+def test_the_parameters_of_a_kernel(source: str, names: tuple[str, ...]) -> None:
+    assert parameter_names(source + " {}", "scale") == names

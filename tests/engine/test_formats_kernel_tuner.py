@@ -194,8 +194,8 @@ def test_what_is_no_cache_is_one_line(file: Path, content: bytes, said: str) -> 
 
 
 def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(InputError, match="no such file"):
+    for path, said in ((tmp_path / "none.json", "no such file"), (tmp_path, "this is a folder")):
+        with pytest.raises(InputError, match=said):
             read_recording(path)
 
 

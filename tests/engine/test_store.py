@@ -149,7 +149,7 @@ def test_an_unknown_session_is_bad_input() -> None:
 def test_a_file_that_is_no_database_is_one_clear_line(tmp_path: Path) -> None:
     path = tmp_path / "wattridge.sqlite"
     path.write_bytes(b"not a database at all, but long enough to be looked at" * 20)
-    with pytest.raises(WattridgeError, match="cannot be used") as error:
+    with pytest.raises(WattridgeError, match="is damaged") as error:
         Store(path)
     assert str(path) in str(error.value)
     assert "WATTRIDGE_DATA" in error.value.remedy

@@ -65,6 +65,15 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
     return sorted(found, key=lambda one: -one.count)
 
 
+def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
+    """The state and message that most failed measurements share, and how many; None where none has a message."""
+    states = table.states()[: len(table)]
+    failed = np.flatnonzero(states != STATES.index(State.OK))
+    said = Counter((STATES[states[at]].value, _first_line(table.measurement(int(at)).error)) for at in failed)
+    told = [(state, message, count) for (state, message), count in said.most_common() if message]
+    return told[0] if told else None
+
+
 def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:
     """Values of parameters with more failures than chance puts there, the highest share first, then the most.
 
@@ -110,5 +119,8 @@ def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float
 
 
 def _first_line(text: str) -> str:
-    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    lines = [part.strip() for part in text.splitlines() if part.strip()]
+    line = next(iter(lines), "")
+    if "warning" in line:  # a compiler's warnings come before what it refuses
+        line = next((part for part in lines if "error" in part), line)
     return line[:_LONGEST]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -240,11 +243,27 @@ def _here(
         yield task, bench.advantage(task)
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started here never see Ctrl+C, which a terminal sends to all: they end when this one ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it later would lift the block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _in_processes(
     plan: ScorePlan, jobs: int, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
 ) -> Iterator[tuple[tuple[str, str, int], Floats]]:
     """Runs done by processes of their own, in any order; leaving it ends them at once."""
-    with multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,)) as pool:
+    with _interrupts_held():
+        workers = multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,))
+    with workers as pool:
         results = pool.imap_unordered(_work, tasks)
         while not stop.is_set():
             try:

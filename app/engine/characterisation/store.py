@@ -44,8 +44,8 @@ def stored_characterisation(info: GpuInfo) -> Characterisation | None:
 
 def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
     """What is kept of a board of that name under that driver, whatever it says of itself now; None where nothing is."""
-    path = _path(gpu, driver)
     try:
+        path = _path(gpu, driver)
         found = from_json(json.loads(read_text(path, _MAXIMUM_BYTES)), str(path))
     except (InputError, json.JSONDecodeError, RecursionError):
         return None

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from app.paths import data_folder
+from app.errors import WattridgeError
+from app.paths import data_folder, open_private, private_folder
 from app.sensors.gpu import GpuInfo
 
 _MOST_BYTES: Final = 1 << 20  # then the older half is let go
@@ -48,13 +49,13 @@ def keep(change: Change) -> None:
     """Write a change down. A log that cannot be written must not keep a board from being put back."""
     line = json.dumps(asdict(change), ensure_ascii=False) + "\n"
     try:
-        path = log_file()
+        path = private_folder() / log_file().name
         if path.exists() and path.stat().st_size > _MOST_BYTES:
             lines = path.read_text("utf-8").splitlines(keepends=True)
             path.write_text("".join(lines[len(lines) // 2 :]), "utf-8")
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line)
-    except OSError:
+        with open_private(path, "ab") as file:
+            file.write(line.encode("utf-8", "replace"))
+    except (OSError, WattridgeError):
         return
 
 

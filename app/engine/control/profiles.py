@@ -10,6 +10,7 @@ from typing import Any, Final
 from app.engine.control.settings import SETTINGS, Setting, lower, upper
 from app.engine.formats.files import read_text, write_text
 from app.errors import InputError
+from app.input_files import is_there
 from app.paths import data_folder
 
 VERSION: Final = 1
@@ -51,7 +52,7 @@ def delete_profile(gpu: str, name: str) -> None:
 
 def _all() -> dict[str, dict[str, dict[str, Setting]]]:
     path = data_folder() / "profiles.json"
-    if not path.exists():
+    if not is_there(path):
         return {}
     try:
         document = json.loads(read_text(path, _MOST_BYTES))

@@ -1,5 +1,7 @@
 """A session as CSV: one row per measurement, units in the header, for spreadsheets; and back again.
 
+A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`app.spreadsheet`).
+
 Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value and the
 ends of its 95 % interval. What stands before `state` is the configuration.
 """
@@ -24,6 +26,7 @@ from app.engine.measurement import State, Value
 from app.engine.objectives import Objective
 from app.engine.results import ResultTable
 from app.errors import InputError
+from app.spreadsheet import cell_text, text_cell
 
 _STATE = ("state", "error", "source", "power_source", "event_reasons")
 SIGNATURE = ",".join(_STATE)  # in the header of every file written here
@@ -46,17 +49,17 @@ def _lines(table: ResultTable, about: About) -> Iterator[str]:
     bounded = list(dict.fromkeys(name for i in range(len(table)) for name in table.measurement(i).intervals))
     ends = [_heading(name, about) + end for name in bounded for end in (_LOW, _HIGH)]
     heads = [[_heading(name, about) for name in group] for group in (parameters, names)]
-    yield _line([*heads[0], *_FACTS, *heads[1], *ends])
+    yield _line([*map(text_cell, heads[0]), *_FACTS, *map(text_cell, heads[1]), *map(text_cell, ends)])
     goals = json.dumps([[goal.name, goal.maximise] for goal in (about.objective.goal, *about.objective.front)])
-    session = (about.device, about.kernel, about.problem_size, goals)
+    session = (text_cell(about.device), text_cell(about.kernel), text_cell(about.problem_size), goals)
     for index in range(len(table)):
         m = table.measurement(index)
         start_ns, end_ns = m.window_ns or ("", "")
         yield _line(
             [
                 *(_cell(m.configuration[name]) for name in parameters),
-                *(m.state.value, m.error, m.source, m.power_source, m.event_reasons),
-                *(_figure(m.timestamp_s), _figure(m.cost_s), m.message, start_ns, end_ns),
+                *(m.state.value, text_cell(m.error), text_cell(m.source), text_cell(m.power_source), m.event_reasons),
+                *(_figure(m.timestamp_s), _figure(m.cost_s), text_cell(m.message), start_ns, end_ns),
                 _figure(m.observed_clock_mhz),
                 *session,
                 *(_figure(m.values.get(name, math.nan)) for name in names),
@@ -86,13 +89,14 @@ def read_csv(path: Path) -> Recording:
     where = str(path)
     rows = csv.reader(text_lines(path), strict=True)
     try:
-        header = _Header(next(rows, []), where)
+        header = _Header([cell_text(cell) for cell in next(rows, [])], where)
         builder = RecordingBuilder(path, header.parameters)
         session: dict[str, str] = {}
         for cells in rows:
             if len(cells) != header.length:
                 what = f"line {rows.line_num}: {len(cells)} cells, but the header has {header.length}"
                 raise InputError(what, where, "mend the row")
+            cells = [cell_text(cell) for cell in cells]
             told = header.told(cells)
             try:
                 builder.add(tuple(_value(cell) for cell in cells[: header.split]), header.facts(cells, told))
@@ -208,7 +212,7 @@ def _figure(value: float) -> str:
 def _cell(value: Value) -> str:
     """A parameter's value; text that would read as a number or a truth value is quoted."""
     if isinstance(value, str) and value == _value(value):
-        return value
+        return text_cell(value)
     return json.dumps(value)
 
 

@@ -33,6 +33,7 @@ from app.engine.session import SessionPlan
 from app.engine.specification import Specification
 from app.engine.specification_loader import load_specification
 from app.errors import InputError, WattridgeError
+from app.input_files import is_input, is_there
 from app.sensors.event_reasons import names as reason_names
 from app.sensors.gpu import Gpu
 
@@ -177,7 +178,7 @@ def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = No
 def _has_t1(plan: SessionPlan) -> bool:
     """Whether the session's specification is there, as it was, and describes a kernel."""
     path = Path(plan.origin.get("file", ""))
-    if plan.origin.get("kind") != "specification" or not path.is_file():
+    if plan.origin.get("kind") != "specification" or not is_input(path):
         return False
     return digest_of(path) == plan.origin.get("sha256") and load_specification(path).command is None
 
@@ -272,7 +273,7 @@ def file_stem(title: str) -> str:
 
 def _refuse_foreign(path: Path) -> None:
     """A file that this program did not write is somebody's work."""
-    if not path.exists():
+    if not is_there(path):
         return
     try:
         with path.open("rb") as file:

@@ -6,18 +6,21 @@ import codecs
 import gzip
 import hashlib
 import os
-import tempfile
+import secrets
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from app.errors import InputError, WattridgeError
+from app.input_files import is_there, open_input
+from app.paths import is_private, make_folder
 
 MAXIMUM_BYTES = 256 * 2**20  # of text that is kept, after decompression
 MAXIMUM_STREAMED_BYTES = 2**29  # of text that is read piece by piece; published caches reach some 50 MB
 MAXIMUM_LINE = 2**20  # characters
 _CHUNK = 1 << 20
+_LONGEST_NAME = 100  # characters of a file's name that its unfinished copy repeats
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -33,9 +36,11 @@ def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iter
     """The same text piece by piece, so that a file may be larger than what is kept of it. Raises as `read_text`."""
     where = str(path)
     try:
-        if not path.is_file():
+        if not is_there(path):
             raise InputError("no such file", where, "check the path")
-        with path.open("rb") as raw:
+        if os.path.isdir(path):
+            raise InputError("this is a folder", where, "name a file in it")
+        with open_input(path) as raw:
             packed = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)
             yield from _decoded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
@@ -61,7 +66,7 @@ def text_lines(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Itera
         yield rest
 
 
-def _decoded(file: IO[bytes] | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[str]:
+def _decoded(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[str]:
     """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     length, lines = 0, 0
@@ -77,8 +82,11 @@ def _decoded(file: IO[bytes] | gzip.GzipFile, maximum_bytes: int, where: str) ->
 
 def digest_of(path: Path) -> str:
     """What tells whether a file is still as it was. Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with open_input(path) as file:
+        digest = hashlib.sha256()
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest()
 
 
 def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: str, *, final: bool = False) -> str:
@@ -96,22 +104,25 @@ def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False
     Returns the path. Raises WattridgeError where the file exists and `overwrite` is false, or the folder refuses it.
     """
     folder = path.parent
+    rights = 0o777 if executable else 0o666  # less what the umask takes
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+        make_folder(folder)
+        temporary = folder / f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(6)}"
+        if is_private(path):
+            rights &= 0o700
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), rights)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
                 file.writelines([text] if isinstance(text, str) else text)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(temporary).chmod(0o755 if executable else 0o644)
             if overwrite:
-                Path(temporary).replace(path)
+                temporary.replace(path)
             else:
                 os.link(temporary, path)  # fails where the name is taken, without a moment between look and write
-                Path(temporary).unlink()
+                temporary.unlink()
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except FileExistsError:
         raise WattridgeError("the file exists already", str(path), "choose another name or folder") from None

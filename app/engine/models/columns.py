@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import InputError
+from app.spreadsheet import cell_text
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def parse_columns(text: str, where: str) -> Columns:
     body = io.StringIO("\n".join(line for line in lines[start:] if not line.startswith("#")))
     try:
         reader = csv.reader(body, delimiter=delimiter, strict=True)
-        header = [name.strip() for name in next(reader)]
+        header = [cell_text(name.strip()) for name in next(reader)]
         if any(header):  # numbers of rows stand in a column without a name
             header = [name or f"column {place}" for place, name in enumerate(header, 1)]
         if len(header) < 2 or len(header) > _MAXIMUM_COLUMNS or len(set(header)) != len(header) or "" in header:
@@ -104,7 +105,7 @@ def parse_columns(text: str, where: str) -> Columns:
         raise InputError(f"not a CSV file: {error}", where, "a header line and rows are needed") from None
     if not rows:
         raise InputError("the file holds a header but no row", where, "add measurements")
-    stripped = [list(map(str.strip, column)) for column in zip(*rows, strict=True)]
+    stripped = [[cell_text(cell.strip()) for cell in column] for column in zip(*rows, strict=True)]
     columns = [_without_units(name, cells) for name, cells in zip(header, stripped, strict=True)]
     if any("," in cell for column in columns for cell in column[:1000]):
         columns = _with_decimal_points(columns, delimiter, where)

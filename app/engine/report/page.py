@@ -11,6 +11,7 @@ from app.engine.report.content import ReportContent
 from app.engine.report.html import element, esc, paragraph
 from app.engine.report.plots import lettered
 from app.errors import WattridgeError
+from app.input_files import is_there
 
 PDF_CREATOR = b"Wattridge report"  # stands in the PDF's own facts
 _MARK = '<meta name="generator" content="Wattridge">'
@@ -119,7 +120,7 @@ def write_report(content: ReportContent, path: Path) -> Path:
 
 def refuse_foreign(path: Path) -> None:
     """Raises WattridgeError where a file lies there that is no report of this program, HTML or PDF."""
-    if not path.exists():
+    if not is_there(path):
         return
     try:
         with path.open("rb") as file:

@@ -86,7 +86,9 @@ class CommandRunner:
                 if ended.stopped:
                     return None
                 start_ns, end_ns = start_ns or ended.start_ns, ended.end_ns
-                values = self._command.values(ended)
+                values = self._command.values(ended, stop)
+                if values is None:
+                    return None
                 spans.append(read_span(watched, ended.start_ns, ended.end_ns))
                 runs.append({**_measured(spans[-1], ended.time_s), **values})
         except CommandFailed as failure:

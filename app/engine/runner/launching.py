@@ -42,9 +42,9 @@ def require_launching(gpu: Gpu) -> LaunchingGpu:
     if gpu.info.source == "recorded":
         raise WattridgeError("a recording cannot run kernels", gpu.info.label, "choose --gpu simulated:NAME")
     raise WattridgeError(
-        "this version sweeps no clocks of real GPUs: it does not set them",
+        "its sensors alone launch no kernels: a real board needs a CUDA process for that",
         gpu.info.label,
-        "choose --gpu simulated:NAME, or fit a file of measurements",
+        "with rights to set it: wattridge fit --gpu N --allow-control; without: fit a file of measurements",
     )
 
 

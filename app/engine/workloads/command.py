@@ -15,6 +15,7 @@ from typing import Final
 from app.engine.measurement import Configuration, State, Value
 from app.engine.processes import Ended, run_process
 from app.engine.specification import CommandSpec, Specification
+from app.engine.workloads.matching import TooSlow, last_matches
 from app.errors import InputError
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -48,7 +49,6 @@ class Command:
             raise InputError("the command line is empty", self._where, "name a program")
         if not _PLACE.search(self._words[0]):
             self._words[0] = self._program(self._words[0])
-        self._patterns = {name: re.compile(text, re.MULTILINE) for name, text in self.spec.values.items()}
 
     def words(self, configuration: Configuration) -> list[str]:
         """The command line of a configuration, word by word. A value never becomes two words, whatever it holds."""
@@ -78,18 +78,30 @@ class Command:
             raise CommandFailed(State.RUNTIME, _with_last_words(ended.how, ended))
         return ended
 
-    def values(self, ended: Ended) -> dict[str, float]:
-        """The figures in its output: where a pattern fits several times, the last. Raises CommandFailed."""
+    def values(self, ended: Ended, stop: threading.Event | None = None) -> dict[str, float] | None:
+        """The figures in its output: where a pattern matches several times, the last; None where `stop` was set.
+
+        Raises CommandFailed, also where a pattern takes too long.
+        """
         found: dict[str, float] = {}
-        for name, pattern in self._patterns.items():
-            text = None
-            for fit in pattern.finditer(ended.output):
-                text = fit[1]
+        if not self.spec.values:
+            return found
+        try:
+            texts = last_matches(self.spec.values, ended.output, stop=stop)
+        except TooSlow as error:
+            message = f"{error}: {self.spec.values[error.name]} (avoid nested repetitions such as '(a+)+')"
+            raise CommandFailed(State.TIMEOUT, message) from None
+        except OSError as error:
+            raise CommandFailed(State.RUNTIME, f"its output cannot be searched: {error.strerror or error}") from None
+        if texts is None:
+            return None
+        for name, pattern in self.spec.values.items():
+            text = texts[name]
             try:
                 found[name] = float(text or "")
             except ValueError:
                 what = "the output does not tell it" if text is None else f"'{text[:60]}' is no number"
-                message = _with_last_words(f"{name}: {what} ({pattern.pattern})", ended)
+                message = _with_last_words(f"{name}: {what} ({pattern})", ended)
                 raise CommandFailed(State.CORRECTNESS, message) from None
         return {name: value for name, value in found.items() if not math.isnan(value)}
 

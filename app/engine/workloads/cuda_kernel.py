@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from os.path import isfile
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from app.engine.expressions import Expression, parse, parse_array_expression
+from app.engine.formats.files import read_text
 from app.engine.measurement import Configuration, State, Value
 from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference
 from app.engine.runner.cuda.backend import Launch
 from app.engine.specification import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
 from app.engine.workloads.defines import define_lines
 from app.engine.workloads.machine_code import FROM_CAPABILITY
+from app.engine.workloads.signature import parameter_names
 from app.errors import InputError
 from app.sensors.device_limits import DeviceLimits
 
@@ -103,6 +106,28 @@ class CudaKernel:
             reference=self._reference_launch(math.prod(sizes)),
             calls=self._calls(scope),
             instructions=self._instructions(scope),
+        )
+
+    def hidden_parameters(self) -> str:
+        """Why a compiler may refuse the source: parameters of the kernel that a #define replaces; empty without any."""
+        defined = {**self._spec.constants, **self._spec.parameters}
+        taken: dict[str, None] = {}
+        for path in self._kernel.sources:
+            with suppress(InputError):
+                for name in parameter_names(read_text(path), self._kernel.name):
+                    if name in defined and name not in self._spec.device_settings:
+                        taken[name] = None
+        if not taken:
+            return ""
+        names = ", ".join(f"'{name}'" for name in taken)
+        if len(taken) == 1:
+            return (
+                f"the kernel's parameter {names} is also a macro (a constant or parameter of the specification is "
+                "a #define): rename it in the kernel"
+            )
+        return (
+            f"the kernel's parameters {names} are also macros (constants and parameters of the specification are "
+            "#defines): rename them in the kernel"
         )
 
     # --- inside -----------------------------------------------------------------------------------------------------

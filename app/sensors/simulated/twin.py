@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import InputError
+from app.input_files import open_input
 from app.paths import resources
 from app.sensors.load import PRECISIONS
 from app.sensors.simulated.figures import Twin
@@ -61,7 +62,7 @@ def _folded(name: str) -> str:
 
 def _read(path: Path) -> Twin:
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             data = file.read(_MAXIMUM_BYTES + 1)
     except OSError as error:
         raise InputError(error.strerror or "cannot be read", str(path), "name a file that exists") from error

@@ -6,7 +6,7 @@ import threading
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.events import MeasurementsAdded, SessionChanged, SessionStarted
 from app.engine.results import ResultTable
@@ -17,6 +17,7 @@ from app.views.background import Background
 from app.views.context import Context
 from app.views.figure_plot import FigurePlot
 from app.views.figures import count_text
+from app.views.label import PlainLabel
 from app.views.provenance import source_words
 
 _EMPTY = (
@@ -39,7 +40,7 @@ class AnalysisPanel(QWidget):
         for figure in FIGURES:
             self.which.addItem(figure.label, figure.name)
         self.figure = FigurePlot()
-        self.state = QLabel()
+        self.state = PlainLabel()
         self.state.setWordWrap(True)
         self._lay_out()
         self._background = Background(self)
@@ -57,7 +58,7 @@ class AnalysisPanel(QWidget):
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
-        label = QLabel("F&igure")
+        label = PlainLabel("F&igure")
         label.setBuddy(self.which)
         row.addWidget(label)
         for choice, name, length in (

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import math
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.views import theme
 from app.views.boards.fleet import Watched
 from app.views.figures import UNKNOWN, value_text
+from app.views.label import PlainLabel, plain_tip
 
 _SHOWN_S = 60.0
 # channel, unit, what it is, for the tool tip
@@ -35,10 +37,13 @@ class BoardRow(QFrame):
         info = board.gpu.info
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAccessibleName(info.label)
-        self.name = QLabel(f"<b>{info.name}</b>" + (f" · {info.source}" if info.source != "nvml" else ""))
+        self.name = PlainLabel()
+        self.name.setTextFormat(Qt.TextFormat.RichText)
+        name = f"<b>{html.escape(info.name)}</b>"
+        self.name.setText(name + (f" · {info.source}" if info.source != "nvml" else ""))
         self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.name.setToolTip(f"{info.label}\n{info.power_source}")
-        self.power = QLabel()
+        self.name.setToolTip(plain_tip(f"{info.label}\n{info.power_source}"))
+        self.power = PlainLabel()
         self.power.setFont(theme.number_font(1.0))
         self.spark = Spark(board)
         self.full = QPushButton("Shown in full" if board.own else "In full")
@@ -51,7 +56,7 @@ class BoardRow(QFrame):
         self.remove.setAccessibleName(f"Watch {info.label} no longer")
         self.remove.setVisible(removable)
         self.remove.clicked.connect(lambda: self.removed.emit(board.selector))
-        self._figures = {channel: QLabel() for channel, _, _ in _FIGURES}
+        self._figures = {channel: PlainLabel() for channel, _, _ in _FIGURES}
         figures = QHBoxLayout()
         figures.setSpacing(16)
         figures.addWidget(self.power)

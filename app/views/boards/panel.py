@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QMenu,
     QScrollArea,
     QTableWidget,
@@ -30,6 +29,7 @@ from app.views.boards.fleet import Watched, other_boards, processes_of, watch
 from app.views.context import Context
 from app.views.errands import Errands
 from app.views.figures import UNKNOWN
+from app.views.label import PlainLabel
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
@@ -59,7 +59,7 @@ class BoardsPanel(QWidget):
         self.add.setMenu(QMenu(self.add))
         self.add.menu().aboutToShow.connect(self._fill_menu)
         self.add.menu().triggered.connect(self._add_chosen)
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setWordWrap(True)
         self.processes = QTableWidget(0, len(_COLUMNS))
         self._set_up_table()
@@ -97,7 +97,7 @@ class BoardsPanel(QWidget):
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
-        top.addWidget(QLabel("Each board's power over the last minute"), 1)
+        top.addWidget(PlainLabel("Each board's power over the last minute"), 1)
         top.addWidget(self.add)
         inside = QWidget()
         self._column = QVBoxLayout(inside)

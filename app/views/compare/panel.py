@@ -11,7 +11,6 @@ from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -30,6 +29,7 @@ from app.views.errands import Errands
 from app.views.figure_plot import FigurePlot
 from app.views.figures import count_text
 from app.views.file_dialogs import open_files
+from app.views.label import PlainLabel, plain_tip
 from app.views.plot_figure import Figure, Series
 from app.views.quantities import Quantity, quantity
 
@@ -73,7 +73,7 @@ class ComparePanel(QWidget):
         self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
         self.figure = FigurePlot()
         self.gains, self.carried = RowsTable("What tuning for energy gains"), RowsTable("Configurations carried over")
-        self.means = QLabel()
+        self.means = PlainLabel()
         self.means.setWordWrap(True)
         self.means.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tabs = QTabWidget()
@@ -99,7 +99,7 @@ class ComparePanel(QWidget):
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
-        label = QLabel("&Sessions")
+        label = PlainLabel("&Sessions")
         label.setBuddy(self.list)
         row.addWidget(label)
         row.addStretch(1)
@@ -159,7 +159,7 @@ class ComparePanel(QWidget):
     def _add_item(self, source: int | Path, text: str, ticked: bool) -> None:
         item = QListWidgetItem(text)
         item.setData(Qt.ItemDataRole.UserRole, source)
-        item.setToolTip(text)
+        item.setToolTip(plain_tip(text))
         item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
         item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
         self.list.addItem(item)
@@ -254,7 +254,7 @@ class ComparePanel(QWidget):
         self.figure.say(f"{what}\n{remedy}")
 
 
-def _under(words: QLabel, table: RowsTable) -> QWidget:
+def _under(words: PlainLabel, table: RowsTable) -> QWidget:
     """Words with the table that they sum up below them."""
     made = QWidget()
     column = QVBoxLayout(made)

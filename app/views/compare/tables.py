@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from app.engine.analysis.compare import Comparison, Pick, Side
 from app.views.figures import MINUS, UNKNOWN, count_text
+from app.views.label import plain_tip
 from app.views.provenance import source_words
 from app.views.quantities import Quantity, format_number
 
@@ -38,7 +39,7 @@ class RowsTable(QTableWidget):
         for at, row in enumerate(rows):
             for column, text in enumerate(row):
                 item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item.setToolTip(plain_tip(text))
                 if column >= texts:
                     item.setTextAlignment(_RIGHT)
                 self.setItem(at, column, item)

@@ -6,7 +6,7 @@ import time
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLabel, QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
 from app.engine.measurement import Measurement, State
 from app.engine.session import SessionPlan
@@ -16,6 +16,7 @@ from app.views.configuration.apply_button import ApplyButton
 from app.views.configuration.facts import facts_as_html, title_as_html
 from app.views.configuration.kernel_text import KernelText, read_kernel_text
 from app.views.context import Context
+from app.views.label import PlainLabel
 from app.views.monitor.own_trace import OwnTrace, own_trace
 from app.views.monitor.own_trace_plot import OwnTracePlot
 from app.views.text_view import SourceView, TextView
@@ -58,7 +59,7 @@ class ConfigurationPanel(QWidget):
         self._reader.failed.connect(self._source_not_read)
         self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)
         self._again.timeout.connect(self._show_trace)
-        self.empty, self.title, self.facts = QLabel(), QLabel(), QTextBrowser()
+        self.empty, self.title, self.facts = PlainLabel(), PlainLabel(), QTextBrowser()
         self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
         self.tabs = QTabWidget()
         self.apply = ApplyButton(context)

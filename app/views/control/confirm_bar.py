@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from app.engine import events
 from app.views import theme
 from app.views.bridge import EngineBridge
+from app.views.label import PlainLabel
 
 
 class ConfirmBar(QFrame):
@@ -21,7 +22,7 @@ class ConfirmBar(QFrame):
         self._said = ""
         self._until = 0.0
         self.setObjectName("confirm")
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setWordWrap(True)
         self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.keep, self.back = QPushButton("&Keep"), QPushButton("Put &back now")

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
@@ -31,6 +30,7 @@ from app.views.context import Context
 from app.views.control.setting_commands import apply_command
 from app.views.control.setting_rows import Choices, SettingRows, choices_of
 from app.views.file_dialogs import save_file
+from app.views.label import PlainLabel
 
 _PRESENT_MS = 500
 _KEPT_LINES = 200
@@ -54,7 +54,7 @@ class ControlPanel(QWidget):
         self._allowed = context.gpu.info.source == "simulated"
         self._session = False
         self.rows: SettingRows | None = None
-        self.state, self.outcome = QLabel(), QLabel()
+        self.state, self.outcome = PlainLabel(), PlainLabel()
         self._grid = QGridLayout()
         self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put everything &back")
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
@@ -103,7 +103,7 @@ class ControlPanel(QWidget):
         named.addWidget(self.profiles, 1)
         named.addWidget(self.save)
         named.addWidget(self.delete)
-        away.addWidget(QLabel("Take away as"))
+        away.addWidget(PlainLabel("Take away as"))
         away.addWidget(self.script)
         away.addWidget(self.unit)
         away.addStretch(1)

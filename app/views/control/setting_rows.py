@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayou
 
 from app.engine.control.settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
 from app.sensors.gpu import Gpu
+from app.views.label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class SettingRows(QObject):
         line = QHBoxLayout(between)
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self.low)
-        line.addWidget(QLabel("to"))
+        line.addWidget(PlainLabel("to"))
         line.addWidget(self.high)
         line.addStretch(1)
         editors: dict[str, QWidget] = {
@@ -124,7 +125,7 @@ class SettingRows(QObject):
         box = QCheckBox(f"{words[:1].upper()}{words[1:]}")
         box.toggled.connect(self.changed)
         self.boxes[name] = box
-        now, facts = QLabel("–"), QLabel(self._facts(name))
+        now, facts = PlainLabel("–"), PlainLabel(self._facts(name))
         facts.setObjectName("muted")
         facts.setWordWrap(True)
         self.present[name] = now

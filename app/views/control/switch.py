@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget, QWidgetAction
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget, QWidgetAction
 
 from app.engine import events
 from app.engine.control.rights import READ_ONLY, read_only
 from app.sensors.gpu import GpuInfo
 from app.views import theme
 from app.views.bridge import EngineBridge
+from app.views.label import PlainLabel
 
 _WIDTH = 400
 _OFF = (
@@ -45,7 +46,7 @@ class ControlSwitch(QToolButton):
         self.setObjectName("control")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.explanation = QLabel()
+        self.explanation = PlainLabel()
         self.explanation.setWordWrap(True)
         self.explanation.setFixedWidth(_WIDTH)
         self.button = QPushButton()

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QGridLayout,
-    QLabel,
     QSizePolicy,
     QSlider,
     QToolButton,
@@ -24,6 +23,7 @@ from app.engine.analysis.costs import Costs, costs_of
 from app.engine.analysis.tradeoff import Load, Tradeoff, Yearly
 from app.engine.results import ResultTable
 from app.views.figures import signed
+from app.views.label import PlainLabel
 from app.views.load_form import LoadForm, menu_with
 from app.views.settings import Settings
 from app.views.tune.row_filter import EVERYTHING, RowFilter
@@ -112,7 +112,7 @@ class ChooserBar(QWidget):
         self.weight.setToolTip(
             "a in M = a·t + (1 − a)·e, both scaled along the front: left the least energy, right the fastest"
         )
-        self._weight_words = QLabel()
+        self._weight_words = PlainLabel()
         self._settings = settings
         self.load = LoadForm(settings)
         self.per_year = QToolButton()
@@ -121,7 +121,7 @@ class ChooserBar(QWidget):
         self.per_year.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.per_year.setMenu(menu_with(self.load, self.per_year))
         self.per_year.menu().aboutToShow.connect(self.load.look_again)
-        self.words = QLabel()
+        self.words = PlainLabel()
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._lay_out()
@@ -132,7 +132,7 @@ class ChooserBar(QWidget):
         self._way_chosen()
 
     def _lay_out(self) -> None:
-        choose = QLabel("C&hoose")
+        choose = PlainLabel("C&hoose")
         choose.setBuddy(self.way)
         self.way.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         grid = QGridLayout(self)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.engine.analysis.iso_lines import Role, role_of
 from app.engine.objectives import Goal, likely_goal
 from app.engine.results import ResultTable
 from app.engine.session import SessionPlan
+from app.views.label import PlainLabel
 from app.views.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
 
 AS_COLOUR = ""  # the marker tells what the colour tells
@@ -186,7 +187,7 @@ def _row(*parts: str | QWidget) -> QHBoxLayout:
     row.setSpacing(4)
     for part, following in zip(parts, (*parts[1:], None), strict=True):
         if isinstance(part, str):
-            label = QLabel(part)
+            label = PlainLabel(part)
             if isinstance(following, QWidget):
                 label.setBuddy(following)
             row.addWidget(label)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
-from PySide6.QtWidgets import QAbstractScrollArea, QLabel
+from PySide6.QtWidgets import QAbstractScrollArea
 
 from app.views import theme
+from app.views.label import PlainLabel
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 
 
-class HoverCard(QLabel):
+class HoverCard(PlainLabel):
     """Belongs to a plot, and while it is shown to the plot's window, since the plot may be too small to hold it."""
 
     def __init__(self, plot: QAbstractScrollArea) -> None:
-        super().__init__(plot)
+        super().__init__(parent=plot)
         self._plot = plot
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setTextFormat(Qt.TextFormat.RichText)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
 
 from app.views.figures import count_text
+from app.views.label import PlainLabel
 from app.views.selection import Selection
 
 
@@ -16,7 +17,7 @@ class MarkedBar(QWidget):
     def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._selection = selection
-        self.count = QLabel()
+        self.count = PlainLabel()
         self.only = QCheckBox("O&nly these")
         self.only.setToolTip("Show no other rows in the table")
         self.unmark = QToolButton()

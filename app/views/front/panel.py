@@ -7,7 +7,7 @@ import time
 import numpy as np
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.engine.analysis.iso_lines import Product
 from app.engine.events import MeasurementsAdded, SessionStarted
@@ -23,6 +23,7 @@ from app.views.front.measurement_words import measurement_words
 from app.views.front.plot import FrontPlot
 from app.views.front.points import FrontPoints
 from app.views.front.show_menu import ShowMenu
+from app.views.label import PlainLabel
 from app.views.markers import Coding, ShapeCoding, Styles, with_shapes
 from app.views.parameter_bars import ParameterBars
 from app.views.provenance import source_words
@@ -59,7 +60,7 @@ class FrontPanel(QWidget):
         self.key = ColourKey()
         self.chooser = ChooserBar(settings)
         self.bars = ParameterBars()
-        self.count = QLabel()
+        self.count = PlainLabel()
         self.unmark = _link("Marked measurements; click to unmark them")
         self.unfilter = _link("Some values are hidden below; click to show them all")
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)

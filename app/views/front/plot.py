@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.views import theme
 from app.views.figure_axis import FigureAxis
@@ -17,6 +17,7 @@ from app.views.front.hover_card import HoverCard
 from app.views.front.line import FrontLine
 from app.views.front.overlays import FrontOverlays
 from app.views.front.points import FrontPoints, Indices
+from app.views.label import PlainLabel
 from app.views.markers import Styles, dimmed
 from app.views.quantities import Quantity
 from app.views.scatter import PointCloud
@@ -64,7 +65,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self.addItem(item, ignoreBounds=True)
         self.overlays = FrontOverlays(self, avoid=self.line.labels)
         self._card = HoverCard(self)
-        self._note = QLabel(self)
+        self._note = PlainLabel(parent=self)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._note.setWordWrap(True)
         self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

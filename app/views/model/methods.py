@@ -9,7 +9,6 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QMenu,
     QSplitter,
     QTableWidget,
@@ -26,6 +25,7 @@ from app.views.background import Background
 from app.views.context import Context
 from app.views.figures import duration_text
 from app.views.file_dialogs import open_file
+from app.views.label import PlainLabel
 from app.views.model.method_bars import MethodBars
 from app.views.provenance import source_words
 from app.views.quantities import format_number
@@ -53,7 +53,7 @@ class MethodsView(QWidget):
         self.compare.setToolTip("From which measurements")
         self.compare.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.compare.setMenu(QMenu(self.compare))
-        self.title, self.message = QLabel(), QLabel(_EMPTY)
+        self.title, self.message = PlainLabel(), PlainLabel(_EMPTY)
         self.bars, self.table = MethodBars(), QTableWidget()
         self._lay_out()
         self.compare.menu().aboutToShow.connect(self._fill_sources)

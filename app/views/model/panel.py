@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QMenu,
     QProgressBar,
     QPushButton,
@@ -23,6 +22,7 @@ from app.engine.clock_fits import ClockFit
 from app.engine.models.frequency import FrequencyFit
 from app.views import theme
 from app.views.context import Context
+from app.views.label import PlainLabel
 from app.views.model.caps import CapsPlot
 from app.views.model.facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
 from app.views.model.methods import MethodsView
@@ -50,12 +50,12 @@ class ModelPanel(QWidget):
         self._fitting = False
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
-        self.progress, self.message = QProgressBar(), QLabel()
+        self.progress, self.message = QProgressBar(), PlainLabel()
         self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
         self.list: OverlayList[ClockFit] = OverlayList(
             "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
         )
-        self.facts, self.legend, self.steering = QTextBrowser(), QLabel(), QLabel()
+        self.facts, self.legend, self.steering = QTextBrowser(), PlainLabel(), PlainLabel()
         self._fill_controls()
         self._lay_out()
         self.sweep.clicked.connect(self.fit_sweep)

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QResizeEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.models.frequency import FrequencyFit
 from app.views import theme
+from app.views.label import PlainLabel
 from app.views.overlay_colours import colour_of
 
 Floats = npt.NDArray[np.float64]
@@ -62,7 +63,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._energies = pg.ScatterPlotItem(symbol="d", size=8)
         for item in (self._energy, self._energies):
             self._energy_view.addItem(item)
-        self._note = QLabel(self)
+        self._note = PlainLabel(parent=self)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._note.setWordWrap(True)
         self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

@@ -8,10 +8,11 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.views import theme
 from app.views.figures import duration_text
+from app.views.label import PlainLabel
 from app.views.monitor.own_trace import OwnTrace
 from app.views.quantities import format_number
 from app.views.snapshot import Curve
@@ -26,7 +27,7 @@ class OwnTracePlot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown: OwnTrace | None = None
-        self.legend, self.note = QLabel(), QLabel()
+        self.legend, self.note = PlainLabel(), PlainLabel()
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)

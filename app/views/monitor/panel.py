@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine.events import FitFinished
 from app.engine.models.voltage_estimate import VoltageEstimate
@@ -22,6 +22,7 @@ from app.sensors.channel import CHANNELS, POWER_SAMPLES
 from app.views import theme
 from app.views.background import Background
 from app.views.figures import duration_text, energy_text, value_text
+from app.views.label import PlainLabel
 from app.views.monitor.lane_view import LaneView, Span
 from app.views.monitor.lanes import ESTIMATED_VOLTAGE
 from app.views.monitor.readout import Readout
@@ -83,7 +84,7 @@ class MonitorPanel(QWidget):
         self._trace = trace
         self._readout = readout
         self.view = LaneView(gpu, trace)
-        self._summary = QLabel(_HINT)
+        self._summary = PlainLabel(_HINT)
         self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._summary.setContentsMargins(8, 1, 8, 3)

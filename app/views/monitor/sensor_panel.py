@@ -9,12 +9,13 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from app.engine.characterisation.figures import WORDS, Characterisation, SourceFigures, in_ms
 from app.engine.characterisation.store import stored_characterisation
 from app.sensors.gpu import GpuInfo
 from app.views import theme
+from app.views.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}
@@ -32,7 +33,7 @@ class SensorWindow(QDialog):
         self.setWindowTitle(f"Power sensors of {info.label}")
         self.setModal(False)
         self.resize(760, 620)
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setTextFormat(Qt.TextFormat.RichText)
         self.text.setWordWrap(True)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QGridLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QPushButton,
     QTableWidget,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.engine.roofline_sweeps import PlacedKernel, Sweep
 from app.views.figures import UNKNOWN
+from app.views.label import PlainLabel
 from app.views.overlay_colours import icon_of
 from app.views.quantities import format_number
 from app.views.roofline.table import NOT_TOLD, in_two_lines
@@ -43,7 +43,7 @@ class KernelPlacer(QWidget):
         self._kernel: PlacedKernel | None = None
         self.work, self.traffic = QLineEdit(), QLineEdit()
         self.take = QPushButton("From the &selection")
-        self.message, self.table = QLabel(_HOW), QTableWidget(0, len(_HEADS))
+        self.message, self.table = PlainLabel(_HOW), QTableWidget(0, len(_HEADS))
         grid = QGridLayout(self)
         grid.setContentsMargins(4, 4, 4, 0)
         for column, (text, field, tip) in enumerate(
@@ -52,7 +52,7 @@ class KernelPlacer(QWidget):
                 ("Tra&ffic (B)", self.traffic, "Bytes to and from memory of one launch, such as 2e8"),
             )
         ):
-            label = QLabel(text)
+            label = PlainLabel(text)
             label.setBuddy(field)
             field.setToolTip(tip)
             field.setPlaceholderText(tip.rpartition(" ")[2])

@@ -9,7 +9,6 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QProgressBar,
     QPushButton,
@@ -38,6 +37,7 @@ from app.views.background import Background
 from app.views.colour_key import ColourKey
 from app.views.context import Context
 from app.views.file_dialogs import open_file
+from app.views.label import PlainLabel
 from app.views.provenance import source_words
 from app.views.quantities import Quantity
 from app.views.roofline.kernel import KernelPlacer
@@ -76,7 +76,12 @@ class RooflinePanel(QWidget):
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add, self.remove = QToolButton(), QPushButton("&Remove")
-        self.progress, self.message, self.reasons, self.legend = QProgressBar(), QLabel(), QLabel(), QLabel(_LEGEND)
+        self.progress, self.message, self.reasons, self.legend = (
+            QProgressBar(),
+            PlainLabel(),
+            PlainLabel(),
+            PlainLabel(_LEGEND),
+        )
         self.plot, self.key = RooflinePlot(), ColourKey()
         self.list, self.table, self.placer = SweepList(), RooflineTable(), KernelPlacer()
         self._fill_controls()

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QResizeEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.engine.roofline_sweeps import PlacedKernel, Sweep
 from app.views import theme
+from app.views.label import PlainLabel
 from app.views.log_axis import LogAxis
 from app.views.markers import COLOURS, SHAPES, Coding, colour_scale
 from app.views.overlay_colours import colour_of, pen_of
@@ -61,7 +62,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             "Work per traffic of a kernel. Kernels with only one of the two stand in the margins; "
             "the baseline has neither and is in the table"
         )
-        self._note = QLabel(self)
+        self._note = PlainLabel(parent=self)
         self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._note.setWordWrap(True)
         self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

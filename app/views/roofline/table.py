@@ -16,6 +16,7 @@ from app.engine.roofline_sweeps import Sweep
 from app.engine.rooflines import shares_of_peak, word_byte
 from app.views import theme
 from app.views.figures import UNKNOWN
+from app.views.label import plain_tip
 from app.views.overlay_colours import icon_of
 from app.views.quantities import format_number
 
@@ -202,7 +203,7 @@ class RooflineTable(QTableWidget):
         self.setColumnCount(len(self._shown))
         for column, (place, sweep) in enumerate(self._shown):
             head = QTableWidgetItem(icon_of(place), in_two_lines(sweep))
-            head.setToolTip(f"{sweep.label}, {sweep.origin}")
+            head.setToolTip(plain_tip(f"{sweep.label}, {sweep.origin}"))
             self.setHorizontalHeaderItem(column, head)
             for row, (_, tip, text, energies) in enumerate(_FIGURES):
                 known = sweep.model is not None or (sweep.fit is not None and not energies)

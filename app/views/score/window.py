@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QProgressBar,
     QPushButton,
@@ -31,6 +30,7 @@ from app.engine.analysis.score_runs import ScorePlan, Scores, score
 from app.engine.strategies import base as strategies
 from app.views.background import Background
 from app.views.file_dialogs import open_files
+from app.views.label import PlainLabel
 from app.views.score.plots import ScoreBars, ScoreCurves
 from app.views.score.wins import WinsTable
 
@@ -64,7 +64,7 @@ class ScoreWindow(QDialog):
         self._background = Background(self)
         self.choose, self.start = QPushButton("&Caches …"), QPushButton("&Start")
         self.choose.setToolTip("Kernel Tuner caches in which every configuration was measured")
-        self.named = QLabel()
+        self.named = PlainLabel()
         self.strategies = QToolButton()
         self.strategies.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.strategies.setMenu(_StayingMenu(self.strategies))
@@ -76,7 +76,7 @@ class ScoreWindow(QDialog):
         self.over.addItem("evaluations", False)
         self.over.addItem("time", True)
         self.over.setToolTip("What the budget counts; time needs caches that tell what each evaluation cost")
-        self.progress, self.message = QProgressBar(), QLabel(_EMPTY)
+        self.progress, self.message = QProgressBar(), PlainLabel(_EMPTY)
         self.progress.setFormat("%v of %m runs")
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -106,13 +106,13 @@ class ScoreWindow(QDialog):
         choices = QHBoxLayout()
         choices.addWidget(self.strategies)
         for text, widget in (("&Repeats", self.repeats), ("O&ver", self.over)):
-            label = QLabel(text)
+            label = PlainLabel(text)
             label.setBuddy(widget)
             choices.addWidget(label)
             choices.addWidget(widget)
         choices.addWidget(self.progress, 1)
         choices.addWidget(self.start)
-        shown = QLabel("S&how")
+        shown = PlainLabel("S&how")
         shown.setBuddy(self.space)
         above = QWidget()
         grid = QGridLayout(above)

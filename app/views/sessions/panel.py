@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSizePolicy,
@@ -30,6 +29,7 @@ from app.views import theme
 from app.views.context import Context
 from app.views.errands import Errands
 from app.views.file_dialogs import choose_folder, open_files
+from app.views.label import PlainLabel
 from app.views.sessions.session_label import LabelForm
 from app.views.sessions.session_list import FAVOURITE, NAME, SessionsModel
 
@@ -68,7 +68,7 @@ class SessionsPanel(QWidget):
         self.take_in.setToolTip("Keep a cache, T4 results or CSV as a session; or drop the file on the window")
         self.model = SessionsModel(self)
         self.table = QTableView()
-        self.empty = QLabel(_EMPTY)
+        self.empty = PlainLabel(_EMPTY)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setWordWrap(True)
         self.label = LabelForm()
@@ -81,7 +81,7 @@ class SessionsPanel(QWidget):
             _button("&Delete", "Take it out of the list; this can be undone"),
         )
         self.favourite.setCheckable(True)
-        self.told = QLabel()
+        self.told = PlainLabel()
         self.undo = QPushButton("U&ndo")
         self.undo.setToolTip("Put back what was deleted")
         self._set_up_table()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFrame, QLabel, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from app.engine.space.pruning import pruning_steps
 from app.views.figures import count_text, duration_text
+from app.views.label import PlainLabel
 from app.views.space.pruning_picture import PruningPicture
 from app.views.space.table import SpaceTable
 from app.views.tune.draft import Draft
@@ -21,7 +22,7 @@ class SpaceWindow(QDialog):
         super().__init__(parent)
         self.setModal(False)
         self.resize(860, 640)
-        self.words, self.picture, self.table = QLabel(), PruningPicture(), SpaceTable()
+        self.words, self.picture, self.table = PlainLabel(), PruningPicture(), SpaceTable()
         self.words.setWordWrap(True)
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.space.search_space import SearchSpace
 from app.views import theme
 from app.views.figures import count_text, duration_text
+from app.views.label import PlainLabel
 from app.views.provenance import source_words
 from app.views.tune.draft import Draft
 
@@ -19,10 +20,10 @@ class DraftSummary(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title, self.space, self.details = QLabel(), QLabel(), QLabel()
+        self.title, self.space, self.details = PlainLabel(), PlainLabel(), PlainLabel()
         self.look = QPushButton("&Look at it …")
         self.look.setToolTip("What each restriction leaves of the space, and every valid configuration")
-        self.steered, self.unsteer = QLabel(), QPushButton("Use all clocks")
+        self.steered, self.unsteer = PlainLabel(), QPushButton("Use all clocks")
         self.unsteer.setToolTip("Take the steering back: the specification's own clocks again")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 4)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.engine.events import MeasurementsAdded, SessionStarted
 from app.engine.measurement import State
@@ -20,6 +20,7 @@ from app.views.background import Background
 from app.views.context import Context
 from app.views.file_dialogs import choose_folder
 from app.views.front.value_words import configuration_text
+from app.views.label import PlainLabel
 
 # kind, as people read it, what it holds
 _KINDS = (
@@ -44,7 +45,7 @@ class ExportPanel(QWidget):
         self._background = Background(self)
         self._background.done.connect(self._written)
         self._background.failed.connect(self._not_written)
-        self.chosen = QLabel()
+        self.chosen = PlainLabel()
         self.chosen.setTextFormat(Qt.TextFormat.PlainText)
         self.chosen.setWordWrap(True)
         self.kinds = {kind: QCheckBox(label) for kind, label, _ in _KINDS}
@@ -52,7 +53,8 @@ class ExportPanel(QWidget):
         self.folder.setPlaceholderText("Folder: the session's own in the data folder")
         self.folder.setAccessibleName("Folder to export into")
         self.button = QPushButton("E&xport")
-        self.written = QLabel()
+        self.written = PlainLabel()
+        self.written.setTextFormat(Qt.TextFormat.RichText)
         self.written.setWordWrap(True)
         self.written.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.written.linkActivated.connect(self._open_link)

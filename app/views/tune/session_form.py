@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QSizePolicy,
     QSpinBox,
     QToolButton,
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.engine.objectives import Goal, Objective, likely_goal
 from app.engine.session import SessionPlan
 from app.engine.strategies import base as strategies
+from app.views.label import PlainLabel
 from app.views.quantities import quantity
 from app.views.tune.draft import Draft
 from app.views.tune.form_history import FormHistory
@@ -74,7 +74,7 @@ class SessionForm(QWidget):
         details.setContentsMargins(0, 0, 0, 0)
         line = QHBoxLayout()
         for text, box in (("&Patience", self.patience), ("See&d", self.seed)):
-            label = QLabel(text)
+            label = PlainLabel(text)
             label.setBuddy(box)
             line.addWidget(label)
             line.addWidget(box, 1)
@@ -91,7 +91,7 @@ class SessionForm(QWidget):
         for row, pairs in enumerate(rows):
             for column, (text, widget) in enumerate(pairs):
                 if text:
-                    label = QLabel(text)
+                    label = PlainLabel(text)
                     label.setBuddy(widget)
                     grid.addWidget(label, row, 3 * column)
                 grid.addWidget(widget, row, 3 * column + 1)

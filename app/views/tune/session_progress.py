@@ -15,6 +15,7 @@ from app.engine.results import STATES, ResultTable
 from app.engine.session import SessionPlan
 from app.views import theme
 from app.views.figures import UNKNOWN, duration_text
+from app.views.label import PlainLabel, axis_title, plain_tip
 from app.views.quantities import format_number, quantity
 
 _OK = STATES.index(State.OK)
@@ -43,12 +44,12 @@ class SessionProgress(QWidget):
         grid = QGridLayout()
         grid.setVerticalSpacing(0)
         self._captions: list[QLabel] = []
-        self.rate, self.left, self.best, self.failed = QLabel(), QLabel(), QLabel(), QLabel()
+        self.rate, self.left, self.best, self.failed = PlainLabel(), PlainLabel(), PlainLabel(), PlainLabel()
         captions = ("Rate", "Time left", "Best so far", "Failed")
         for column, (text, value) in enumerate(
             zip(captions, (self.rate, self.left, self.best, self.failed), strict=True)
         ):
-            caption = QLabel(text)
+            caption = PlainLabel(text)
             self._captions.append(caption)
             grid.addWidget(caption, 0, column)
             grid.addWidget(value, 1, column)
@@ -58,7 +59,7 @@ class SessionProgress(QWidget):
         for column, stretch in enumerate((3, 4, 5, 4)):
             grid.setColumnStretch(column, stretch)
         layout.addLayout(grid)
-        self.remark = QLabel()  # what the strategy has to say
+        self.remark = PlainLabel()  # what the strategy has to say
         self.remark.setWordWrap(True)
         self.remark.setTextFormat(Qt.TextFormat.PlainText)
         self.remark.hide()
@@ -105,7 +106,7 @@ class SessionProgress(QWidget):
         words = f"{state}: {reason}" if reason else state
         far = f"{progress.evaluated} of {progress.budget} (%p %)" if progress.budget else f"{progress.evaluated} so far"
         self.bar.setFormat(far + (f" · {words}" if words else ""))
-        self.bar.setToolTip(words)
+        self.bar.setToolTip(plain_tip(words))
         self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
         took = f"took {duration_text(progress.elapsed_s)}"
         self.left.setText(took if over else duration_text(progress.eta_s if progress.eta_s is not None else math.nan))
@@ -159,7 +160,7 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._seen, self._best, self._steps = 0, math.inf, []
         self.getAxis("left").enableAutoSIPrefix(False)
         self.getAxis("left").setScale(described.factor)
-        self.getAxis("left").setLabel(described.title)
+        self.getAxis("left").setLabel(axis_title(described.title))
         self._curve.setData([], [])
         self.refresh()
 

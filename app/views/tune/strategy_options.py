@@ -6,9 +6,10 @@ import dataclasses
 from typing import Any
 
 from PySide6.QtCore import Signal, SignalInstance, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from app.engine.strategies.base import LARGEST, Strategy, choices_of, description
+from app.views.label import PlainLabel
 
 
 class StrategyOptions(QWidget):
@@ -28,12 +29,12 @@ class StrategyOptions(QWidget):
         while self._form.rowCount():
             self._form.removeRow(0)
         self._editors = {}
-        told = QLabel(description(strategy))
+        told = PlainLabel(description(strategy))
         told.setWordWrap(True)
         self._form.addRow(told)
         for field in dataclasses.fields(strategy.Options):
             editor = _editor(given.get(field.name, field.default), choices_of(field))
-            label = QLabel(field.name.replace("_", " ").capitalize())
+            label = PlainLabel(field.name.replace("_", " ").capitalize())
             for widget in (editor, label):
                 widget.setToolTip(str(field.metadata.get("help", "")))
             label.setBuddy(editor)
@@ -41,7 +42,7 @@ class StrategyOptions(QWidget):
             self._editors[field.name] = editor
             _changes(editor).connect(self._edited)
         if not self._editors:
-            self._form.addRow(QLabel(f"{strategy.label} has no options."))
+            self._form.addRow(PlainLabel(f"{strategy.label} has no options."))
 
     @Slot()
     def _edited(self) -> None:

@@ -25,7 +25,7 @@ from app.engine.runner.cuda.process import ROOT, KernelFailed
 from app.engine.runner.cuda.toolchain import COMPILE_S, Toolchain, find_toolchain
 from app.engine.workloads.cuda_kernel import Build
 from app.errors import WattridgeError
-from app.paths import data_folder
+from app.paths import make_folder, open_private, private_folder
 
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000
@@ -62,8 +62,9 @@ class Compiler:
         self.compiled = 0  # images made rather than found
         self._capability = capability
         self.toolchain = toolchain or find_toolchain()
-        self._folder = folder or data_folder() / "cubins"
-        self._folder.mkdir(parents=True, exist_ok=True)
+        if folder is not None:
+            make_folder(folder)
+        self._folder: Path | None = folder or _cache_folder()
         self._most_bytes = most_bytes
         self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="compile")
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -80,6 +81,8 @@ class Compiler:
 
     def compile(self, build: Build) -> Compiled:
         """The image and what was said of it, from the cache or compiled now. Raises KernelFailed."""
+        if self._folder is None:
+            return self._compiled(build)
         path = self._folder / f"{self.key(build)}.image"
         try:
             said, _, image = path.read_bytes().partition(b"\n")
@@ -158,14 +161,15 @@ class Compiler:
         """Write whole or not at all, and make room. A full disk costs the next session its time, not this one."""
         with suppress(OSError):
             unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-            unfinished.write_bytes(content)
+            with open_private(unfinished, "wb") as file:
+                file.write(content)
             unfinished.replace(path)
             with self._lock:
-                self._make_room()
+                self._make_room(path.parent)
 
-    def _make_room(self) -> None:
+    def _make_room(self, folder: Path) -> None:
         kept = []
-        for path in self._folder.iterdir():
+        for path in folder.iterdir():
             with suppress(OSError):  # another session may remove it meanwhile
                 told = path.stat()
                 kept.append((told.st_mtime, told.st_size, path))
@@ -176,6 +180,13 @@ class Compiler:
             with suppress(OSError):
                 path.unlink()
                 total -= size
+
+
+def _cache_folder() -> Path | None:
+    """Where images are kept; None where nothing can be, which costs time and no session."""
+    with suppress(WattridgeError):
+        return private_folder("cubins")
+    return None
 
 
 def _included(build: Build) -> Iterator[tuple[Path, bytes]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
-from app.paths import data_folder
+from app.paths import private_folder
 
 _VERSIONS: Final = ("13", "12", "11.2")
 _RELEASE: Final = re.compile(r"^#define CUDART_VERSION +(\d+)\d{3}$", re.MULTILINE)
@@ -123,7 +123,7 @@ def header_options(library: Path, version: tuple[int, int]) -> list[str]:
             libraries = (include / "cccl", folder.parent / "cuda_cccl" / "include")
             return [f"-I{each}" for each in (include, *libraries) if each.is_dir()]
     if version >= _BRINGS_HEADERS:
-        return [f"--use-bundled-headers={data_folder() / 'cuda-headers' / '.'.join(map(str, version))}"]
+        return [f"--use-bundled-headers={private_folder('cuda-headers') / '.'.join(map(str, version))}"]
     return []
 
 

@@ -329,7 +329,10 @@ class CudaRunner:
             self._begin_anew()
             lost_s += time.monotonic() - began
         values["lost_s"] = lost_s
-        return self._failed(candidate, failure.state, failure.what, {**candidate.facts, **values})
+        what = failure.what
+        if failure.state is State.COMPILE and (hint := self._kernel.hidden_parameters()):
+            what = f"{hint}. {what}"
+        return self._failed(candidate, failure.state, what, {**candidate.facts, **values})
 
     def _begin_anew(self) -> None:
         """In another process: nothing is loaded there."""

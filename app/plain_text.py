@@ -1,0 +1,45 @@
+"""Text from files and devices, made safe to show: control characters are written out, never passed to a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Cc: ANSI escapes, backspace, newlines; Cf: bidirectional overrides, zero-width characters; Cs: bytes that were not
+# UTF-8; Zl and Zp: line and paragraph separators.
+_ACTIVE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_MOST_RAW = 2**16  # characters of a line that are looked at; nothing longer fits a terminal
+
+
+def one_line(text: str) -> str:
+    """The text on one line: runs of spaces, tabs and newlines become one space, control characters their escapes.
+
+    >>> one_line("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m b'
+    """
+    return visible(" ".join(text[:_MOST_RAW].split()))
+
+
+def visible(text: str) -> str:
+    """The text with every control or formatting character written as Python writes it: `\\x1b`, `\\u202e`, `\\n`."""
+    if text.isprintable():
+        return text
+    return "".join(_escaped(letter) if unicodedata.category(letter) in _ACTIVE else letter for letter in text)
+
+
+def safe_json(document: str) -> str:
+    """A JSON document in which no control or formatting character stands for itself, its own line ends apart."""
+    if document.isprintable():
+        return document
+    return "".join(
+        letter if letter == "\n" or unicodedata.category(letter) not in _ACTIVE else _json_escape(letter)
+        for letter in document
+    )
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _json_escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))

@@ -1,0 +1,20 @@
+"""The environment of the tests: the same for every user, whatever theirs says."""
+
+from __future__ import annotations
+
+import os
+import time
+
+_PREFIXES = ("WATTRIDGE_", "XDG_", "LC_", "QT_", "PYTHON", "OPENBLAS_", "OMP_", "MKL_", "CUDA_VISIBLE_", "SUDO_")
+_NAMES = ("COLUMNS", "LINES", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+_KEPT = ("WATTRIDGE_SHARED", "PYTHONPATH")  # where the real measurements and the program under test are
+
+
+def clear() -> None:
+    """Remove every variable that changes what the program does. Call it before the program or Qt is imported."""
+    for name in [name for name in os.environ if name.startswith(_PREFIXES) or name in _NAMES]:
+        if name not in _KEPT:
+            del os.environ[name]
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    if hasattr(time, "tzset"):
+        time.tzset()
