@@ -175,14 +175,6 @@ def restore(arguments: Namespace) -> int:
     """Put back what was there before this program changed it, also after a crash or a power cut."""
     from app.engine.control.left_over import all_left_over
 
-    if arguments.out:
-        from app.engine.control.installing import write_installation
-
-        files = write_installation(Path(arguments.out))
-        _print_files(files, arguments.json)
-        if not arguments.json:
-            say(f"As root: sh {Path(arguments.out) / 'install.sh'}")
-        return 0
     selectors = [arguments.gpu] if arguments.gpu else _here(all_left_over())
     documents = [_restore(selector, quiet=arguments.json) for selector in selectors]
     if not documents:

@@ -21,6 +21,8 @@ END_S: Final = 5.0
 _LONGEST_LINE: Final = 1 << 16
 _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
     "refused": (PermissionRefused, "see what the board takes: wattridge gpus"),
+    "policy": (PermissionRefused, "root decides what may be set on this machine; see: wattridge helper"),
+    "installation": (PermissionRefused, "install the helper again: wattridge helper install"),
     "not_supported": (NotSupported, "leave this setting out"),
     "no_permission": (NoPermission, "run it as root, or from a terminal where sudo or pkexec can ask"),
     "lost": (GpuLost, "once it answers again: wattridge restore"),

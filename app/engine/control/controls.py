@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from app.engine.control.client import Helper, HelperGone
+from app.engine.control.installing import OTHER_VERSION, installation
 from app.engine.control.rights import Asking, start_helper
 from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, upper
 from app.errors import WattridgeError
@@ -121,7 +122,7 @@ class HelperControl:
             return ()
         info = self._gpu.info
         self._helper = start_helper(info.uuid, info.label, self._asking, cancel)
-        notes = []
+        notes = [OTHER_VERSION] if (found := installation()).ready and not found.current else []
         if self._helper.state.get("left_over"):
             self._helper.ask("reset", to="start")
             notes.append("Settings that an earlier session left over were put back first.")

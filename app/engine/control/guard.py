@@ -14,7 +14,7 @@ from app.engine.control.controls import Control, DirectControl, HelperControl
 from app.engine.control.device_log import Change
 from app.engine.control.left_over import confirmed
 from app.engine.control.obeying import Watched, differences, watch_board
-from app.engine.control.rights import READ_ONLY, Asking, read_only
+from app.engine.control.rights import Asking, read_only, why_read_only
 from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
 from app.errors import PermissionRefused, WattridgeError
 from app.sensors.errors import NotSupported
@@ -27,7 +27,8 @@ class DeviceGuard:
     """Settings of one board. A context manager: leaving it restores what was there before.
 
     A simulated board has nothing to protect and can always be set. A real one can be only where control is allowed:
-    by `allow_control`, or later by `allow`. WATTRIDGE_READ_ONLY=1 wins over both.
+    by `allow_control`, or later by `allow`. WATTRIDGE_READ_ONLY=1 and root's policy win over both; the policy does not
+    forbid putting a board back.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class DeviceGuard:
     def allowed(self) -> bool:
         """Whether settings may be made here at all."""
         source = self._gpu.info.source
-        return source == "simulated" or (source == "nvml" and self._shared.allowed and not read_only())
+        return source == "simulated" or (source == "nvml" and self._shared.allowed and not self._why_read_only())
 
     @property
     def why_forbidden(self) -> str:
@@ -69,7 +70,7 @@ class DeviceGuard:
             return ""
         if self._gpu.info.source == "nvml":
             off = "control is off (--allow-control, or the switch in the window)"
-            return f"{READ_ONLY}=1 forbids it" if read_only() else off
+            return self._why_read_only() or off
         return "a recording cannot be set"
 
     @property
@@ -103,6 +104,9 @@ class DeviceGuard:
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
         self._require_allowed()
+        return self._open(cancel)
+
+    def _open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         if self._shared.control is None:
             simulated = self._gpu.info.source == "simulated"
             self._shared.control = (
@@ -217,7 +221,8 @@ class DeviceGuard:
 
     def restore_prior(self) -> None:
         """Everything as it was before this program changed anything, what was confirmed or left over included."""
-        self.open()
+        self._require_allowed(putting_back=True)
+        self._open()
         control = self._shared.control
         with self._noted("everything as before"):
             if isinstance(control, HelperControl):
@@ -249,14 +254,18 @@ class DeviceGuard:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _require_allowed(self) -> None:
-        """Raises where no setting may be made."""
+    def _why_read_only(self) -> str:
+        return why_read_only(self._gpu.info.uuid)
+
+    def _require_allowed(self, *, putting_back: bool = False) -> None:
+        """Raises where no setting may be made, or nothing may be put back."""
         source, label = self._gpu.info.source, self._gpu.info.label
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
-        if source == "nvml" and read_only():
-            raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
-        if not self.allowed:
+        if source == "nvml" and (reason := self._why_read_only()) and (read_only() or not putting_back):
+            remedy = "unset it to allow control" if read_only() else "root decides this; see: wattridge helper"
+            raise PermissionRefused(reason, label, remedy)
+        if source == "nvml" and not self._shared.allowed:
             raise PermissionRefused(
                 "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
             )

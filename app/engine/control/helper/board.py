@@ -25,7 +25,7 @@ _ERRORS = {
 
 
 class Failed(Exception):
-    """It was not done. `kind` is one of refused, not_supported, no_permission, lost, driver, busy, record."""
+    """It was not done. `kind` is one of refused, policy, not_supported, no_permission, lost, driver, busy, record."""
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(what)

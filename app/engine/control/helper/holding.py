@@ -15,6 +15,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
+from app.engine.control.helper import policy
 from app.engine.control.helper import record as records
 from app.engine.control.helper.board import Board, Failed
 from app.engine.control.helper.keeper import Keeper
@@ -43,6 +44,7 @@ def main(arguments: list[str]) -> int:
             return _restore_all()
         if len(arguments) != 1 or not records.is_uuid(arguments[0]):
             raise Failed("refused", "one argument is needed: the UUID of a whole board, GPU-...")
+        _require_user(arguments[0], uid)
         return _hold(arguments[0], uid)
     except Failed as failed:
         _say({"error": {"kind": failed.kind, "what": str(failed)}})
@@ -140,6 +142,16 @@ def _restore_all() -> int:
             print(f"{uuid}: {error}", file=sys.stderr)
             status = 1
     return status
+
+
+def _require_user(uuid: str, uid: int) -> None:
+    """Raise Failed where root's policy does not let that user start the helper.
+
+    A policy that cannot be relied on forbids settings, one by one, but not putting a board back.
+    """
+    with contextlib.suppress(policy.PolicyError):
+        if reason := policy.load(uuid).refuses_user(uid):
+            raise Failed("policy", reason)
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------

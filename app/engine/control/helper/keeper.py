@@ -31,6 +31,10 @@ class Keeper:
         self._record = found if found is not None else Record(board.uuid, board.name)
         self.left_over = self._record.open
 
+    @property
+    def uuid(self) -> str:
+        return self._board.uuid
+
     # --- the verbs ----------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:

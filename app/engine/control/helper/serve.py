@@ -8,6 +8,7 @@ import select
 import time
 from typing import Any
 
+from app.engine.control.helper import policy
 from app.engine.control.helper.board import Failed
 from app.engine.control.helper.grammar import MOST_BYTES, Refused, Request, parse
 from app.engine.control.helper.keeper import Keeper
@@ -92,6 +93,9 @@ class _Conversation:
         self._beat = time.monotonic()  # a driver that takes its time is not silence
 
     def _do(self, request: Request) -> None:
+        setting = request.verb in ("set", "confirm")  # by the policy as it is now: root may have changed it
+        if setting and (reason := policy.require(self._keeper.uuid, request.settings)):
+            raise Failed("policy", reason)
         if request.verb == "set":
             self._keeper.set(request.settings)
         elif request.verb == "reset":
