@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from boards import AS_ROOT, StandIn
+from boards import StandIn
 
 from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.guard import DeviceGuard
@@ -158,7 +158,7 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
     assert stand_in.settings()["lock"] == (1200, 1200)
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="root's helper is killed")
+@pytest.mark.usefixtures("as_root")
 def test_an_answer_that_comes_after_the_helper_s_end_says_so(with_rights: Boards, window: Callable[[], Window]) -> None:
     stand_in = with_rights("h200")
     before = stand_in.settings()

@@ -317,13 +317,10 @@ def test_it_does_not_even_start(
     assert stand_in.calls() == []
 
 
-def test_it_needs_nothing_but_python_and_pynvml(tmp_path: Path) -> None:
-    """As root installs it: no site-packages, none of this project but its own folder."""
-    from app.engine.control.installing import write_installation
-
-    write_installation(tmp_path)
+def test_it_needs_nothing_but_python_and_pynvml() -> None:
+    """No site-packages but for pynvml, none of this project but its own folder."""
     told = subprocess.run(
-        [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(tmp_path / "wattridge-control"), "not a board"],
+        [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(HELPER), "not a board"],
         capture_output=True,
         text=True,
         env={},

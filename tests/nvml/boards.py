@@ -217,7 +217,8 @@ class StandIn:
 
     def environment(self) -> dict[str, str]:
         """For a process that is to see these boards."""
-        return {"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ.get("PATH", os.defpath)}
+        path = os.environ.get("PATH", os.defpath)
+        return {"LD_LIBRARY_PATH": str(self.folder), "PATH": path, "WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT": "1"}
 
 
 def attached(folder: Path) -> tuple[Any, mmap.mmap]:

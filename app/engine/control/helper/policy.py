@@ -95,16 +95,18 @@ def _text() -> str | None:
     """The file's text; None where there is none."""
     try:
         file = os.open(PATH, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise PolicyError(f"{PATH} is not a regular file")
+            if reason := unsafe_path(PATH):
+                raise PolicyError(f"{PATH} is not under the control of root alone: {reason}")
+            raw = os.read(file, _MOST_BYTES + 1)
+        finally:
+            os.close(file)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise PolicyError(f"{PATH} cannot be read: {error.strerror}") from None
-    with os.fdopen(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise PolicyError(f"{PATH} is not a regular file")
-        if reason := unsafe_path(PATH):
-            raise PolicyError(f"{PATH} is not under the control of root alone: {reason}")
-        raw = opened.read(_MOST_BYTES + 1)
     if len(raw) > _MOST_BYTES:
         raise PolicyError(f"{PATH} is larger than {_MOST_BYTES} bytes")
     try:
