@@ -16,6 +16,7 @@ def helper(arguments: Namespace) -> int:
     if arguments.do == "show":
         return _show(arguments)
     from app.engine.control import installing
+    from app.engine.control.helper.__main__ import LAUNCHER
 
     if arguments.leave_records and arguments.do != "remove":
         raise InputError("--leave-records is for remove", f"helper {arguments.do}", "leave it out")
@@ -30,7 +31,7 @@ def helper(arguments: Namespace) -> int:
     _print_report(report, "Installed" if arguments.do == "install" else "Removed", as_json=arguments.json)
     if arguments.do == "install" and not arguments.json:
         say("You are asked for a password when control is switched on. For a group that need not be, with visudo:")
-        say(f"  %GROUP ALL=(root) NOPASSWD: {installing.PLACES.library}/{installing.LAUNCHER} GPU-*")
+        say(f"  %GROUP ALL=(root) NOPASSWD: {installing.PLACES.library}/{LAUNCHER} GPU-*")
         say(f"What may be set on this machine, and by whom: {installing.PLACES.policy}")
     return 0
 

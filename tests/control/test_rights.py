@@ -150,7 +150,7 @@ def test_root_may_use_a_copy_that_is_root_s_alone(checked_copy: Path, monkeypatc
     packages = [checked_copy, *list(checked_copy.parents)[:3]]
     wanted = {str(package / "__init__.py") for package in packages}
     wanted |= {str(path) for path in checked_copy.rglob("*") if path.is_file()}
-    wanted |= {str(Path(pynvml.__file__)), os.path.realpath(sys.executable), os.path.realpath(json.__file__)}
+    wanted |= {os.path.realpath(pynvml.__file__), os.path.realpath(sys.executable), os.path.realpath(json.__file__)}
     assert wanted <= set(looked_at)
 
 

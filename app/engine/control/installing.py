@@ -169,7 +169,7 @@ def _as_root(program: str, do: str, asking: Asking, cancel: threading.Event | No
         with contextlib.suppress(ValueError, IndexError):
             reply: dict[str, Any] = json.loads(output.splitlines()[-1])
             if "error" in reply:
-                raise WattridgeError(str(reply["error"]), where, "nothing else was changed; see to that and try again")
+                raise WattridgeError(str(reply["error"]), where, "nothing else was changed; fix that and try again")
             return reply
     raise no_rights(where, asking, f"an administrator can run: wattridge helper {do} --print | sudo {_by_hand()}")
 

@@ -159,13 +159,10 @@ def _unsafe_copy() -> str:
     library = os.path.dirname(os.path.realpath(os.__file__))
     pynvml = _pynvml()
     packages = [_HELPER.parent, *list(_HELPER.parents)[1:3]]
-    around = [each for package in packages for each in (package / "__init__.py", *package.glob("__pycache__/*"))]
+    around = [path for package in packages for path in (package / "__init__.py", *package.glob("__pycache__/*"))]
     beside = [] if pynvml is None else [pynvml, *pynvml.parent.glob("__pycache__/pynvml*")]
-    for path in (sys.executable, os.path.realpath(sys.executable), library, str(_HELPER)):
-        if fault := _unsafe_link(path):
-            return fault
-    for path in [*around, *beside]:
-        if fault := unsafe_path(str(path)):
+    for each in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, *around, *beside):
+        if fault := _unsafe_link(str(each)):
             return fault
     for root in (library, str(_HELPER)):
         for parent, folders, files in os.walk(root):

@@ -20,6 +20,12 @@ import sys
 if sys.version_info < (3, 9):  # noqa: UP036  (this is not the Python that the program itself runs on)
     print(json.dumps({"error": f"the helper needs Python 3.9 or later; {sys.executable} is {sys.version.split()[0]}"}))
     sys.exit(1)
+try:
+    import configparser  # noqa: F401
+    import ctypes  # noqa: F401
+except ImportError as missing:
+    print(json.dumps({"error": f"the helper needs Python's whole standard library; {sys.executable}: {missing}"}))
+    sys.exit(1)
 
 import contextlib
 from collections.abc import Iterator
@@ -145,7 +151,10 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
             _delete(parent, old)
             done.append(library)
     for folder in (places["locks"], places["records"], os.path.dirname(places["policy"])):
-        _remove_folder(folder, locks=folder == places["locks"])
+        try:
+            _remove_folder(folder, locks=folder == places["locks"])
+        except Refused as error:
+            notes.append(f"{folder} stays: {error}")
     if order["systemd"]:
         _systemctl(["daemon-reload"], notes)
     notes.extend(f"{where} still names the helper: remove that rule with visudo" for where in _sudo_rules(order))
