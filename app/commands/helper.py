@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from typing import Any
 
 from app.commands.terminal import print_json, say
 from app.engine.control.rights import Asking
-from app.errors import InputError
+from app.errors import InputError, PermissionRefused
 
 
 def helper(arguments: Namespace) -> int:
     """Show, install or remove the helper; 0 where it is ready, or the work is done."""
+    if os.name != "posix":
+        raise PermissionRefused("boards are set on Linux only", "helper", "nothing needs to be installed here")
     if arguments.do == "show":
         return _show(arguments)
     from app.engine.control import installing

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -97,9 +98,8 @@ def machine(as_root: None, boards: Boards, monkeypatch: pytest.MonkeyPatch) -> I
         each.mkdir(mode=0o755, parents=True)
     one = Machine(folder, stand_in)
     installation.use(one.places, stand_in.library, monkeypatch.setattr)
-    rules.write_text(
-        f"nobody ALL=(root) NOPASSWD: {one.launcher} GPU-*\nnobody ALL=(root) NOPASSWD: {PYTHON} -I -S -B -\n"
-    )
+    rule = f"nobody ALL=(root) NOTAFTER={datetime.now(UTC) + timedelta(minutes=5):%Y%m%d%H%M%SZ} NOPASSWD:"
+    rules.write_text(f"{rule} {one.launcher} GPU-*\n{rule} {PYTHON} -I -S -B -\n")  # void soon, should this be killed
     rules.chmod(0o440)
     allowed = subprocess.run(installation.as_nobody("sudo", "-n", "-l"), capture_output=True, text=True, cwd="/")
     try:
@@ -149,10 +149,7 @@ def test_an_ordinary_user_installs_sets_restores_and_removes_by_the_real_sudo(ma
 def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_change(machine: Machine) -> None:
     machine.install()
     files = {str(path.relative_to(machine.library)) for path in machine.library.rglob("*") if not path.is_dir()}
-    helper = {
-        f"app/engine/control/helper/{name}.py"
-        for name in ("__init__", "__main__", "board", "grammar", "holding", "keeper", "policy", "record", "serve")
-    }
+    helper = {f"app/engine/control/helper/{name}.py" for name in ("__main__", *installing._MODULES)}
     around = {"app/__init__.py", "app/engine/__init__.py", "app/engine/control/__init__.py"}
     assert files == helper | around | {LAUNCHER, MANIFEST, "pynvml.py"}
     for path in [machine.library, *machine.library.rglob("*")]:
@@ -681,10 +678,12 @@ def test_without_its_python_the_user_hears_which_one_is_needed(
 
 def pythons() -> list[str]:
     """Every Python that this machine has by its version's name."""
-    names = [f"python3.{minor}" for minor in range(6, 16)]
-    found = [path for name in names if (path := shutil.which(name)) is not None]
-    works = [path for path in found if subprocess.run([path, "-ISc", ""], capture_output=True).returncode == 0]
-    return sorted({PYTHON, sys.executable, *works})
+    named = [path for minor in range(6, 16) if (path := shutil.which(f"python3.{minor}")) is not None]
+    asked = [
+        subprocess.run([path, "-ISc", "import sys; print(sys.executable)"], capture_output=True, text=True)
+        for path in (PYTHON, sys.executable, *named)
+    ]  # some only stand for the real one, as pyenv's do
+    return sorted({os.path.realpath(answer.stdout.strip()) for answer in asked if answer.returncode == 0})
 
 
 @pytest.mark.parametrize("python", pythons())

@@ -189,6 +189,17 @@ def test_a_path_is_root_s_alone_only_with_every_folder_on_the_way(tmp_path: Path
     assert unsafe_path(str(file))  # the folders above belong to whoever runs the tests, or to everybody
 
 
+def test_watching_boards_needs_nothing_that_only_unix_has() -> None:
+    hidden = "import sys; sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource'))); "
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{hidden}import app.engine.control.desk, app.commands.helper, app.commands.control"],
+        capture_output=True,
+        text=True,
+        cwd=Path(rights.__file__).parents[3],
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_a_user_without_any_rights_sees_everything_and_sets_nothing(boards: Boards) -> None:
     stand_in = boards("h200")
     data = stand_in.folder / "data"

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.control import root_setup
 from app.engine.control.helper import policy, record
 from app.engine.control.helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
 from app.engine.control.rights import (
@@ -34,6 +33,7 @@ from app.errors import PermissionRefused, WattridgeError
 from app.paths import resources
 
 _PACKAGE: Final = "app/engine/control/helper"
+_SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
 _MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve")
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
@@ -84,6 +84,8 @@ def installation(library: Path | None = None) -> Installation:
 
 def why_install() -> str:
     """Why the user should be offered to install the helper, now or again; empty where nothing is amiss."""
+    if os.name != "posix":
+        return ""
     found = installation()
     if found.fault:
         return f"The installed helper may not run as root: {found.fault}."
@@ -129,7 +131,7 @@ def setup_program(do: str, places: Places = PLACES, *, leave_records: bool = Fal
             places.unit: {**_entry(_read(control / "wattridge-restore.service")), "if_folder": True},
             places.policy: {**_entry(default_policy), "keep": True},
         }
-    text = _read(Path(root_setup.__file__)).decode()
+    text = _read(_SETUP).decode()
     return f"{text}\n\nsys.exit(main(json.loads({json.dumps(order)!r})))\n"
 
 
