@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -366,8 +368,13 @@ def test_a_rule_of_sudo_for_the_helper_gives_nothing_but_one_board(words: tuple[
 # --- attacks on the installation --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["link", "group", "everybody", "user", "file"])
-@pytest.mark.parametrize("where", ["library", "its parent", "policy's folder", "polkit", "systemd"])
+WAYS = ("link", "group", "everybody", "user")
+PLACES = ("library", "its parent", "policy's folder", "polkit", "systemd")
+
+
+@pytest.mark.parametrize(
+    ("way", "where"), [*itertools.product(WAYS, PLACES), *(("file", where) for where in PLACES[:3])]
+)
 def test_the_installer_refuses_a_place_that_others_can_write(way: str, where: str, machine: Machine) -> None:
     path = {
         "library": machine.library,
@@ -376,8 +383,6 @@ def test_the_installer_refuses_a_place_that_others_can_write(way: str, where: st
         "polkit": machine.folder / "polkit",
         "systemd": machine.folder / "systemd",
     }[where]
-    if way == "file" and where in ("polkit", "systemd"):
-        pytest.skip("a missing folder of polkit or systemd is left out")
     target = machine.stand_in.folder / "target"
     target.mkdir()
     path.parent.mkdir(exist_ok=True)
@@ -435,6 +440,34 @@ def test_an_ordinary_user_without_rights_installs_nothing(machine: Machine) -> N
     assert "needs the rights of root" in refused.stderr
     assert "--print | sudo" in refused.stderr  # what an administrator can do
     assert not machine.library.exists()
+
+
+@pytest.fixture
+def slow_sudo(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A sudo that reads nothing for a while, as it does while it asks for a password."""
+    program = machine.stand_in.folder / "slow" / "sudo"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n[ "$1" = -n ] && exit 1\nsleep 0.7\nshift\nexec "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    return machine
+
+
+def test_a_password_may_take_its_time(slow_sudo: Machine) -> None:
+    report = installing.install(Asking.TERMINAL, places=slow_sudo.places)
+    assert report["done"][0].startswith(str(slow_sudo.library))
+    assert unsafe_tree(str(slow_sudo.library)) == ""
+
+
+def test_a_user_who_gives_up_is_not_waited_for(slow_sudo: Machine) -> None:
+    Path(slow_sudo.stand_in.folder, "slow", "sudo").write_text('#!/bin/sh\n[ "$1" = -n ] && exit 1\nexec sleep 60\n')
+    cancel = threading.Event()
+    threading.Timer(0.5, cancel.set).start()
+    with pytest.raises(PermissionRefused, match="rights of root"):
+        installing.install(Asking.TERMINAL, cancel, slow_sudo.places)
+    assert cancel.is_set()
+    assert not slow_sudo.library.exists()
 
 
 def test_the_program_for_an_administrator_is_the_one_that_would_be_run(

@@ -13,7 +13,7 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from app.engine.control.helper import policy, record
 from app.engine.control.helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
@@ -37,6 +37,7 @@ _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here
 _MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve")
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
+_END_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +190,29 @@ def _piped(command: list[str], program: str, prompts: bool, cancel: threading.Ev
         )
     except OSError:
         return ""
-    given: str | None = program
-    while True:
-        try:
-            return process.communicate(given, timeout=_ANSWER_S)[0]
-        except subprocess.TimeoutExpired:
-            given = None
-            if cancel is not None and cancel.is_set():
-                with contextlib.suppress(OSError):
-                    process.terminate()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # the program is larger than a pipe, and nobody reads it before the password is given
+    feeding = threading.Thread(target=_feed, args=(process.stdin, program), name="helper's setup", daemon=True)
+    feeding.start()
+    while process.poll() is None and not (cancel is not None and cancel.is_set()):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_ANSWER_S)
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
+    if process.poll() is None:
+        return ""  # it is root's, and no signal of ours reaches it
+    feeding.join()
+    with process.stdout as output:
+        return output.read()  # one line: it fits into the pipe
+
+
+def _feed(stream: IO[str], program: str) -> None:
+    with contextlib.suppress(OSError), stream:
+        stream.write(program)
 
 
 def _by_hand() -> str:
