@@ -6,6 +6,7 @@ import json
 import os
 import select
 import time
+from collections.abc import Callable
 from typing import Any
 
 from app.engine.control.helper.board import Failed
@@ -13,16 +14,20 @@ from app.engine.control.helper.grammar import MOST_BYTES, Refused, Request, pars
 from app.engine.control.helper.keeper import Keeper
 
 BEAT_S = 5.0  # without a request for so long, whoever asked for the settings is taken for dead
+_TURN_S = 1.0
 _CHUNK = 4096
 
 
-def serve(keeper: Keeper, inward: int, outward: int, *watched: int) -> None:
-    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors has something to say."""
+def serve(keeper: Keeper, inward: int, outward: int, *watched: int, alive: Callable[[], None] = lambda: None) -> None:
+    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors has something to say.
+
+    `alive` is called at least every second, unless a call of the driver takes longer.
+    """
     conversation = _Conversation(keeper, inward, outward, watched)
     os.set_blocking(outward, False)
     conversation.say({"hello": 1, "state": keeper.state()})
     while conversation.go_on():
-        pass
+        alive()
 
 
 class _Conversation:
@@ -35,9 +40,11 @@ class _Conversation:
         self._over = False
 
     def go_on(self) -> bool:
-        """Wait for more and answer it; False when it is over."""
-        ready, _, _ = select.select([self._in, *self._watched], [], [], self._left_s())
-        if not ready or any(descriptor in ready for descriptor in self._watched):
+        """Wait a second for more and answer it; False when it is over."""
+        ready, _, _ = select.select([self._in, *self._watched], [], [], min(_TURN_S, self._left_s()))
+        if not ready:
+            return self._left_s() > 0
+        if any(descriptor in ready for descriptor in self._watched):
             return False
         try:
             told = os.read(self._in, _CHUNK)
