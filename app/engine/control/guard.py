@@ -193,12 +193,18 @@ class DeviceGuard:
         if control is None or not mine:
             return
         words = ", ".join(WORDS[name] for name in mine)
-        with self._noted(f"{words} as before"):
-            outer = {name: self._outer[name] for name in mine if name in self._outer}
-            if set(mine) - set(outer):
-                control.reset([name for name in mine if name not in outer])
-            if outer:
-                control.set(outer)
+        try:
+            with self._noted(f"{words} as before"):
+                outer = {name: self._outer[name] for name in mine if name in self._outer}
+                if set(mine) - set(outer):
+                    control.reset([name for name in mine if name not in outer])
+                if outer:
+                    control.set(outer)
+        except WattridgeError:
+            if not control.prior():  # the board is back, though its record is not gone
+                self._applied = dict(self._outer)
+                self._show_locks()
+            raise
         self._settled(self._outer)
 
     def confirm(self) -> None:
