@@ -33,7 +33,14 @@ _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
 
 
 class HelperGone(WattridgeError):
-    """The helper has ended, or does not answer any more. What it set goes back without us."""
+    """The helper has ended, or does not answer any more. `back`: whether the board is known to be as it was before."""
+
+    def __init__(self, what: str, where: str, remedy: str, *, back: bool = False) -> None:
+        super().__init__(what, where, remedy)
+        self.back = back
+
+
+_unended: list[subprocess.Popen[bytes]] = []  # helpers that did not end in time: the system still reports their end
 
 
 class Helper:
@@ -94,8 +101,10 @@ class Helper:
         with contextlib.suppress(OSError):
             self._stdin.close()
         patience_s = 0.1 if self._stalled else END_S
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            _unended.append(self._process)
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(patience_s)

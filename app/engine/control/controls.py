@@ -138,8 +138,11 @@ class HelperControl:
     def reset(self, names: Sequence[str]) -> None:
         if self._helper is None:
             return
-        with suppress(HelperGone):  # then they are back already
+        try:
             self._ask("reset", settings=list(names))
+        except HelperGone as gone:
+            if not gone.back:
+                raise
 
     def restore_prior(self, *, defaults: bool = False) -> None:
         """Everything as it was before anything was ever confirmed; the record goes.
@@ -194,8 +197,9 @@ class HelperControl:
         try:
             return self._helper.ask(verb, **fields)
         except HelperGone as gone:
-            outcome = "what was there before is back" if self._after_its_end() else "what it set may still be in force"
-            raise HelperGone(f"{gone.what}, and {outcome}", gone.where, gone.remedy) from None
+            back = self._after_its_end()
+            outcome = "what was there before is back" if back else "what it set may still be in force"
+            raise HelperGone(f"{gone.what}, and {outcome}", gone.where, gone.remedy, back=back) from None
 
     def _after_its_end(self) -> bool:
         """Whether the board is known to be back.

@@ -328,7 +328,7 @@ class DeviceGuard:
         except WattridgeError as error:
             outcome = str(error)
             if isinstance(error, HelperGone):
-                self._settled({})  # all is as it was before
+                self._settled({})  # nothing is left that this guard could put back
             raise
         finally:
             self._shared.changed_ns = self._gpu.clock.now_ns()
