@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,27 @@ def test_it_is_named_and_the_board_can_still_be_unlocked(
 
     assert command("restore")[0] == 0
     assert command("gpus")[0] == 0
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("\n", 1), ("", 1)])
+def test_on_a_terminal_restore_asks_whether_to_unlock(
+    answer: str, status: int, by_sudo: Boards, opened: Callable[..., NvmlGpu], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = by_sudo("h200")
+    _, path = left_set(stand_in, opened())
+    path.write_text("")
+    said = Terminal()
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stderr", said)
+    monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
+    assert main(["restore"]) == status
+    assert "Unlock its clocks and set its default power limit? [y/N]" in said.getvalue()
+    assert stand_in.settings()["lock"] == ((0, 0) if status == 0 else (1200, 1200))
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "link"])

@@ -23,16 +23,19 @@ def serve(keeper: Keeper, inward: int, outward: int, *watched: int, alive: Calla
 
     `alive` is called at least every second, unless a call of the driver takes longer.
     """
-    conversation = _Conversation(keeper, inward, outward, watched)
+    conversation = _Conversation(keeper, inward, outward, watched, alive)
     os.set_blocking(outward, False)
     conversation.say({"hello": 1, "state": keeper.state()})
     while conversation.go_on():
-        alive()
+        pass
 
 
 class _Conversation:
-    def __init__(self, keeper: Keeper, inward: int, outward: int, watched: tuple[int, ...]) -> None:
+    def __init__(
+        self, keeper: Keeper, inward: int, outward: int, watched: tuple[int, ...], alive: Callable[[], None]
+    ) -> None:
         self._keeper = keeper
+        self._alive = alive
         self._in, self._out, self._watched = inward, outward, watched
         self._beat = time.monotonic()
         self._read = b""
@@ -41,6 +44,7 @@ class _Conversation:
 
     def go_on(self) -> bool:
         """Wait a second for more and answer it; False when it is over."""
+        self._alive()
         ready, _, _ = select.select([self._in, *self._watched], [], [], min(_TURN_S, self._left_s()))
         if not ready:
             return self._left_s() > 0
@@ -73,8 +77,9 @@ class _Conversation:
             try:
                 line = line[os.write(self._out, line) :]
             except BlockingIOError:
-                _, ready, _ = select.select([], [self._out], [], self._left_s())
-                if not ready:
+                self._alive()
+                select.select([], [self._out], [], min(_TURN_S, self._left_s()))
+                if not self._left_s():
                     self._over = True
                     return
             except OSError:
