@@ -236,7 +236,7 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
         for line in found.differences(gpu):
             say(f"{gpu.info.label}: {line}")
         if found.unreadable:
-            say(f"{gpu.info.label}: what was set before is not known: {found.unreadable}.")
+            say(f"{gpu.info.label}: its settings before are not known: {found.unreadable}.")
             defaults = defaults or (not quiet and _agrees("Unlock its clocks and set its default power limit?"))
         return _put_back(gpu, found, defaults=defaults and bool(found.unreadable), quiet=quiet)
     finally:
@@ -320,14 +320,14 @@ def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
     if found.held_by is not None:
         return found.as_json(), f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
     if found.unreadable:
-        said = f"{gpu.info.label}: it may be left set, and what it was before is not known: {found.unreadable}"
-        return found.as_json(), f"{said}. Put back what is known with: wattridge restore; {UNREADABLE_REMEDY}"
+        said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {found.unreadable}"
+        return found.as_json(), f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
     said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
     now = "; ".join(found.differences(gpu)) or "it looks as before"
     return found.as_json(), f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
 
 
-def tell_unreadable(boards: Sequence[str]) -> bool:
+def report_unreadable(boards: Sequence[str]) -> bool:
     """Say, for `gpus`, which records of other boards than these cannot be read; whether there are any."""
     from app.engine.control.left_over import all_left_over
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def gpus(arguments: Namespace) -> int:
     """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable."""
-    from app.commands.control import tell_unreadable
+    from app.commands.control import report_unreadable
     from app.sensors.select import list_gpus
 
     boards = list_gpus()
@@ -29,7 +29,7 @@ def gpus(arguments: Namespace) -> int:
     finally:
         for gpu in boards:
             gpu.close()
-    unreadable = tell_unreadable([board["uuid"] for board in described])
+    unreadable = report_unreadable([board["uuid"] for board in described])
     unreadable = unreadable or any(board["left_over"] and board["left_over"]["unreadable"] for board in described)
     if arguments.json:
         print_json(described)

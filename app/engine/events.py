@@ -72,7 +72,7 @@ class Fit:
 class Apply:
     """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state.
 
-    With `defaults`, `reset` unlocks what an unreadable record does not tell, and sets the default power limit.
+    With `defaults`, `reset` unlocks what an unreadable record does not hold, and sets the default power limit.
     """
 
     graphics_clock_mhz: float | tuple[float, float] | None = None  # or a range, within which the board chooses

@@ -281,7 +281,7 @@ class MainWindow(QMainWindow):
         from app.engine.events import Apply
 
         if found.unreadable:
-            said = f"This board may be left set, and what it was before is not known: {found.unreadable}."
+            said = f"This board may still be set, and its settings before are not known: {found.unreadable}."
             reset = Apply(reset=True, defaults=True)
             self.banner.offer(said, "Unlock, default limit", lambda: self.bridge.submit(reset))
             return

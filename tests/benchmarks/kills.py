@@ -171,7 +171,7 @@ class Bench:
             back_s = None if back_s is None else time.monotonic() - killed
         finally:
             with suppress(ProcessLookupError):
-                for step in (signal.SIGCONT, signal.SIGINT):
+                for step in (signal.SIGCONT, signal.SIGTERM if target == "window" else signal.SIGINT):
                     session.send_signal(step)
             session.wait(120)
         _until(lambda: not _family(session.pid, self.stand_in.uuids[0]), 60.0)

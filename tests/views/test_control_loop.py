@@ -211,7 +211,7 @@ def test_a_record_that_cannot_be_read_is_named_and_the_board_unlocked_in_one_cli
     path.parent.mkdir(exist_ok=True)
     path.write_text('{"version": 7}')
     _, next_window = open_window()
-    qtbot.waitUntil(lambda: "what it was before is not known" in next_window.banner.text, timeout=20_000)
+    qtbot.waitUntil(lambda: "its settings before are not known" in next_window.banner.text, timeout=20_000)
     assert "version 7" in next_window.banner.text
     assert next_window.banner.offered.text() == "Unlock, default limit"
     next_window.banner.offered.click()

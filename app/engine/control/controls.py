@@ -147,7 +147,7 @@ class HelperControl:
     def restore_prior(self, *, defaults: bool = False) -> None:
         """Everything as it was before anything was ever confirmed; the record goes.
 
-        `defaults` is for a board whose record cannot be read: what it does not tell is unlocked or gets its default.
+        `defaults` is for a board whose record cannot be read: what it does not hold is unlocked or gets its default.
         """
         for last in (False, True):  # where the helper has ended, another one does it
             if self._helper is None:

@@ -226,8 +226,8 @@ class DeviceGuard:
     def restore_prior(self, *, defaults: bool = False) -> None:
         """Everything as it was before this program changed anything, what was confirmed or left over included.
 
-        Where the record of that cannot be read in full, what it tells is put back and PermissionRefused is raised;
-        with `defaults` the clocks it does not tell are unlocked, and the power limit is the board's default.
+        Where the record of that cannot be read in full, what can be read is put back and PermissionRefused is raised;
+        with `defaults` all other clocks are unlocked, and the power limit is the board's default.
         """
         control = self._control()
         with self._noted("unlocked, default power limit" if defaults else "everything as before"):

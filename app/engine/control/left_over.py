@@ -24,7 +24,7 @@ class LeftOver:
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
     unfinished: bool  # something is set that nobody confirmed and nobody has in hand
-    unreadable: str = ""  # why the record does not tell all of it; empty where it does
+    unreadable: str = ""  # why the record cannot be read in full; empty where it can
 
     def as_json(self) -> dict[str, Any]:
         """For `wattridge gpus --json`."""

@@ -111,7 +111,7 @@ def _nearest(gpu: Gpu, name: str, mhz: float, clocks: Sequence[int]) -> float:
 
 
 def setting_of(name: str, knobs: Mapping[str, Any]) -> float | None:
-    """A setting's value among knobs as the helper tells them; a lock goes before application clocks."""
+    """A setting's value among knobs as the helper reports them; a lock goes before application clocks."""
     if name == "power_limit_w":
         return watts(knobs.get("power_limit_mw"))
     lock = knobs.get("locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz")

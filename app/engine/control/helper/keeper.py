@@ -65,7 +65,7 @@ class Keeper:
     def reset(self, to: str, names: tuple[str, ...] = ()) -> None:
         """Put back, and see that it is back: all of it, or some settings only. The record goes when nothing is left.
 
-        To "defaults" only where the record cannot be read in full: what it does not tell is unlocked, or gets the
+        To "defaults" only where the record cannot be read in full: what it does not hold is unlocked, or gets the
         board's default.
         """
         if to == "defaults":
@@ -85,7 +85,9 @@ class Keeper:
         """As `reset` of all, one knob after the other in that order; unless `forget`, the record stays as it is."""
         self._put_back_all(to, (), order)
         if self._record.unreadable:
-            raise Failed("unreadable", f"{self._record.unreadable}; what it tells was put back, and no more is known")
+            raise Failed(
+                "unreadable", f"{self._record.unreadable}; what can be read was put back, the rest is not known"
+            )
         if forget:
             self._all_back(to)
 
