@@ -137,18 +137,24 @@ def test_what_is_no_file_is_named_too(
     assert command("restore")[0] == 0
 
 
-def test_no_session_sets_a_board_whose_record_is_unreadable(by_sudo: Boards, opened: Callable[..., NvmlGpu]) -> None:
+@pytest.mark.parametrize("kind", ["truncated", "another version"])
+@pytest.mark.parametrize("restored", [False, True], ids=["as found", "after restore"])
+def test_a_session_neither_sets_nor_puts_back_a_board_whose_record_is_unreadable(
+    restored: bool, kind: str, by_sudo: Boards, opened: Callable[..., NvmlGpu], command: Callable[..., Any]
+) -> None:
     stand_in = by_sudo("h200")
     _, path = left_set(stand_in, opened())
-    path.write_text("{")
-    is_set = stand_in.settings()
+    path.write_text(DAMAGE[kind](path.read_text()))
+    if restored:
+        assert command("restore")[0] == 1
+    settings, calls, text = stand_in.settings(), stand_in.calls(), path.read_text()
     guard = DeviceGuard(opened(), allow_control=True)
-    with pytest.raises(PermissionRefused, match="damaged") as refused:
-        guard.apply(power_limit_w=400.0)
+    for _ in range(2):
+        with pytest.raises(PermissionRefused, match=path.name) as refused:
+            guard.apply(power_limit_w=400.0)
     guard.close()
     assert "wattridge restore --defaults" in refused.value.remedy
-    assert stand_in.settings() == is_set
-    assert path.read_text() == "{"
+    assert (stand_in.settings(), stand_in.calls(), path.read_text()) == (settings, calls, text)
 
 
 def test_defaults_are_only_for_what_is_not_known(

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from app.engine.control.client import Helper, HelperGone
+from app.engine.control.client import UNREADABLE_REMEDY, Helper, HelperGone
 from app.engine.control.left_over import left_over
 from app.engine.control.rights import Asking, start_helper
 from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
-from app.errors import WattridgeError
+from app.errors import PermissionRefused, WattridgeError
 from app.sensors.gpu import Gpu, SettableGpu
 
 _CHANNEL_OF = {
@@ -123,6 +123,11 @@ class HelperControl:
         if self._helper is not None:
             return ()
         self._helper = self._start(cancel)
+        if unreadable := self._helper.state.get("unreadable"):
+            self.close()
+            what = f"not set, for its settings before are not known: {unreadable}"
+            remedy = f"to put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+            raise PermissionRefused(what, self._gpu.info.label, remedy)
         notes = []
         if self._helper.state.get("left_over"):
             self._helper.ask("reset", to="start")
@@ -156,8 +161,8 @@ class HelperControl:
             try:
                 self._ask("reset", to=to)
                 return
-            except HelperGone:
-                if last:
+            except HelperGone as gone:
+                if last or not gone.back:  # a driver that hangs would hang again
                     raise
 
     def confirm(self) -> None:

@@ -30,7 +30,9 @@ class Keeper:
         self._in_force: dict[str, Any] = {}  # knob -> value put here
         self._touched = False  # something may be set that nobody has confirmed
         found = records.read(board.uuid)
-        if found is not None and found.boot != boot():
+        if found is not None and found.unreadable:
+            found.kept = {}  # what is put back of it is what was before everything
+        elif found is not None and found.boot != boot():
             found = self._after_a_restart(found)
         self._record = found if found is not None else Record(board.uuid, board.name)
         self._on_disk = False  # whether `_record` is known to be on disk, with this process as its holder
@@ -267,8 +269,6 @@ class Keeper:
         """The board has forgotten its settings; what it had before may be gone with them."""
         record.kept = {}
         record.open = True
-        if record.unreadable:
-            return record
         readable = {knob: value for knob, value in record.prior.items() if value is not None}
         if all(self._board.told(knob) == value for knob, value in readable.items()):
             with contextlib.suppress(RecordError):  # it is as it was: a lock never outlives a restart
