@@ -108,6 +108,14 @@ def changed(stand_in: StandIn, process: Process) -> dict[str, Any]:
     return before
 
 
+def killed_whole(process: Process) -> None:
+    """Kill both of its processes, so that neither puts the board back in the moment that it outlives the other."""
+    waiting, serving = process.waiting, process.serving
+    os.kill(serving, signal.SIGSTOP)
+    for pid in (waiting, serving):
+        os.kill(pid, signal.SIGKILL)
+
+
 def until_back(stand_in: StandIn, before: dict[str, Any], seconds: float = 6.0) -> None:
     deadline = time.monotonic() + seconds
     while stand_in.settings() != before:
@@ -299,6 +307,17 @@ def test_where_the_driver_hangs_for_good_all_else_is_put_back_and_the_record_sta
     assert stand_in.settings() == before
 
 
+def test_a_driver_that_comes_back_after_a_while_is_waited_for(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="0.5", STAND_IN_STUCK_S="30")
+    before = changed(stand_in, process)
+    stand_in.fault("nvmlDeviceResetGpuLockedClocks", delay_s=4.0, times=1)
+    os.kill(process.serving, signal.SIGKILL)
+    assert process.gone(40.0) == 1
+    assert stand_in.settings() == before
+    assert list(process.records.glob("*.json")) == []
+
+
 def test_a_start_in_which_the_driver_hangs_ends(boards: Boards, helper: Callable[..., Process]) -> None:
     stand_in = boards("h200")
     stand_in.fault("nvmlDeviceGetName", delay_s=3600.0, times=1)
@@ -314,8 +333,7 @@ def test_killed_whole_it_leaves_a_record_and_the_next_one_puts_the_board_back(
     stand_in = boards("h200")
     process = helper(stand_in)
     before = changed(stand_in, process)
-    for pid in (process.waiting, process.serving):
-        os.kill(pid, signal.SIGKILL)
+    killed_whole(process)
     process.gone()
     assert stand_in.settings() != before
     again = helper(stand_in)
@@ -330,8 +348,7 @@ def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., P
     stand_in = boards("h200")
     process = helper(stand_in)
     before = changed(stand_in, process)
-    for pid in (process.waiting, process.serving):
-        os.kill(pid, signal.SIGKILL)
+    killed_whole(process)
     process.gone()
     boot = helper(stand_in, "--restore")
     assert boot.gone() == 0

@@ -125,10 +125,8 @@ def put_back_by_a_child(uuid: str, holder: dict[str, int], *, forget: bool = Tru
     for attempt in range(_ATTEMPTS):
         order = records.KNOBS if attempt % 2 == 0 else records.KNOBS[::-1]
         child = Child(partial(_putting_back, uuid, holder, order, forget, report), start_s=2 * STALL_S)
-        if not child.wait():
-            if report:
-                print(f"{uuid}: the driver does not answer", file=sys.stderr)
-            return False
+        if not child.wait() and not child.ended_within(STUCK_S):
+            break
         status = child.reap()
         if status in (0, _NOT_DONE):  # what was refused for a reason is refused again
             return status == 0
