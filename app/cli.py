@@ -232,6 +232,11 @@ def _parser() -> argparse.ArgumentParser:
 
     restore = add("restore", "put back what was set, also after a crash or a power cut", _call("control", "restore"))
     restore.add_argument("--gpu", metavar="GPU", help="this board only (default: every board that needs it)")
+    restore.add_argument(
+        "--defaults",
+        action="store_true",
+        help="where the record cannot be read: unlock the clocks, set the default power limit",
+    )
 
     helper = add("helper", "show, install or remove the helper with root's rights", _call("helper", "helper"))
     helper.add_argument(

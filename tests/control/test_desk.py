@@ -15,6 +15,7 @@ from boards import StandIn
 
 from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.helper import record
 from app.engine.control.helper.record import started
 from app.engine.control.left_over import left_over
 from app.engine.events import Allow, Apply, Confirm, ControlChanged, DeviceChanged, EngineFault, Forbid, SettingApplied
@@ -156,6 +157,22 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
     declined = one.ask(Confirm(keep=False), SettingApplied)
     assert (declined.applied, declined.confirm_s) == ({}, None)
     assert stand_in.settings()["lock"] == (1200, 1200)
+
+
+def test_what_cannot_be_confirmed_is_back_and_the_window_hears_both(
+    by_sudo: Boards, window: Callable[[], Window]
+) -> None:
+    stand_in = by_sudo("h200")
+    before = stand_in.settings()
+    one = window()
+    one.ask(Allow(), ControlChanged)
+    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    Path(record.FOLDER, f"{stand_in.uuids[0]}.new").mkdir()  # where the helper would write
+    begun = one.count()
+    assert "not confirmed" in one.ask(Confirm(), EngineFault).what
+    shown = one.wait(SettingApplied, begun)
+    assert (shown.applied, shown.confirm_s) == ({}, None)
+    assert stand_in.settings() == before
 
 
 @pytest.mark.usefixtures("as_root")

@@ -65,7 +65,8 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
     yield make
     for stand_in in made:
         for uuid in stand_in.uuids:
-            for path in (Path(record.FOLDER, f"{uuid}.json"), Path(record.LOCK_FOLDER, f"{uuid}.lock")):
+            files = [Path(record.FOLDER, f"{uuid}.{kind}") for kind in ("json", "unreadable")]
+            for path in (*files, Path(record.LOCK_FOLDER, f"{uuid}.lock")):
                 with suppress(OSError):
                     path.unlink()
         stand_in.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -103,16 +103,7 @@ class DeviceGuard:
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
-        self._require_allowed()
-        return self._open(cancel)
-
-    def _open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        if self._shared.control is None:
-            simulated = self._gpu.info.source == "simulated"
-            self._shared.control = (
-                DirectControl(self._gpu) if simulated else HelperControl(self._gpu, self._shared.asking)
-            )
-        return self._shared.control.open(cancel)
+        return self._control().open(cancel)
 
     def why_not(self, name: str) -> str | None:
         """Why a setting is not supported by this board; None where it is, as far as is known."""
@@ -203,31 +194,47 @@ class DeviceGuard:
         if control is None or not mine:
             return
         words = ", ".join(WORDS[name] for name in mine)
-        with self._noted(f"{words} as before"):
-            outer = {name: self._outer[name] for name in mine if name in self._outer}
-            if set(mine) - set(outer):
-                control.reset([name for name in mine if name not in outer])
-            if outer:
-                control.set(outer)
+        try:
+            with self._noted(f"{words} as before"):
+                outer = {name: self._outer[name] for name in mine if name in self._outer}
+                if set(mine) - set(outer):
+                    control.reset([name for name in mine if name not in outer])
+                if outer:
+                    control.set(outer)
+        except WattridgeError:
+            if not control.prior():  # the board is back, though its record is not gone
+                self._applied = dict(self._outer)
+                self._show_locks()
+            raise
         self._settled(self._outer)
 
     def confirm(self) -> None:
-        """What is set stays, also when this program ends; `wattridge restore` takes it back."""
+        """What is set stays, also when this program ends; `wattridge restore` takes it back.
+
+        Raises WattridgeError where that cannot be recorded; then everything has been put back.
+        """
         if self._shared.control is None or not self._applied:
             return
-        with self._noted("confirmed: the settings stay"):
-            self._shared.control.confirm()
+        try:
+            with self._noted("confirmed: the settings stay"):
+                self._shared.control.confirm()
+        except WattridgeError:
+            with suppress(WattridgeError):  # the helper has done it; if it could not, it tries again
+                self.restore()
+            raise
         self._settled({})
 
-    def restore_prior(self) -> None:
-        """Everything as it was before this program changed anything, what was confirmed or left over included."""
-        self._require_allowed(putting_back=True)
-        self._open()
-        control = self._shared.control
-        with self._noted("everything as before"):
+    def restore_prior(self, *, defaults: bool = False) -> None:
+        """Everything as it was before this program changed anything, what was confirmed or left over included.
+
+        Where the record of that cannot be read in full, what can be read is put back and PermissionRefused is raised;
+        with `defaults` all other clocks are unlocked, and the power limit is the board's default.
+        """
+        control = self._control(putting_back=True)
+        with self._noted("unlocked, default power limit" if defaults else "everything as before"):
             if isinstance(control, HelperControl):
-                control.restore_prior()
-            elif control is not None:
+                control.restore_prior(defaults=defaults)
+            else:
                 control.reset(SETTINGS)
         self._settled({})
 
@@ -253,6 +260,16 @@ class DeviceGuard:
         return replace(seen, message="; ".join([seen.message, *snapped]))
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _control(self, *, putting_back: bool = False) -> Control:
+        """What sets this board. Raises where it must not be set."""
+        self._require_allowed(putting_back=putting_back)
+        if self._shared.control is None:
+            simulated = self._gpu.info.source == "simulated"
+            self._shared.control = (
+                DirectControl(self._gpu) if simulated else HelperControl(self._gpu, self._shared.asking)
+            )
+        return self._shared.control
 
     def _why_read_only(self) -> str:
         return why_read_only(self._gpu.info.uuid)
@@ -316,7 +333,7 @@ class DeviceGuard:
         except WattridgeError as error:
             outcome = str(error)
             if isinstance(error, HelperGone):
-                self._settled({})  # all is as it was before
+                self._settled({})  # nothing is left that this guard could put back
             raise
         finally:
             self._shared.changed_ns = self._gpu.clock.now_ns()

@@ -34,7 +34,7 @@ from app.paths import resources
 
 _PACKAGE: Final = "app/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
-_MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve")
+_MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
 _END_S: Final = 2.0
