@@ -295,7 +295,18 @@ def _parser() -> argparse.ArgumentParser:
     restore = add("restore", "put back what was set, also after a crash or a power cut", _call("control", "restore"))
     restore.add_argument("--gpu", metavar="GPU", help="this board only (default: every board that needs it)")
     restore.add_argument(
-        "--out", metavar="FOLDER", help="write what root can install: the helper, its policy, a unit for boot"
+        "--defaults",
+        action="store_true",
+        help="where the record cannot be read: unlock the clocks, set the default power limit",
+    )
+
+    helper = add("helper", "show, install or remove the helper with root's rights", _call("helper", "helper"))
+    helper.add_argument(
+        "do", nargs="?", choices=("show", "install", "remove"), default="show", help="what to do (default: show)"
+    )
+    helper.add_argument("--print", action="store_true", help="only print the program that root would run for it")
+    helper.add_argument(
+        "--leave-records", action="store_true", help="remove it though a board cannot be put back; keep its record"
     )
 
     analyse = add(

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,36 +175,42 @@ def restore(arguments: Namespace) -> int:
     """Put back what was there before this program changed it, also after a crash or a power cut."""
     from app.engine.control.left_over import all_left_over
 
-    if arguments.out:
-        from app.engine.control.installing import write_installation
-
-        files = write_installation(Path(arguments.out))
-        _print_files(files, arguments.json)
-        if not arguments.json:
-            say(f"As root: sh {Path(arguments.out) / 'install.sh'}")
-        return 0
-    selectors = [arguments.gpu] if arguments.gpu else _here(all_left_over())
-    documents = [_restore(selector, quiet=arguments.json) for selector in selectors]
+    recorded = [] if arguments.gpu else all_left_over()
+    selectors, documents = ([arguments.gpu], []) if arguments.gpu else _here(recorded)
+    for selector in selectors:
+        try:
+            documents.append(_restore(selector, defaults=arguments.defaults, quiet=arguments.json))
+        except WattridgeError as error:  # the other boards are put back all the same
+            if len(selectors) == 1 and not documents:
+                raise
+            say(str(error))
+            documents.append({**_nothing(None), "obeyed": False, "message": str(error)})
     if not documents:
         documents = [_nothing(None)]
-        say("Nothing is left over.")
+        if not recorded:
+            say("Nothing is left over.")
     if arguments.json:
         print_json(documents[0] if len(documents) == 1 else {"boards": documents})
     return 0 if all(document["obeyed"] for document in documents) else 1
 
 
-def _here(recorded: list[LeftOver]) -> list[str]:
-    """Of the boards that something is recorded of, those that are in this machine."""
+def _here(recorded: list[LeftOver]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Of the boards that something is recorded of, those in this machine; and a failure per other unreadable record."""
     from app.sensors.select import gpu_selectors
 
     there = {selector for selector, _ in gpu_selectors()} if recorded else set()
+    failures = []
     for found in recorded:
         if found.uuid not in there:
-            say(f"{found.name} ({found.uuid}) is not in this machine now; what it had before stays recorded.")
-    return [found.uuid for found in recorded if found.uuid in there]
+            name = found.name or "A board"
+            say(f"{name} ({found.uuid}) is not in this machine now; what it had before stays recorded.")
+            if found.unreadable:
+                say(f"{found.unreadable}.")
+                failures.append({**_nothing(None), "obeyed": False, "message": found.unreadable})
+    return [found.uuid for found in recorded if found.uuid in there], failures
 
 
-def _restore(selector: str, *, quiet: bool) -> dict[str, Any]:
+def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
     from app.engine.control.left_over import left_over
     from app.sensors.select import open_gpu
 
@@ -219,15 +226,27 @@ def _restore(selector: str, *, quiet: bool) -> dict[str, Any]:
             )
         for line in found.differences(gpu):
             say(f"{gpu.info.label}: {line}")
-        return _put_back(gpu, found, quiet=quiet)
+        if found.unreadable:
+            say(f"{gpu.info.label}: its settings before are not known: {found.unreadable}.")
+            defaults = defaults or (not quiet and _agrees("Unlock its clocks and set its default power limit?"))
+        return _put_back(gpu, found, defaults=defaults and bool(found.unreadable), quiet=quiet)
     finally:
         gpu.close()
 
 
-def _put_back(gpu: Gpu, found: LeftOver, *, quiet: bool) -> dict[str, Any]:
+def _agrees(question: str) -> bool:
+    """Ask on a terminal; elsewhere nobody agrees."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _put_back(gpu: Gpu, found: LeftOver, *, defaults: bool, quiet: bool) -> dict[str, Any]:
     guard = guard_of(gpu, allow_control=True)
     try:
-        guard.restore_prior()
+        guard.restore_prior(defaults=defaults)
         seen = guard.watch()
     finally:
         guard.close()
@@ -282,6 +301,7 @@ def _print_files(files: list[Path], as_json: bool) -> None:
 
 def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
     """What is recorded of a board, for `gpus`: as JSON, and in one line with the remedy; empty where nothing is."""
+    from app.engine.control.client import UNREADABLE_REMEDY
     from app.engine.control.left_over import left_over
 
     found = left_over(gpu.info.uuid)
@@ -290,6 +310,23 @@ def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
     before = in_words({name: value for name, value in found.prior.items() if value is not None}) or "clocks not locked"
     if found.held_by is not None:
         return found.as_json(), f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
+    if found.unreadable:
+        said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {found.unreadable}"
+        return found.as_json(), f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
     said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
     now = "; ".join(found.differences(gpu)) or "it looks as before"
     return found.as_json(), f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
+
+
+def report_unreadable(boards: Sequence[str]) -> bool:
+    """Say, for `gpus`, which records of other boards than these cannot be read; whether there are any."""
+    from app.engine.control.left_over import all_left_over
+
+    try:
+        unreadable = [found for found in all_left_over() if found.unreadable and found.uuid not in boards]
+    except WattridgeError as error:
+        say(str(error))
+        return True
+    for found in unreadable:
+        say(f"A board that is not in this machine now: {found.unreadable}")
+    return bool(unreadable)

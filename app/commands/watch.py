@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def gpus(arguments: Namespace) -> int:
-    """Every board that answers, or the simulated ones where no driver does."""
+    """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable."""
+    from app.commands.control import report_unreadable
     from app.sensors.select import list_gpus
 
     boards = list_gpus()
@@ -28,9 +29,11 @@ def gpus(arguments: Namespace) -> int:
     finally:
         for gpu in boards:
             gpu.close()
+    unreadable = report_unreadable([board["uuid"] for board in described])
+    unreadable = unreadable or any(board["left_over"] and board["left_over"]["unreadable"] for board in described)
     if arguments.json:
         print_json(described)
-        return 0
+        return int(unreadable)
     if described and described[0]["source"] != "nvml":
         say("No NVIDIA driver answers here; these are the simulated boards.")
     header = ("index", "name", "source", "driver", "limit W", "graphics MHz", "power source")
@@ -55,7 +58,7 @@ def gpus(arguments: Namespace) -> int:
         if missing and arguments.verbose:
             show("", f"{board['name']} does not tell")
             show(*(f"  {line}" for line in missing))
-    return 0
+    return int(unreadable)
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:

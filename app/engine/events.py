@@ -70,12 +70,16 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state."""
+    """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state.
+
+    With `defaults`, `reset` unlocks what an unreadable record does not hold, and sets the default power limit.
+    """
 
     graphics_clock_mhz: float | tuple[float, float] | None = None  # or a range, within which the board chooses
     memory_clock_mhz: float | None = None
     power_limit_w: float | None = None
     reset: bool = False
+    defaults: bool = False
     confirm_s: float | None = None  # the prior state returns after so long unless confirmed; None: it does not
 
 

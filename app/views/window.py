@@ -291,6 +291,11 @@ class MainWindow(QMainWindow):
             return
         from app.engine.events import Apply
 
+        if found.unreadable:
+            said = f"This board may still be set, and its settings before are not known: {found.unreadable}."
+            reset = Apply(reset=True, defaults=True)
+            self.banner.offer(said, "Unlock, default limit", lambda: self.bridge.submit(reset))
+            return
         differences = "; ".join(found.differences(self.station.gpu)) or "it looks as before"
         said = f"A session that ended badly left this board set ({differences})."
         self.banner.offer(said, "Put back", lambda: self.bridge.submit(Apply(reset=True)))

@@ -1,13 +1,16 @@
-"""Kills at random moments of a session that changes clocks and caps: is the board always as it was before?
+"""Kills and faults at random moments of a session that changes clocks and caps: is the board always as it was before?
 
     python tests/benchmarks/kills.py [KILLS] [SEED] [FILE]
 
 FILE keeps what each kill came to, so that a run that is broken off goes on where it was.
 
+Besides signals: processes that are stopped (SIGSTOP), a driver whose setters hang once or for good, a disk of records
+that is full or read-only when the session is killed, and records that are truncated or empty when everything is killed.
+
 Boards are stand-ins for the driver's library (tests/nvml); windows (offscreen), sessions, runner processes and the
-helper with rights are the product's own, and so are their ways to end. Needs root, as the helper has it, and a C
-compiler; sets nothing real. The prior state is not the default: another power limit, and for every other kill a clock
-lock that was confirmed.
+helper with rights are the product's own, and so are their ways to end. Needs root, as the helper has it, a C compiler
+and the right to mount: records lie on a disk of its own, in a name space of its own. Sets nothing real. The prior state
+is not the default: another power limit, and for every other kill a clock lock that was confirmed.
 """
 
 from __future__ import annotations
@@ -35,9 +38,22 @@ from boards import StandIn  # noqa: E402
 from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 
-SIGNALS = ("SIGKILL", "SIGTERM", "SIGSEGV")
+SIGNALS = ("SIGKILL", "SIGTERM", "SIGSEGV", "SIGSTOP")
 TARGETS = ("window", "session", "runner", "helper, serving", "helper, waiting", "helper, both", "all")
-BACK_S = 6.0  # by then everything must be as before
+STOPPED = ("window", "session", "helper, serving")  # what is stopped: of the others nobody is left to notice
+FAULTS = (
+    ("driver", "hangs once"),
+    ("driver", "hangs"),
+    ("disk", "full"),
+    ("disk", "read-only"),
+    ("record", "truncated"),
+    ("record", "empty"),
+)
+PLAN = [(target, name) for target in TARGETS for name in SIGNALS if name != "SIGSTOP" or target in STOPPED]
+PLAN.extend(FAULTS)
+BACK_S = 10.0  # by then everything must be as before
+_SETTERS = ("nvmlDeviceSetGpuLockedClocks", "nvmlDeviceSetPowerManagementLimit", "nvmlDeviceResetGpuLockedClocks")
+_IN_OWN_SPACE = "WATTRIDGE_KILLS_OWN_SPACE"
 _SPECIFICATION = """
 [kernel]
 name = "scale"
@@ -73,6 +89,7 @@ class Kill:
     back_s: float | None  # from the kill (of a runner: from the session's own end); None: not without the next start
     after_next_start: bool
     went_on: bool  # the session outlived it
+    unlocked: bool = False  # the record was destroyed: named, exit status 1, and unlocked by `restore --defaults`
 
 
 class Bench:
@@ -86,16 +103,21 @@ class Bench:
         self._specification.write_text(_SPECIFICATION)
         (folder / "scale.cu").write_text("// what the compiler that is not there reads are the defines\n")
         self._environment = {**os.environ, **self.stand_in.environment(), "WATTRIDGE_DATA": str(folder / "data")}
-        if confirmed:
+        self.prepare()
+
+    def prepare(self) -> None:
+        """The prior state, which is not the default."""
+        self.stand_in.boards[0].limit = 650_000
+        if self.confirmed:
             self.run("apply", "--gpu", "0", "--clock", "1605", "--power-limit", "600", "--allow-control", "--keep")
         self.prior = self.stand_in.settings()
 
+    @property
+    def record(self) -> Path:
+        return Path(record.FOLDER, f"{self.stand_in.uuids[0]}.json")
+
     def close(self) -> None:
-        for path in (
-            Path(record.FOLDER, f"{self.stand_in.uuids[0]}.json"),
-            Path(record.LOCK_FOLDER, f"{self.stand_in.uuids[0]}.lock"),
-        ):
-            path.unlink(missing_ok=True)
+        Path(record.LOCK_FOLDER, f"{self.stand_in.uuids[0]}.lock").unlink(missing_ok=True)
         self.stand_in.close()
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
@@ -135,8 +157,8 @@ class Bench:
             time.sleep(rng.uniform(0.0, 2.5))
             assert session.poll() is None, "the session ended before it was killed"
             changed = not self.is_back()
-            victims = _victims(session.pid, target, rng)
-            killed = time.monotonic()
+            killed = self._inflict(session, target, name, rng)
+            victims = _victims(session.pid, target, rng) if target in TARGETS else []
             for victim in victims:
                 with suppress(ProcessLookupError):
                     os.kill(victim, getattr(signal, name))
@@ -149,18 +171,72 @@ class Bench:
             back_s = None if back_s is None else time.monotonic() - killed
         finally:
             with suppress(ProcessLookupError):
-                session.send_signal(signal.SIGINT)
-            session.wait(60)
-        _until(lambda: not _family(session.pid, self.stand_in.uuids[0]), 10.0)
-        after_next_start = False
-        if back_s is None:
+                for step in (signal.SIGCONT, signal.SIGTERM if target == "window" else signal.SIGINT):
+                    session.send_signal(step)
+            session.wait(120)
+        _until(lambda: not _family(session.pid, self.stand_in.uuids[0]), 60.0)
+        self.stand_in.no_faults()
+        _mend_disk()
+        after_next_start = unlocked = False
+        if target == "disk" and self.record.exists():
+            self.next_start()  # a record that a full disk or a read-only one kept from going
+            told = left_over(self.stand_in.uuids[0])
+            assert told is None or not told.unfinished
+        elif back_s is None and target == "record":
+            unlocked = self._is_reported_and_unlocked(name)
+            self.prepare()
+        elif back_s is None:
             told = left_over(self.stand_in.uuids[0])
             assert told is not None, "nothing tells of what is left over"
             assert told.unfinished
             self.next_start()
             after_next_start = self.is_back()
         self.stand_in._state.calls = 0
-        return Kill(target, name, self.confirmed, changed, back_s, after_next_start, went_on)
+        return Kill(target, name, self.confirmed, changed, back_s, after_next_start, went_on, unlocked)
+
+    def _inflict(self, session: subprocess.Popen[bytes], target: str, name: str, rng: random.Random) -> float:
+        """Faults other than signals; when they began to bite, monotonic s."""
+        if target == "driver" and name == "hangs once":
+            fault = rng.choice(_SETTERS[:2])
+            self.stand_in.fault(fault, delay_s=3600.0, times=1)
+            assert _until(lambda: not self.stand_in.is_faulty(fault), 60.0), "the session sets nothing more"
+        elif target == "driver":
+            for function in _SETTERS:
+                self.stand_in.fault(function, delay_s=3600.0)
+            session.kill()
+        elif target == "disk":
+            _spoil_disk(name)
+            session.kill()
+        elif target == "record":
+            for victim in _victims(session.pid, "all", rng)[::-1]:  # those first that would put it back
+                with suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
+        return time.monotonic()
+
+    def _is_reported_and_unlocked(self, how: str) -> bool:
+        text = self.record.read_bytes()
+        self.record.write_bytes(text[: len(text) // 2] if how == "truncated" else b"")
+        reported = self.run("gpus") == 1 and self.run("restore", "--gpu", "0") == 1
+        told = left_over(self.stand_in.uuids[0])
+        done = self.run("restore", "--gpu", "0", "--defaults") == 0
+        now = self.stand_in.settings()
+        unlocked = now["lock"] == (0, 0) and now["limit"] == self.stand_in.boards[0].limit_default
+        return reported and told is not None and bool(told.unreadable) and done and unlocked
+
+
+def _spoil_disk(how: str) -> None:
+    if how == "read-only":
+        subprocess.run(["mount", "-o", "remount,ro", record.FOLDER], check=True)
+        return
+    with suppress(OSError):  # until no byte is left
+        for number in range(1000):
+            Path(record.FOLDER, f"filler {number}").write_bytes(b"x" * 4096)
+
+
+def _mend_disk() -> None:
+    subprocess.run(["mount", "-o", "remount,rw", record.FOLDER], check=True)
+    for path in Path(record.FOLDER).glob("filler *"):
+        path.unlink()
 
 
 @contextmanager
@@ -227,33 +303,40 @@ def _until(happened: Any, patience_s: float) -> bool:
 
 def _table(kills: list[Kill]) -> str:
     lines = [
-        f"{'killed':<16} {'signal':<8} {'kills':>5} {'back':>5} {'median s':>9} {'worst s':>8} "
-        f"{'next start':>10} {'lost':>5} {'went on':>7}"
+        f"{'what':<16} {'how':<10} {'times':>5} {'back':>5} {'median s':>9} {'worst s':>8} "
+        f"{'next start':>10} {'unlocked':>8} {'lost':>5} {'went on':>7}"
     ]
-    for target in TARGETS:
-        for name in SIGNALS:
-            some = [kill for kill in kills if (kill.target, kill.signal) == (target, name)]
-            if not some:
-                continue
-            times = [kill.back_s for kill in some if kill.back_s is not None]
-            started = sum(kill.after_next_start for kill in some)
-            middle, worst = (f"{statistics.median(times):.2f}", f"{max(times):.2f}") if times else ("–", "–")
-            lost = len(some) - len(times) - started
-            went_on = sum(kill.went_on for kill in some)
-            lines.append(
-                f"{target:<16} {name:<8} {len(some):>5} {len(times):>5} {middle:>9} {worst:>8} "
-                f"{started:>10} {lost:>5} {went_on:>7}"
-            )
+    for target, name in PLAN:
+        some = [kill for kill in kills if (kill.target, kill.signal) == (target, name)]
+        if not some:
+            continue
+        times = [kill.back_s for kill in some if kill.back_s is not None]
+        started, unlocked = sum(kill.after_next_start for kill in some), sum(kill.unlocked for kill in some)
+        middle, worst = (f"{statistics.median(times):.2f}", f"{max(times):.2f}") if times else ("–", "–")
+        lost = sum(_is_lost(kill) for kill in some)
+        went_on = sum(kill.went_on for kill in some)
+        lines.append(
+            f"{target:<16} {name:<10} {len(some):>5} {len(times):>5} {middle:>9} {worst:>8} "
+            f"{started:>10} {unlocked:>8} {lost:>5} {went_on:>7}"
+        )
     return "\n".join(lines)
 
 
+def _is_lost(kill: Kill) -> bool:
+    return kill.back_s is None and not kill.after_next_start and not kill.unlocked
+
+
 def main() -> None:
+    if _IN_OWN_SPACE not in os.environ:
+        os.environ[_IN_OWN_SPACE] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    os.makedirs(record.FOLDER, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755,size=64k", "records", record.FOLDER], check=True)
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     file = Path(sys.argv[3]) if len(sys.argv) > 3 else None
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     random.seed(rng.random())
-    plan = [(target, name) for target in TARGETS for name in SIGNALS]
-    chosen = [plan[at % len(plan)] for at in range(number)]
+    chosen = [PLAN[at % len(PLAN)] for at in range(number)]
     rng.shuffle(chosen)
     kills = [Kill(**json.loads(line)) for line in file.read_text().splitlines()] if file and file.exists() else []
     with bench(confirmed=False) as plain, bench(confirmed=True) as confirmed:
@@ -264,10 +347,11 @@ def main() -> None:
             if file is not None:
                 with file.open("a") as kept:
                     kept.write(json.dumps(asdict(kills[-1])) + "\n")
-    lost = sum(kill.back_s is None and not kill.after_next_start for kill in kills)
-    print(f"{number} kills; every other one with a confirmed lock as prior state; lost: {lost}")
+    lost = sum(_is_lost(kill) for kill in kills)
+    print(f"{number} kills and faults; every other one with a confirmed lock as prior state; lost: {lost}")
     print(f"the board differed from its prior state at the moment of {sum(kill.changed for kill in kills)} of them")
-    print("'back': as before within 6 s of the kill (of a runner: of the session's end); 'next start': after it\n")
+    print(f"'back': as before within {BACK_S:g} s (of a runner: of the session's end); 'next start': after it;")
+    print("'unlocked': the record is gone for good: named, exit status 1, and unlocked by `restore --defaults`\n")
     print(_table(kills))
 
 

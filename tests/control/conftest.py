@@ -9,6 +9,7 @@ for folder in ("nvml", "engine"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))
 
 from stand_in_fixtures import (  # noqa: E402, F401
+    as_root,
     boards,
     boards_settle_soon,
     by_sudo,

@@ -95,8 +95,11 @@ def test_a_helper_that_does_not_answer_is_told_after_a_while(
     monkeypatch.setattr(client, "ANSWER_S", 0.1)
     one = helper(HELLO + "sys.stdin.read()")
     assert one.hello(10.0)
-    with pytest.raises(SensorError, match="does not answer"):
+    with pytest.raises(HelperGone, match="does not answer"):
         one.ask("state")
+    monkeypatch.setattr(client, "ANSWER_S", 1000.0)
+    with pytest.raises(HelperGone, match="does not answer"):
+        one.ask("state")  # nor is it asked again
 
 
 def test_a_prompt_can_be_broken_off(helper: Callable[[str], Helper]) -> None:

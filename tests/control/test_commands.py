@@ -11,21 +11,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import program
 import pytest
-from boards import AS_ROOT, StandIn
+from boards import StandIn
 
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
-from app.engine.control.helper import record
 from app.engine.control.profiles import save_profile
 from app.engine.planning import plan_resume, plan_specification
 from app.engine.specification_loader import load_specification
 from app.engine.store import Store
 from app.errors import PermissionRefused
-from app.paths import resources
 from app.sensors.nvml import NvmlGpu
 
 Boards = Callable[..., StandIn]
@@ -292,22 +289,7 @@ def test_files_for_a_board_without_locks_set_its_application_clocks(
     assert "-lgc" not in script + unit
 
 
-def test_what_root_can_install_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["restore", "--out", str(tmp_path), "--json"]) == 0
-    files = [Path(file) for file in json.loads(capsys.readouterr().out)["files"]]
-    names = {str(file.relative_to(tmp_path.resolve())) for file in files}
-    assert {"install.sh", "pynvml.py", "wattridge-restore.service", "app/engine/control/helper/holding.py"} <= names
-    assert subprocess.run(["/bin/sh", "-n", str(tmp_path / "install.sh")]).returncode == 0
-    policy = ElementTree.parse(tmp_path / "org.wattridge.control.policy").getroot()
-    assert policy.findtext("action/annotate") == "/usr/lib/wattridge/wattridge-control"
-    assert policy.findtext("action/defaults/allow_any") == "auth_admin"
-    unit = (tmp_path / "wattridge-restore.service").read_text()
-    assert "ExecStart=/usr/lib/wattridge/wattridge-control --restore" in unit
-    assert record.FOLDER in unit
-    assert (resources() / "control").is_dir()
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="the helper is started as root")
+@pytest.mark.usefixtures("as_root")
 def test_a_session_that_is_killed_leaves_nothing(boards: Boards, specification: Path, tmp_path: Path) -> None:
     stand_in = boards("h200")
     before = stand_in.settings()

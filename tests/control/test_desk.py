@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from boards import AS_ROOT, StandIn
+from boards import StandIn
 
 from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.guard import DeviceGuard
+from app.engine.control.helper import record
 from app.engine.control.helper.record import started
 from app.engine.control.left_over import left_over
 from app.engine.events import Allow, Apply, Confirm, ControlChanged, DeviceChanged, EngineFault, Forbid, SettingApplied
@@ -158,7 +159,23 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
     assert stand_in.settings()["lock"] == (1200, 1200)
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="root's helper is killed")
+def test_what_cannot_be_confirmed_is_back_and_the_window_hears_both(
+    by_sudo: Boards, window: Callable[[], Window]
+) -> None:
+    stand_in = by_sudo("h200")
+    before = stand_in.settings()
+    one = window()
+    one.ask(Allow(), ControlChanged)
+    one.ask(Apply(graphics_clock_mhz=1200, confirm_s=60.0), SettingApplied)
+    Path(record.FOLDER, f"{stand_in.uuids[0]}.new").mkdir()  # where the helper would write
+    begun = one.count()
+    assert "not confirmed" in one.ask(Confirm(), EngineFault).what
+    shown = one.wait(SettingApplied, begun)
+    assert (shown.applied, shown.confirm_s) == ({}, None)
+    assert stand_in.settings() == before
+
+
+@pytest.mark.usefixtures("as_root")
 def test_an_answer_that_comes_after_the_helper_s_end_says_so(with_rights: Boards, window: Callable[[], Window]) -> None:
     stand_in = with_rights("h200")
     before = stand_in.settings()

@@ -134,41 +134,142 @@ def test_a_record_comes_back_as_it_was_written(folder: Path) -> None:
         assert records.read(UUID) is None
 
 
+def changed_on_disk(folder: Path, change: dict[str, Any], *, without: str = "") -> None:
+    """Write RECORD, then change it as another version or a vandal would."""
+    with Records(str(folder), make=True) as records:
+        records.write(RECORD)
+    path = folder / f"{UUID}.json"
+    document = {**json.loads(path.read_text()), **change}
+    document.pop(without, None)
+    path.write_text(json.dumps(document))
+
+
+def found(folder: Path) -> Record:
+    """The record that is there, whatever state it is in."""
+    with Records(str(folder), make=True) as records:
+        record = records.read(UUID)
+    assert record is not None
+    return record
+
+
 @posix
 @given(document=values)
 @settings(max_examples=60)
-def test_a_record_that_nobody_wrote_so_is_damaged(document: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_record_that_the_helper_did_not_write_is_reported(
+    document: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder = tmp_path_factory.mktemp("records")
     (folder / f"{UUID}.json").write_text(json.dumps(document))
-    with Records(str(folder), make=True) as records, pytest.raises(RecordError, match="damaged"):
-        records.read(UUID)
+    record = found(folder)
+    assert f"{UUID}.json" in record.unreadable
+    assert record.open
+    assert record.prior == record.kept == {}
+
+
+@posix
+@given(text=st.binary(max_size=300))
+@example(text=b"")
+@example(text=b"[" * 5000)
+@example(text=b"\xff\xfe{}")
+@example(text=b'{"version": 1' + b"1" * 5000 + b"}")
+def test_any_file_is_a_record_that_is_reported(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    (folder / f"{UUID}.json").write_bytes(text)
+    record = found(folder)
+    assert record.unreadable
+    assert record.unreadable.isprintable()
+    assert len(record.unreadable) < 1000
+    assert record.open
+
+
+@posix
+@given(length=st.integers(0, 10_000))
+def test_every_truncated_record_is_reported(length: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    changed_on_disk(folder, {})
+    path = folder / f"{UUID}.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: length % len(whole)])
+    assert found(folder).unreadable
 
 
 @posix
 @pytest.mark.parametrize(
-    "change",
+    ("change", "named", "prior"),
     [
-        {"prior": {"power_limit_mw": True}},
-        {"prior": {"power_limit_mw": -1}},
-        {"prior": {"fan": 1}},
-        {"prior": {"locked_graphics_mhz": [1200]}},
-        {"prior": {"application_clocks_mhz": None}},
-        {"kept": {"persistence_mode": 1}},  # of what there is nothing before
-        {"uuid": "GPU-00000000-0000-0000-0000-000000000000"},
-        {"version": 2},
-        {"holder": {"pid": "1"}},
-        {"holder": {"user": 1}},
-        {"open": 1},
-        {"more": 1},
+        ({"version": 2}, "version 2", RECORD.prior),
+        ({"version": "1"}, "version '1'", RECORD.prior),
+        ({"more": 1}, "field 'more'", RECORD.prior),
+        ({"\x1b[31m": 1}, "field '\\x1b[31m'", RECORD.prior),
+        ({"version": 3, "fan": 1}, "version 3, field 'fan'", RECORD.prior),
+        ({"prior": {"power_limit_mw": 650_000, "fan": 1}}, "'fan' in 'prior'", {"power_limit_mw": 650_000}),
+        ({"prior": {"power_limit_mw": True}}, "'power_limit_mw' in 'prior'", {}),
+        ({"prior": {"power_limit_mw": -1}}, "'power_limit_mw' in 'prior'", {}),
+        ({"prior": {"locked_graphics_mhz": [1200]}}, "'locked_graphics_mhz' in 'prior'", {}),
+        ({"prior": {"application_clocks_mhz": None}}, "'application_clocks_mhz' in 'prior'", {}),
+        ({"prior": [1]}, "'prior' is [1]", {}),
+        ({"kept": {"persistence_mode": 1}}, "'persistence_mode' confirmed, but not what it was before", RECORD.prior),
+        ({"kept": "all"}, "'kept' is 'all'", RECORD.prior),
+        ({"uuid": "GPU-00000000-0000-0000-0000-000000000000"}, "of another board", {}),
+        ({"holder": {"pid": "1"}}, "'holder' is {'pid': '1'}", RECORD.prior),
+        ({"holder": {"user": 1}}, "'holder' is {'user': 1}", RECORD.prior),
+        ({"open": 1}, "'open' is 1", RECORD.prior),
+        ({"name": "a\nb"}, "'name' is", RECORD.prior),
+        ({"written_s": float("nan")}, "'written_s' is nan", RECORD.prior),
     ],
 )
-def test_a_changed_record_is_damaged(change: dict[str, Any], folder: Path) -> None:
+def test_what_another_version_wrote_is_named_and_the_rest_is_used(
+    change: dict[str, Any], named: str, prior: dict[str, Any], folder: Path
+) -> None:
+    changed_on_disk(folder, change)
+    record = found(folder)
+    assert named in record.unreadable
+    assert f"{UUID}.json" in record.unreadable
+    assert record.open
+    assert record.prior == prior
+    assert set(record.kept) <= set(record.prior)
+
+
+@posix
+@pytest.mark.parametrize("name", ["version", "prior", "kept", "open", "holder", "boot", "written_s", "name", "uuid"])
+def test_a_record_that_lacks_a_field_is_reported(name: str, folder: Path) -> None:
+    changed_on_disk(folder, {}, without=name)
+    record = found(folder)
+    assert ("version None" if name == "version" else f"no {name!r}") in record.unreadable
+    assert record.open
+    assert record.prior == ({} if name == "prior" else RECORD.prior)
+
+
+@posix
+@pytest.mark.parametrize("kind", ["folder", "fifo", "link", "huge", "another user's"])
+def test_what_is_not_the_helpers_own_file_is_reported_and_not_read(kind: str, folder: Path, tmp_path: Path) -> None:
+    path = folder / f"{UUID}.json"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to(tmp_path / "nowhere")
+    else:
+        changed_on_disk(folder, {"more": "x" * 9000} if kind == "huge" else {})
+        if kind != "huge":
+            if os.geteuid() != 0:
+                pytest.skip("only root can give a file away")
+            os.chown(path, 65534, -1)
+    record = found(folder)
+    expected = {
+        "folder": "not a regular file",
+        "fifo": "not a regular file",
+        "link": "is a link",
+        "huge": "too large",
+        "another user's": "does not belong to the owner",
+    }
+    assert expected[kind] in record.unreadable
+    assert record.prior == {}
     with Records(str(folder), make=True) as records:
-        records.write(RECORD)
-        path = folder / f"{UUID}.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-        with pytest.raises(RecordError, match="damaged"):
-            records.read(UUID)
+        assert records.uuids() == [UUID]
+        records.set_aside(UUID)
+        assert records.uuids() == []
 
 
 @posix
@@ -178,8 +279,9 @@ def test_no_link_is_followed_and_no_folder_of_others_is_trusted(folder: Path, tm
     (folder / f"{UUID}.json").symlink_to(secret)
     (folder / f"{UUID}.new").symlink_to(secret)  # where a new one is written first
     with Records(str(folder), make=True) as records:
-        with pytest.raises(RecordError):
-            records.read(UUID)
+        linked = records.read(UUID)
+        assert linked is not None
+        assert "is a link" in linked.unreadable
         records.write(RECORD)
         assert records.read(UUID) == RECORD
     assert secret.read_text() == "{}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from boards import AS_ROOT, LOST, NOT_SUPPORTED, TIMEOUT, StandIn
+from boards import LOST, NOT_SUPPORTED, TIMEOUT, StandIn
 
 from app.engine.control.client import HelperGone
 from app.engine.control.controls import UNLOCKING
@@ -248,7 +248,7 @@ def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
     assert left_over(stand_in.uuids[0]) is None
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="root's helper is killed")
+@pytest.mark.usefixtures("as_root")
 def test_after_a_helper_was_killed_the_next_setting_starts_another(
     boards: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import rights
 from boards import StandIn
 from hostile import hostile
 
+from app.engine.control.helper.record import started
 from app.engine.control.helper.serve import BEAT_S
 
 HELPER = Path(__file__).parents[2] / "app" / "engine" / "control" / "helper"
@@ -74,9 +76,9 @@ class Process:
         self.output.close()
         return status
 
-    def gone(self) -> int:
+    def gone(self, seconds: float = 10.0) -> int:
         """The exit status of one that ends by itself."""
-        status = self._process.wait(10)
+        status = self._process.wait(seconds)
         self.input.close()
         self.output.close()
         return status
@@ -104,6 +106,14 @@ def changed(stand_in: StandIn, process: Process) -> dict[str, Any]:
     assert "error" not in told
     assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000}
     return before
+
+
+def killed_whole(process: Process) -> None:
+    """Kill both of its processes, so that neither puts the board back in the moment that it outlives the other."""
+    waiting, serving = process.waiting, process.serving
+    os.kill(serving, signal.SIGSTOP)
+    for pid in (waiting, serving):
+        os.kill(pid, signal.SIGKILL)
 
 
 def until_back(stand_in: StandIn, before: dict[str, Any], seconds: float = 6.0) -> None:
@@ -186,14 +196,144 @@ def test_however_one_of_its_processes_ends_the_board_is_put_back(
     assert list(process.records.glob("*.json")) == []
 
 
+@pytest.fixture
+def stopped() -> Iterator[list[int]]:
+    """Processes that a test has stopped; in the end they are let go."""
+    pids: list[int] = []
+    yield pids
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def hung(stand_in: StandIn, process: Process, how: str, stopped: list[int]) -> None:
+    """Have the serving process hang: stopped, or in a call of the driver."""
+    if how == "SIGSTOP":
+        stopped.append(process.serving)
+        os.kill(process.serving, signal.SIGSTOP)
+    else:
+        stand_in.fault(how, delay_s=3600.0, times=1)
+        process.send(b'{"id": 9, "do": "set", "settings": {"power_limit_w": 400}}\n')
+
+
+@pytest.mark.parametrize(
+    "how", ["SIGSTOP", "nvmlDeviceGetPowerManagementLimitConstraints", "nvmlDeviceSetPowerManagementLimit"]
+)
+def test_a_serving_process_that_hangs_is_killed_and_the_board_is_back_within_ten_seconds(
+    how: str, boards: Boards, helper: Callable[..., Process], stopped: list[int]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in)
+    before = changed(stand_in, process)
+    serving = process.serving
+    hung(stand_in, process, how, stopped)
+    until_back(stand_in, before, 10.0)
+    assert process.gone() == 1
+    assert started(serving) is None
+    assert list(process.records.glob("*.json")) == []
+
+
+def test_a_driver_that_is_slow_is_not_taken_for_hung(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_STALL_S="1.5")
+    serving = process.serving
+    stand_in.fault("nvmlDeviceSetPowerManagementLimit", delay_s=0.7)
+    stand_in.fault("nvmlDeviceSetGpuLockedClocks", delay_s=0.7)
+    stand_in.fault("nvmlDeviceGetSupportedGraphicsClocks", delay_s=0.7)
+    changed(stand_in, process)  # more than 2 s altogether
+    time.sleep(2.0)  # and nothing to do for longer than that
+    process.ask("state")
+    assert process.serving == serving
+
+
+@pytest.mark.parametrize("how", ["SIGSTOP", "nvmlDeviceSetPowerManagementLimit"])
+def test_a_hung_process_that_cannot_be_killed_is_not_waited_for(
+    how: str, boards: Boards, helper: Callable[..., Process], stopped: list[int]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="1.5", STAND_IN_STUCK_S="30")
+    before, serving = changed(stand_in, process), process.serving
+    hung(stand_in, process, how, stopped)
+    until_back(stand_in, before, 10.0)
+    assert started(serving) is not None
+    [record] = process.records.glob("*.json")
+    assert json.loads(record.read_text())["open"]  # it may yet set the board
+    board = stand_in.boards[0]
+    board.limit = 400_000  # as the call in which it hung, when that returns
+    os.kill(serving, signal.SIGKILL)
+    until_back(stand_in, before, 10.0)
+    assert process.gone() == 1
+    assert list(process.records.glob("*.json")) == []
+
+
+def test_a_process_that_stays_stuck_is_given_up_and_the_record_stays(
+    boards: Boards, helper: Callable[..., Process], stopped: list[int]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="1", STAND_IN_STUCK_S="0.5")
+    before, serving = changed(stand_in, process), process.serving
+    hung(stand_in, process, "SIGSTOP", stopped)
+    assert process.gone() == 1
+    assert stand_in.settings() == before
+    [record] = process.records.glob("*.json")
+    assert json.loads(record.read_text())["open"]
+    os.kill(serving, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [
+        ("nvmlDeviceResetGpuLockedClocks", {"lock": (1200, 1200)}),
+        ("nvmlDeviceSetPowerManagementLimit", {"limit": 300_000}),
+        ("nvmlDeviceGetName", {"lock": (1200, 1200), "limit": 300_000}),
+    ],
+)
+def test_where_the_driver_hangs_for_good_all_else_is_put_back_and_the_record_stays(
+    function: str, left: dict[str, Any], boards: Boards, helper: Callable[..., Process]
+) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_STALL_S="1")
+    before = changed(stand_in, process)
+    stand_in.fault(function, delay_s=3600.0)
+    os.kill(process.serving, signal.SIGKILL)
+    assert process.gone(40.0) == 1  # the guardian does not hang with it
+    assert stand_in.settings() == {**before, **left}
+    [record] = process.records.glob("*.json")
+    assert json.loads(record.read_text())["open"]
+    boot = helper(stand_in, "--restore", STAND_IN_STALL_S="1")
+    assert boot.gone(40.0) == 1
+    stand_in.no_faults()
+    assert helper(stand_in, "--restore").gone() == 0
+    assert stand_in.settings() == before
+
+
+def test_a_driver_that_comes_back_after_a_while_is_waited_for(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="0.5", STAND_IN_STUCK_S="30")
+    before = changed(stand_in, process)
+    stand_in.fault("nvmlDeviceResetGpuLockedClocks", delay_s=4.0, times=1)
+    os.kill(process.serving, signal.SIGKILL)
+    assert process.gone(40.0) == 1
+    assert stand_in.settings() == before
+    assert list(process.records.glob("*.json")) == []
+
+
+def test_a_start_in_which_the_driver_hangs_ends(boards: Boards, helper: Callable[..., Process]) -> None:
+    stand_in = boards("h200")
+    stand_in.fault("nvmlDeviceGetName", delay_s=3600.0, times=1)
+    process = helper(stand_in, STAND_IN_STALL_S="0.5")
+    assert process.hello == {}
+    assert process.gone() == 1
+    assert helper(stand_in).hello["hello"] == 1  # nobody holds the board
+
+
 def test_killed_whole_it_leaves_a_record_and_the_next_one_puts_the_board_back(
     boards: Boards, helper: Callable[..., Process]
 ) -> None:
     stand_in = boards("h200")
     process = helper(stand_in)
     before = changed(stand_in, process)
-    for pid in (process.waiting, process.serving):
-        os.kill(pid, signal.SIGKILL)
+    killed_whole(process)
     process.gone()
     assert stand_in.settings() != before
     again = helper(stand_in)
@@ -208,8 +348,7 @@ def test_at_boot_every_board_is_put_back(boards: Boards, helper: Callable[..., P
     stand_in = boards("h200")
     process = helper(stand_in)
     before = changed(stand_in, process)
-    for pid in (process.waiting, process.serving):
-        os.kill(pid, signal.SIGKILL)
+    killed_whole(process)
     process.gone()
     boot = helper(stand_in, "--restore")
     assert boot.gone() == 0
@@ -317,13 +456,10 @@ def test_it_does_not_even_start(
     assert stand_in.calls() == []
 
 
-def test_it_needs_nothing_but_python_and_pynvml(tmp_path: Path) -> None:
-    """As root installs it: no site-packages, none of this project but its own folder."""
-    from app.engine.control.installing import write_installation
-
-    write_installation(tmp_path)
+def test_it_needs_nothing_but_python_and_pynvml() -> None:
+    """No site-packages but for pynvml, none of this project but its own folder."""
     told = subprocess.run(
-        [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(tmp_path / "wattridge-control"), "not a board"],
+        [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(HELPER), "not a board"],
         capture_output=True,
         text=True,
         env={},

@@ -86,6 +86,13 @@ class Driver:
     def nvmlDeviceGetSupportedGraphicsClocks(self, handle: str, memory: int) -> list[int]:
         return list(range(1980, 344, -15))
 
+    def nvmlDeviceGetPowerManagementDefaultLimit(self, handle: str) -> int:
+        return 700_000
+
+    def nvmlDeviceResetApplicationsClocks(self, handle: str) -> None:
+        self._set("application", None)
+        self.application = (3201, 1980)
+
     def nvmlDeviceSetPowerManagementLimit(self, handle: str, limit: int) -> None:
         self._set("limit", limit)
         self.limit = limit

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pynvml
 import pytest
 from boards import StandIn
 
 from app.engine.control import rights
 from app.engine.control.guard import DeviceGuard
-from app.engine.control.rights import Asking, helper_command, only_roots, start_helper
+from app.engine.control.helper.__main__ import unsafe_path
+from app.engine.control.rights import UNSAFE, Asking, helper_command, start_helper
 from app.errors import PermissionRefused
 from app.sensors.nvml import NvmlGpu
 
@@ -43,7 +46,7 @@ def test_nobody_is_asked_for_a_password_unasked(boards: Boards, sudo: Sudo, open
         guard.apply(graphics_clock_mhz=1200)
     assert "root" in refused.value.what
     assert "all but setting works" in refused.value.remedy
-    assert "wattridge restore --out" in refused.value.remedy  # what root can install once
+    assert "run it as root" in refused.value.remedy
     assert [use.split()[:2] for use in asked.read_text().splitlines()] == [["sudo", "-n"]]
     assert stand_in.calls() == []
 
@@ -116,29 +119,85 @@ def test_a_guard_that_was_open_before_read_only_still_puts_back(
     assert stand_in.settings() == before
 
 
-def test_the_copy_that_only_root_can_change_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def checked_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Nothing is installed, and the unsafe way is not asked for."""
+    monkeypatch.delenv(UNSAFE, raising=False)
+    monkeypatch.setattr(rights, "LIBRARY", tmp_path / "not installed")
+    return Path(rights.__file__).parent / "helper"
+
+
+def test_an_ordinary_user_starts_nothing_but_an_installed_helper(
+    checked_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    folder = Path(rights.__file__).parent / "helper"
-    own = [sys.executable, "-I", "-S", "-B", str(folder), "GPU-x"]
-    assert helper_command("GPU-x") == own
-    everyones = tmp_path / "wattridge-control"
-    everyones.write_text("")
-    everyones.chmod(0o777)
-    monkeypatch.setattr(rights, "INSTALLED", everyones)
-    assert helper_command("GPU-x") == own
-    monkeypatch.setattr(rights, "only_roots", lambda path: path == everyones)
-    assert helper_command("GPU-x") == [str(everyones), "GPU-x"]
+    with pytest.raises(PermissionRefused, match="is not installed") as refused:
+        helper_command("GPU-x", "board")
+    assert "wattridge helper install" in refused.value.remedy
 
 
-def test_only_roots_looks_at_every_folder_on_the_way(tmp_path: Path) -> None:
-    assert only_roots(Path("/usr/bin/env").resolve())
-    assert not only_roots(tmp_path / "not there")
+def test_root_may_use_a_copy_that_is_root_s_alone(checked_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    looked_at: list[str] = []
+
+    def safe(path: str) -> str:
+        looked_at.append(path)
+        return ""
+
+    monkeypatch.setattr(rights, "unsafe", safe)
+    monkeypatch.setattr(rights, "unsafe_path", safe)
+    assert helper_command("GPU-x", "board") == [sys.executable, "-I", "-S", "-B", str(checked_copy), "GPU-x"]
+    packages = [checked_copy, *list(checked_copy.parents)[:3]]
+    wanted = {str(package / "__init__.py") for package in packages}
+    wanted |= {str(path) for path in checked_copy.rglob("*") if path.is_file()}
+    wanted |= {os.path.realpath(pynvml.__file__), os.path.realpath(sys.executable), os.path.realpath(json.__file__)}
+    assert wanted <= set(looked_at)
+
+
+def test_root_does_not_use_a_copy_that_others_can_change(checked_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    theirs = str(checked_copy / "board.py")
+    monkeypatch.setattr(rights, "unsafe_path", lambda path: "")
+    monkeypatch.setattr(rights, "unsafe", lambda path: f"{path} belongs to user 1000" if path == theirs else "")
+    with pytest.raises(PermissionRefused, match=r"board\.py belongs to user 1000") as refused:
+        helper_command("GPU-x", "board")
+    assert "wattridge helper install" in refused.value.remedy
+
+
+def test_the_unsafe_way_has_to_be_asked_for_and_warns_every_time(
+    boards: Boards, sudo: Sudo, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = boards("h200")
+    sudo(stand_in, free=True)
+    for _ in range(2):
+        start_helper(stand_in.uuids[0], "board", Asking.NEVER).close()
+        assert f"WARNING: {UNSAFE}=1 runs files as root that others" in capfd.readouterr().err
+    monkeypatch.setenv(UNSAFE, "yes")  # only 1 asks for it
+    monkeypatch.setattr(rights, "LIBRARY", stand_in.folder / "not installed")
+    with pytest.raises(PermissionRefused, match="is not installed"):
+        start_helper(stand_in.uuids[0], "board", Asking.NEVER)
+
+
+def test_a_path_is_root_s_alone_only_with_every_folder_on_the_way(tmp_path: Path) -> None:
+    assert unsafe_path(os.path.realpath("/usr/bin/env")) == ""
+    assert "No such file" in unsafe_path(str(tmp_path / "not there"))
     link = tmp_path / "link"
     link.symlink_to("/usr/bin/env")
-    assert not only_roots(link)
+    assert unsafe_path(str(link))
     file = tmp_path / "file"
     file.write_text("")
-    assert not only_roots(file)  # the folders above belong to whoever runs the tests, or to everybody
+    assert unsafe_path(str(file))  # the folders above belong to whoever runs the tests, or to everybody
+
+
+def test_watching_boards_needs_nothing_that_only_unix_has() -> None:
+    hidden = "import sys; sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource'))); "
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{hidden}import app.engine.control.desk, app.commands.helper, app.commands.control"],
+        capture_output=True,
+        text=True,
+        cwd=Path(rights.__file__).parents[3],
+    )
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_user_without_any_rights_sees_everything_and_sets_nothing(boards: Boards) -> None:
@@ -164,6 +223,6 @@ def test_a_user_without_any_rights_sees_everything_and_sets_nothing(boards: Boar
     assert watched.returncode == 0, watched.stderr
     refused = run("apply", "--gpu", "0", "--clock", "1200", "--allow-control")
     assert refused.returncode == 1
-    assert "rights of root" in refused.stderr
-    assert "run it as root" in refused.stderr
+    assert "the helper that sets clocks and caps is not installed" in refused.stderr
+    assert "wattridge helper install" in refused.stderr
     assert stand_in.calls() == []

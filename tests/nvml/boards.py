@@ -196,6 +196,11 @@ class StandIn:
             free.function, free.board, free.code = function.encode(), board, code
             free.delay_us, free.left = int(delay_s * 1e6), times
 
+    def is_faulty(self, function: str) -> bool:
+        """Whether a fault of that function waits for a call."""
+        with self._held():
+            return any(fault.left and fault.function == function.encode() for fault in self._state.faults)
+
     def no_faults(self) -> None:
         with self._held():
             for fault in self._state.faults:
@@ -217,7 +222,8 @@ class StandIn:
 
     def environment(self) -> dict[str, str]:
         """For a process that is to see these boards."""
-        return {"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ.get("PATH", os.defpath)}
+        path = os.environ.get("PATH", os.defpath)
+        return {"LD_LIBRARY_PATH": str(self.folder), "PATH": path, "WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT": "1"}
 
 
 def attached(folder: Path) -> tuple[Any, mmap.mmap]:

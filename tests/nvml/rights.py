@@ -58,12 +58,16 @@ def _main(helper: str, library: str, records_folder: str, uuid: str) -> int:
     sys.path.append(str(Path(helper).parents[3]))
     import pynvml
 
-    from app.engine.control.helper import holding, keeper, record, serve
+    from app.engine.control.helper import holding, keeper, record, serve, watchdog
 
     pynvml.nvmlLib = ctypes.CDLL(f"{library}/libnvidia-ml.so.1")
     record.FOLDER, record.LOCK_FOLDER = f"{records_folder}/records", f"{records_folder}/locks"
     holding.LOCK_S, keeper._BETWEEN_S = 0.5, 0.02  # shorter patience, for tests that use it up
     serve.BEAT_S = float(os.environ.get("STAND_IN_BEAT_S", serve.BEAT_S))
+    watchdog.STALL_S = float(os.environ.get("STAND_IN_STALL_S", watchdog.STALL_S))
+    holding.STUCK_S = float(os.environ.get("STAND_IN_STUCK_S", holding.STUCK_S))
+    if "STAND_IN_UNKILLABLE" in os.environ:  # as a process that waits within the kernel
+        watchdog.kill = lambda process: None
     return holding.main([uuid])
 
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pynvml
 import pytest
@@ -16,10 +17,25 @@ import rights as stand_in_rights
 from boards import AS_ROOT, StandIn, compiler
 
 from app.engine.control.helper import record
+from app.engine.control.rights import UNSAFE
 from app.sensors.nvml import NvmlGpu
 from app.sensors.nvml_library import NvmlLibrary
 
 Boards = Callable[..., StandIn]
+
+
+def not_here(what: str) -> NoReturn:
+    """This machine lacks what a test of rights needs: skip it, but fail where it decides whether a change lands."""
+    if os.environ.get("CI"):
+        pytest.fail(f"CI must run the tests of rights: {what}", pytrace=False)
+    pytest.skip(what)
+
+
+@pytest.fixture
+def as_root() -> None:
+    """For tests that are root's."""
+    if not AS_ROOT:
+        not_here("this test runs as root only")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +48,8 @@ def boards_settle_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
     """`boards("h200", "old")`: a stand-in with these, loaded here in place of the driver's library."""
     if compiler() is None:
-        pytest.skip("the stand-in for the driver's library needs a C compiler")
+        not_here("the stand-in for the driver's library needs a C compiler")
+    monkeypatch.setenv(UNSAFE, "1")  # the helper under test is this checkout's
     made: list[StandIn] = []
 
     def make(*kinds: str, missing: tuple[str, ...] = ()) -> StandIn:
@@ -48,7 +65,8 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
     yield make
     for stand_in in made:
         for uuid in stand_in.uuids:
-            for path in (Path(record.FOLDER, f"{uuid}.json"), Path(record.LOCK_FOLDER, f"{uuid}.lock")):
+            files = [Path(record.FOLDER, f"{uuid}.{kind}") for kind in ("json", "unreadable")]
+            for path in (*files, Path(record.LOCK_FOLDER, f"{uuid}.lock")):
                 with suppress(OSError):
                     path.unlink()
         stand_in.close()
@@ -84,7 +102,7 @@ def with_either_right(request: pytest.FixtureRequest, boards: Boards, sudo: Call
 
     def make(*kinds: str, missing: tuple[str, ...] = ()) -> StandIn:
         if request.param == "root" and not AS_ROOT:
-            pytest.skip("these tests do not run as root")
+            not_here("this test runs as root only")
         stand_in = boards(*kinds, missing=missing)
         if request.param == "sudo":
             sudo(stand_in, free=True)

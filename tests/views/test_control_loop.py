@@ -19,6 +19,7 @@ from boards import StandIn  # noqa: E402
 from stand_in_fixtures import boards, boards_settle_soon, sudo, with_rights  # noqa: E402, F401
 
 from app.engine.control.guard import DeviceGuard  # noqa: E402
+from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.events import SessionState  # noqa: E402
 from app.sensors import nvml_library  # noqa: E402
@@ -180,6 +181,7 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
     helper = guard.holder
     assert helper is not None
     [serving] = (int(pid) for pid in Path(f"/proc/{helper}/task/{helper}/children").read_text().split())
+    os.kill(serving, signal.SIGSTOP)  # so that it does not put the board back in the moment that it outlives the other
     for pid in (helper, serving):
         os.kill(pid, signal.SIGKILL)
     guard.close()  # it finds nobody there
@@ -196,3 +198,24 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
     next_window.banner.offered.click()
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     assert left_over(stand_in.uuids[0]) is None
+
+
+def test_a_record_that_cannot_be_read_is_named_and_the_board_unlocked_in_one_click(
+    qtbot: QtBot, open_window: Callable[[], tuple[StandIn, MainWindow]]
+) -> None:
+    stand_in, window = open_window()
+    window.close()
+    board = stand_in.boards[0]
+    board.lock[0] = board.lock[1] = 900
+    board.limit = 300_000
+    path = Path(record.FOLDER, f"{stand_in.uuids[0]}.json")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"version": 7}')
+    _, next_window = open_window()
+    qtbot.waitUntil(lambda: "its settings before are not known" in next_window.banner.text, timeout=20_000)
+    assert "version 7" in next_window.banner.text
+    assert next_window.banner.offered.text() == "Unlock, default limit"
+    next_window.banner.offered.click()
+    qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (0, 0), timeout=20_000)
+    qtbot.waitUntil(lambda: left_over(stand_in.uuids[0]) is None, timeout=20_000)
+    assert stand_in.settings()["limit"] == stand_in.boards[0].limit_default

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
 from app.engine import events
+from app.engine.control import installing
 from app.engine.control.device_log import Change, keep
+from app.engine.control.helper import policy
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
+from app.engine.control.rights import Asking
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
@@ -252,6 +256,70 @@ def test_where_everything_is_forbidden_nothing_is_offered(
     switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
     qtbot.addWidget(switch)
     assert "WATTRIDGE_READ_ONLY=1 forbids" in switch.explanation.text()
+    assert not switch.button.isEnabled()
+
+
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch) -> list[Asking]:
+    """The helper is missing until it is installed; how the user was asked for that."""
+    asked: list[Asking] = []
+    monkeypatch.setattr(installing, "why_install", lambda: "" if asked else "A helper is needed.")
+
+    def install(asking: Asking, _cancel: threading.Event) -> dict[str, list[str]]:
+        asked.append(asking)
+        return {"done": ["/usr/lib/wattridge: 15 files"], "notes": []}
+
+    monkeypatch.setattr(installing, "install", install)
+    return asked
+
+
+def test_a_missing_helper_is_offered_and_installed_at_a_click(
+    not_installed: list[Asking], panel_of: Any, qtbot: QtBot
+) -> None:
+    _, panel = panel_of(Board())
+    qtbot.waitUntil(panel.helper.button.isVisible, timeout=5000)
+    assert panel.helper.text.text() == "A helper is needed."
+    assert not_installed == []  # nobody is asked for a password unasked
+    panel.helper.button.click()
+    qtbot.waitUntil(lambda: "is installed" in panel.helper.text.text(), timeout=5000)
+    assert not_installed == [Asking.WINDOW]
+    assert not panel.helper.button.isVisible()
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_an_installation_that_is_refused_is_reported_and_offered_again(
+    panel_of: Any, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_asking: Asking, _cancel: threading.Event) -> dict[str, list[str]]:
+        raise WattridgeError("/usr/lib is a symbolic link", "helper install", "see to that")
+
+    monkeypatch.setattr(installing, "install", refuse)
+    lab, panel = panel_of(Board())
+    qtbot.waitUntil(panel.helper.button.isVisible, timeout=5000)
+    with qtbot.waitSignal(lab.bridge.fault, timeout=5000) as fault:
+        panel.helper.button.click()
+    assert "/usr/lib is a symbolic link" in fault.args[0].what
+    qtbot.waitUntil(lambda: panel.helper.text.text() == "A helper is needed.", timeout=5000)
+    assert panel.helper.button.isEnabled()
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_a_simulated_board_needs_no_helper(panel_of: Any, qtbot: QtBot) -> None:
+    _, panel = panel_of(Board("simulated"))
+    qtbot.wait(200)
+    assert not panel.helper.isVisible()
+
+
+def test_what_root_s_policy_forbids_is_said_and_putting_back_stays_possible(
+    panel_of: Any, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "require", lambda uuid, settings: "/etc/wattridge/policy.conf makes it read-only")
+    lab, panel = panel_of(Board())
+    assert panel.state.text() == "/etc/wattridge/policy.conf makes it read-only."
+    assert panel.restore.isEnabled()
+    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    qtbot.addWidget(switch)
+    assert "/etc/wattridge/policy.conf makes it read-only." in switch.explanation.text()
     assert not switch.button.isEnabled()
 
 

@@ -18,20 +18,31 @@ from app.sensors.errors import GpuLost, NoPermission, NotSupported, SensorError
 BEAT_S: Final = 1.0  # the helper takes five seconds of silence for our death
 ANSWER_S: Final = 20.0  # a driver may take seconds; the helper tries three times to put a setting back
 END_S: Final = 5.0
+UNREADABLE_REMEDY: Final = "to unlock the clocks and set the default power limit instead: wattridge restore --defaults"
 _LONGEST_LINE: Final = 1 << 16
 _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
     "refused": (PermissionRefused, "see what the board takes: wattridge gpus"),
+    "policy": (PermissionRefused, "root decides what may be set on this machine; see: wattridge helper"),
+    "installation": (PermissionRefused, "install the helper again: wattridge helper install"),
     "not_supported": (NotSupported, "leave this setting out"),
     "no_permission": (NoPermission, "run it as root, or from a terminal where sudo or pkexec can ask"),
     "lost": (GpuLost, "once it answers again: wattridge restore"),
     "busy": (PermissionRefused, "end the other session first; one at a time may set a board"),
-    "record": (PermissionRefused, "nothing was set; look at that folder as root"),
+    "record": (PermissionRefused, "make room in that folder or repair it, as root; then: wattridge restore"),
+    "unreadable": (PermissionRefused, UNREADABLE_REMEDY),
     "driver": (SensorError, "try again; nvidia-smi tells whether the driver works"),
 }
 
 
 class HelperGone(WattridgeError):
-    """The helper has ended, and with it what was set."""
+    """The helper has ended, or does not answer any more. `back`: whether the board is known to be as it was before."""
+
+    def __init__(self, what: str, where: str, remedy: str, *, back: bool = False) -> None:
+        super().__init__(what, where, remedy)
+        self.back = back
+
+
+_unended: list[subprocess.Popen[bytes]] = []  # helpers that did not end in time: the system still reports their end
 
 
 class Helper:
@@ -46,6 +57,7 @@ class Helper:
         self._label = label
         self._lock = threading.Lock()
         self._number = 0
+        self._stalled = False  # it did not answer in time
         self._ending = threading.Event()
         self._inbox: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self.state: dict[str, Any] = {}
@@ -90,15 +102,20 @@ class Helper:
                 self._ask("quit", {})
         with contextlib.suppress(OSError):
             self._stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_S)
+        patience_s = 0.1 if self._stalled else END_S
+        try:
+            self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            _unended.append(self._process)
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join(END_S)
+                thread.join(patience_s)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _ask(self, verb: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        if self._stalled:
+            raise self._gone()
         self._number += 1
         try:
             line = line_of({"id": self._number, "do": verb, **fields})
@@ -114,7 +131,8 @@ class Helper:
             try:
                 told = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
-                raise SensorError("the helper does not answer", self._label, "the driver may hang") from None
+                self._stalled = True  # from here on it gets no sign of life either
+                raise self._gone() from None
             if told is None:
                 self._inbox.put(None)  # for whoever asks next
                 raise self._gone()
@@ -132,11 +150,11 @@ class Helper:
             raise kind(str(error.get("what", "it failed")), self._label, remedy)
 
     def _gone(self) -> HelperGone:
-        return HelperGone(
-            "the helper that sets clocks and caps has ended, and put back what was there before",
-            self._label,
-            "look at it with: wattridge gpus; put back what may be left with: wattridge restore",
-        )
+        remedy = "look at it with: wattridge gpus; put back what may be left with: wattridge restore"
+        if self._stalled:
+            what = f"the helper that sets clocks and caps (process {self.process}) does not answer"
+            return HelperGone(what, self._label, f"the driver may hang, see nvidia-smi; {remedy}")
+        return HelperGone("the helper that sets clocks and caps has ended", self._label, remedy)
 
     def _beat(self) -> None:
         while not self._ending.wait(BEAT_S):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from app.engine.control.client import Helper, HelperGone
+from app.engine.control.client import UNREADABLE_REMEDY, Helper, HelperGone
+from app.engine.control.installing import OTHER_VERSION, installation
+from app.engine.control.left_over import left_over
 from app.engine.control.rights import Asking, start_helper
-from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, upper
-from app.errors import WattridgeError
+from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
+from app.errors import PermissionRefused, WattridgeError
 from app.sensors.gpu import Gpu, SettableGpu
 
 _CHANNEL_OF = {
@@ -19,6 +22,7 @@ _CHANNEL_OF = {
     "memory_clock_mhz": "requested_memory_clock_mhz",
     "graphics_clock_mhz": "requested_graphics_clock_mhz",
 }
+_GUARDIAN_S = 3.0  # the helper's second process may still be putting the board back
 UNLOCKING = "Whether clocks are locked cannot be read from a board: restoring will unlock them."
 
 
@@ -119,9 +123,13 @@ class HelperControl:
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         if self._helper is not None:
             return ()
-        info = self._gpu.info
-        self._helper = start_helper(info.uuid, info.label, self._asking, cancel)
-        notes = []
+        self._helper = self._start(cancel)
+        if unreadable := self._helper.state.get("unreadable"):
+            self.close()
+            what = f"not set, for its settings before are not known: {unreadable}"
+            remedy = f"to put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+            raise PermissionRefused(what, self._gpu.info.label, remedy)
+        notes = [OTHER_VERSION] if (found := installation()).ready and not found.current else []
         if self._helper.state.get("left_over"):
             self._helper.ask("reset", to="start")
             notes.append("Settings that an earlier session left over were put back first.")
@@ -136,15 +144,27 @@ class HelperControl:
     def reset(self, names: Sequence[str]) -> None:
         if self._helper is None:
             return
-        with suppress(HelperGone):  # then they are back already
-            self._ask("reset", settings=list(names))
-
-    def restore_prior(self) -> None:
-        """Everything as it was before anything was ever confirmed; the record goes."""
         try:
-            self._ask("reset", to="prior")
-        except HelperGone:
-            self._ask("reset", to="prior")  # of another one
+            self._ask("reset", settings=list(names))
+        except HelperGone as gone:
+            if not gone.back:
+                raise
+
+    def restore_prior(self, *, defaults: bool = False) -> None:
+        """Everything as it was before anything was ever confirmed; the record goes.
+
+        `defaults` is for a board whose record cannot be read: what it does not hold is unlocked or gets its default.
+        """
+        for last in (False, True):  # where the helper has ended, another one does it
+            if self._helper is None:
+                self._helper = self._start()
+            to = "defaults" if defaults and self._helper.state.get("unreadable") else "prior"
+            try:
+                self._ask("reset", to=to)
+                return
+            except HelperGone as gone:
+                if last or not gone.back:  # a driver that hangs would hang again
+                    raise
 
     def confirm(self) -> None:
         self._ask("confirm")
@@ -157,7 +177,7 @@ class HelperControl:
     def read_back(self) -> dict[str, float | None]:
         state = self._ask("state") if self._helper is not None else {}
         applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
-        told: dict[str, float | None] = {"power_limit_w": _watts(now.get("power_limit_mw"))}
+        told: dict[str, float | None] = {"power_limit_w": watts(now.get("power_limit_mw"))}
         for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
             clocks = now.get("application_clocks_mhz")
             tells = name in applied and by.get(name) == "application_clocks_mhz" and clocks
@@ -171,6 +191,10 @@ class HelperControl:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
+    def _start(self, cancel: threading.Event | None = None) -> Helper:
+        info = self._gpu.info
+        return start_helper(info.uuid, info.label, self._asking, cancel)
+
     def _ask(self, verb: str, **fields: Any) -> dict[str, Any]:
         """Raises HelperGone where it has ended; the next question starts another one."""
         if self._helper is None:
@@ -178,12 +202,16 @@ class HelperControl:
         assert self._helper is not None
         try:
             return self._helper.ask(verb, **fields)
-        except HelperGone:
-            self._after_its_end()
-            raise
+        except HelperGone as gone:
+            back = self._after_its_end()
+            outcome = "what was there before is back" if back else "what it set may still be in force"
+            raise HelperGone(f"{gone.what}, and {outcome}", gone.where, gone.remedy, back=back) from None
 
-    def _after_its_end(self) -> None:
-        """Where the process behind it was killed too, another one puts back what is left, if nobody need be asked."""
+    def _after_its_end(self) -> bool:
+        """Whether the board is known to be back.
+
+        Where the process behind it was killed too, another one puts back what is left, if nobody need be asked.
+        """
         self.close()
         info = self._gpu.info
         with suppress(WattridgeError):  # the record stays, and the next start sees it
@@ -192,6 +220,12 @@ class HelperControl:
                 helper.ask("reset", to="start")
             finally:
                 helper.close()
+        until = time.monotonic() + _GUARDIAN_S
+        while (found := left_over(info.uuid)) is not None and (found.unfinished or found.held_by is not None):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+        return True
 
 
 def channels_now(gpu: Gpu) -> dict[str, float | None]:
@@ -204,18 +238,3 @@ def _on_the_wire(name: str, value: Setting) -> Any:
     if name == "graphics_clock_mhz":
         return [round(lower(value)), round(upper(value))]
     return round(upper(value)) if name == "memory_clock_mhz" else float(upper(value))
-
-
-def setting_of(name: str, knobs: Mapping[str, Any]) -> float | None:
-    """A setting's value among knobs as the helper tells them; a lock goes before application clocks."""
-    if name == "power_limit_w":
-        return _watts(knobs.get("power_limit_mw"))
-    lock = knobs.get("locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz")
-    clocks = knobs.get("application_clocks_mhz")
-    if lock:
-        return float(lock[1])
-    return None if not clocks else float(clocks[1 if name == "graphics_clock_mhz" else 0])
-
-
-def _watts(milliwatt: Any) -> float | None:
-    return None if milliwatt is None else float(milliwatt) / 1000

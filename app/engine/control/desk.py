@@ -45,7 +45,11 @@ class Desk:
             case Confirm(keep=True):
                 self._until = None
                 words = in_words(self._guard.in_force)
-                self._guard.confirm()
+                try:
+                    self._guard.confirm()
+                except WattridgeError:
+                    self._tell(abort)  # what could not be confirmed is back
+                    raise
                 self._tell(abort, f"{words}: kept until everything is put back" if words else "")
             case Confirm():
                 self._until = None
@@ -53,7 +57,7 @@ class Desk:
                 self._tell(abort)
             case Apply(reset=True):
                 self._until = None
-                self._restore()
+                self._restore(command.defaults)
                 self._tell(abort)
             case Apply():
                 self._apply(command)
@@ -103,19 +107,19 @@ class Desk:
         if command.confirm_s is not None:
             self._until = time.monotonic() + command.confirm_s
 
-    def _restore(self) -> None:
+    def _restore(self, defaults: bool) -> None:
         """Everything as before, what was confirmed or left over included; read-only windows may do that too.
 
         Nobody is asked for rights where nothing is recorded that could be put back.
         """
         if self._guard.allowed:
-            self._guard.restore_prior()
+            self._guard.restore_prior(defaults=defaults)
             return
         if left_over(self._gpu.info.uuid) is None:
             return
         own = DeviceGuard(self._gpu, allow_control=True, asking=Asking.WINDOW, on_change=self._guard.on_change)
         try:
-            own.restore_prior()
+            own.restore_prior(defaults=defaults)
         finally:
             own.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from app.engine.control.controls import Control, DirectControl, HelperControl
 from app.engine.control.device_log import Change
 from app.engine.control.left_over import confirmed
 from app.engine.control.obeying import Watched, differences, watch_board
-from app.engine.control.rights import READ_ONLY, Asking, read_only
+from app.engine.control.rights import Asking, read_only, why_read_only
 from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
 from app.errors import PermissionRefused, WattridgeError
 from app.sensors.errors import NotSupported
@@ -27,7 +27,8 @@ class DeviceGuard:
     """Settings of one board. A context manager: leaving it restores what was there before.
 
     A simulated board has nothing to protect and can always be set. A real one can be only where control is allowed:
-    by `allow_control`, or later by `allow`. WATTRIDGE_READ_ONLY=1 wins over both.
+    by `allow_control`, or later by `allow`. WATTRIDGE_READ_ONLY=1 and root's policy win over both; the policy does not
+    forbid putting a board back.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class DeviceGuard:
     def allowed(self) -> bool:
         """Whether settings may be made here at all."""
         source = self._gpu.info.source
-        return source == "simulated" or (source == "nvml" and self._shared.allowed and not read_only())
+        return source == "simulated" or (source == "nvml" and self._shared.allowed and not self._why_read_only())
 
     @property
     def why_forbidden(self) -> str:
@@ -69,7 +70,7 @@ class DeviceGuard:
             return ""
         if self._gpu.info.source == "nvml":
             off = "control is off (--allow-control, or the switch in the window)"
-            return f"{READ_ONLY}=1 forbids it" if read_only() else off
+            return self._why_read_only() or off
         return "a recording cannot be set"
 
     @property
@@ -102,13 +103,7 @@ class DeviceGuard:
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
         """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
-        self._require_allowed()
-        if self._shared.control is None:
-            simulated = self._gpu.info.source == "simulated"
-            self._shared.control = (
-                DirectControl(self._gpu) if simulated else HelperControl(self._gpu, self._shared.asking)
-            )
-        return self._shared.control.open(cancel)
+        return self._control().open(cancel)
 
     def why_not(self, name: str) -> str | None:
         """Why a setting is not supported by this board; None where it is, as far as is known."""
@@ -199,30 +194,47 @@ class DeviceGuard:
         if control is None or not mine:
             return
         words = ", ".join(WORDS[name] for name in mine)
-        with self._noted(f"{words} as before"):
-            outer = {name: self._outer[name] for name in mine if name in self._outer}
-            if set(mine) - set(outer):
-                control.reset([name for name in mine if name not in outer])
-            if outer:
-                control.set(outer)
+        try:
+            with self._noted(f"{words} as before"):
+                outer = {name: self._outer[name] for name in mine if name in self._outer}
+                if set(mine) - set(outer):
+                    control.reset([name for name in mine if name not in outer])
+                if outer:
+                    control.set(outer)
+        except WattridgeError:
+            if not control.prior():  # the board is back, though its record is not gone
+                self._applied = dict(self._outer)
+                self._show_locks()
+            raise
         self._settled(self._outer)
 
     def confirm(self) -> None:
-        """What is set stays, also when this program ends; `wattridge restore` takes it back."""
+        """What is set stays, also when this program ends; `wattridge restore` takes it back.
+
+        Raises WattridgeError where that cannot be recorded; then everything has been put back.
+        """
         if self._shared.control is None or not self._applied:
             return
-        with self._noted("confirmed: the settings stay"):
-            self._shared.control.confirm()
+        try:
+            with self._noted("confirmed: the settings stay"):
+                self._shared.control.confirm()
+        except WattridgeError:
+            with suppress(WattridgeError):  # the helper has done it; if it could not, it tries again
+                self.restore()
+            raise
         self._settled({})
 
-    def restore_prior(self) -> None:
-        """Everything as it was before this program changed anything, what was confirmed or left over included."""
-        self.open()
-        control = self._shared.control
-        with self._noted("everything as before"):
+    def restore_prior(self, *, defaults: bool = False) -> None:
+        """Everything as it was before this program changed anything, what was confirmed or left over included.
+
+        Where the record of that cannot be read in full, what can be read is put back and PermissionRefused is raised;
+        with `defaults` all other clocks are unlocked, and the power limit is the board's default.
+        """
+        control = self._control(putting_back=True)
+        with self._noted("unlocked, default power limit" if defaults else "everything as before"):
             if isinstance(control, HelperControl):
-                control.restore_prior()
-            elif control is not None:
+                control.restore_prior(defaults=defaults)
+            else:
                 control.reset(SETTINGS)
         self._settled({})
 
@@ -249,14 +261,28 @@ class DeviceGuard:
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
-    def _require_allowed(self) -> None:
-        """Raises where no setting may be made."""
+    def _control(self, *, putting_back: bool = False) -> Control:
+        """What sets this board. Raises where it must not be set."""
+        self._require_allowed(putting_back=putting_back)
+        if self._shared.control is None:
+            simulated = self._gpu.info.source == "simulated"
+            self._shared.control = (
+                DirectControl(self._gpu) if simulated else HelperControl(self._gpu, self._shared.asking)
+            )
+        return self._shared.control
+
+    def _why_read_only(self) -> str:
+        return why_read_only(self._gpu.info.uuid)
+
+    def _require_allowed(self, *, putting_back: bool = False) -> None:
+        """Raises where no setting may be made, or nothing may be put back."""
         source, label = self._gpu.info.source, self._gpu.info.label
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
-        if source == "nvml" and read_only():
-            raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
-        if not self.allowed:
+        if source == "nvml" and (reason := self._why_read_only()) and (read_only() or not putting_back):
+            remedy = "unset it to allow control" if read_only() else "root decides this; see: wattridge helper"
+            raise PermissionRefused(reason, label, remedy)
+        if source == "nvml" and not self._shared.allowed:
             raise PermissionRefused(
                 "real boards are only looked at", label, "add --allow-control, or switch control on in the window"
             )
@@ -307,7 +333,7 @@ class DeviceGuard:
         except WattridgeError as error:
             outcome = str(error)
             if isinstance(error, HelperGone):
-                self._settled({})  # all is as it was before
+                self._settled({})  # nothing is left that this guard could put back
             raise
         finally:
             self._shared.changed_ns = self._gpu.clock.now_ns()

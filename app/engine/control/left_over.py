@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.control.controls import setting_of
 from app.engine.control.helper import record as records
-from app.engine.control.settings import SETTINGS, WORDS, unit
+from app.engine.control.settings import SETTINGS, WORDS, setting_of, unit
+from app.errors import WattridgeError
 from app.sensors.gpu import Gpu
 
 
@@ -24,6 +24,7 @@ class LeftOver:
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
     unfinished: bool  # something is set that nobody confirmed and nobody has in hand
+    unreadable: str = ""  # why the record cannot be read in full; empty where it can
 
     def as_json(self) -> dict[str, Any]:
         """For `wattridge gpus --json`."""
@@ -33,6 +34,7 @@ class LeftOver:
             "written_s": self.written_s,
             "held_by": self.held_by,
             "unfinished": self.unfinished,
+            "unreadable": self.unreadable,
         }
 
     def differences(self, gpu: Gpu) -> list[str]:
@@ -50,14 +52,14 @@ class LeftOver:
 
 
 def left_over(uuid: str) -> LeftOver | None:
-    """What is recorded of a board; None where nothing is, as there should not be. A damaged record counts as none."""
-    if os.name != "posix" or not records.is_uuid(uuid) or not os.path.isdir(records.FOLDER):
+    """What is recorded of a board; None where nothing is, as there should not be. A damaged record is one too."""
+    if os.name != "posix" or not records.is_uuid(uuid) or not os.path.lexists(records.FOLDER):
         return None
     try:
         with records.Records(records.FOLDER, make=False) as folder:
             found = folder.read(uuid)
-    except records.RecordError:
-        return None
+    except records.RecordError as error:
+        found = records.Record(uuid, open=True, unreadable=str(error))
     return None if found is None else _as_told(found)
 
 
@@ -68,14 +70,15 @@ def confirmed(uuid: str) -> dict[str, float | None]:
 
 
 def all_left_over() -> list[LeftOver]:
-    """Every board of which something is recorded."""
-    if os.name != "posix" or not os.path.isdir(records.FOLDER):
+    """Every board of which something is recorded. Raises WattridgeError where the records cannot be listed."""
+    if os.name != "posix" or not os.path.lexists(records.FOLDER):
         return []
     try:
         with records.Records(records.FOLDER, make=False) as folder:
             uuids = folder.uuids()
-    except records.RecordError:
-        return []
+    except records.RecordError as error:
+        remedy = "look at that folder as root: it is root's, with mode 755"
+        raise WattridgeError("what was set before cannot be read", str(error), remedy) from None
     return [found for found in (left_over(uuid) for uuid in uuids) if found is not None]
 
 
@@ -91,6 +94,7 @@ def _as_told(record: records.Record) -> LeftOver:
         written_s=record.written_s,
         held_by=pid if alive else None,
         unfinished=unfinished,
+        unreadable=record.unreadable,
     )
 
 

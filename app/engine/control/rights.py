@@ -1,33 +1,38 @@
-"""Starting the helper with the rights of root: directly as root, else by sudo or pkexec. Never a prompt unasked."""
+"""Starting the helper with the rights of root, from files that only root can change. Never a prompt unasked."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.machinery
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import IO, Final
 
 from app.engine.control.client import Helper
+from app.engine.control.helper import policy
+from app.engine.control.helper.__main__ import LAUNCHER, unsafe, unsafe_path, unsafe_tree
 from app.errors import PermissionRefused
 
 READ_ONLY: Final = "WATTRIDGE_READ_ONLY"
-INSTALLED: Final = Path("/usr/lib/wattridge/wattridge-control")  # that only root can change; see installing.py
+UNSAFE: Final = "WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT"  # for the development of the helper, and its tests
+LIBRARY: Final = Path("/usr/lib/wattridge")
+PYTHON: Final = "/usr/bin/python3"  # of the installed helper, from 3.9
+INSTALL: Final = "install it again: wattridge helper install"
+_WARNING: Final = (
+    f"WARNING: {UNSAFE}=1 runs files as root that others than root can change. "
+    "It is for developing the helper; everybody else: wattridge helper install"
+)
 _START_S: Final = 20.0
 _PROMPT_S: Final = 180.0
-_FOLDER: Final = Path(__file__).resolve().parent / "helper"
-_INSTALL: Final = "what root can install once for it: wattridge restore --out FOLDER"
-_REMEDY: Final = (
-    "run it as root, or where you can be asked: from a terminal or the window; all but setting works without; "
-    + _INSTALL
-)
+_HELPER: Final = Path(__file__).resolve().parent / "helper"
 
 
 class Asking(Enum):
@@ -38,28 +43,80 @@ class Asking(Enum):
     WINDOW = "window"
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How this process can run a program as root."""
+
+    prefix: tuple[str, ...]  # of the command
+    prompts: bool = False  # it may ask for a password
+    terminal: bool = False  # on this terminal
+
+
 def read_only() -> bool:
     """Whether WATTRIDGE_READ_ONLY=1 forbids every setting of real boards."""
     return os.environ.get(READ_ONLY) == "1"
 
 
-def helper_command(uuid: str) -> list[str]:
-    """The program that serves one board: the copy that only root can change, where one is installed.
+def why_read_only(uuid: str) -> str:
+    """Why a real board may not be set, by this user's wish or by root's policy; empty where it may."""
+    if read_only():
+        return f"{READ_ONLY}=1 forbids every setting"
+    return policy.require(uuid, {}) if os.name == "posix" else ""
 
-    Else the one of this environment. Whoever can write there can change what runs as root once a password is given,
-    as with any program that is started by sudo from one's own folder; so no policy or rule may ever name it.
+
+def ways_to_root(asking: Asking) -> Iterator[Way]:
+    """The ways that there are, those that ask nobody first."""
+    if os.geteuid() == 0:
+        yield Way(())
+        return
+    sudo, pkexec = shutil.which("sudo"), shutil.which("pkexec")
+    if sudo is not None:
+        yield Way((sudo, "-n", "--"))
+    if asking is Asking.WINDOW and pkexec is not None:
+        yield Way((pkexec, "--disable-internal-agent"), prompts=True)
+    elif asking is Asking.TERMINAL and sudo is not None:
+        yield Way((sudo, "--"), prompts=True, terminal=True)
+    elif asking is Asking.TERMINAL and pkexec is not None:
+        yield Way((pkexec,), prompts=True, terminal=True)
+
+
+def no_rights(where: str, asking: Asking, otherwise: str) -> PermissionRefused:
+    """The error where every way failed; `otherwise` is the remedy where the user could be asked, and was."""
+    remedy = otherwise
+    if asking is Asking.NEVER:
+        remedy = f"run it as root, or from a terminal or the window, where you can be asked; {otherwise}"
+    elif asking is Asking.WINDOW and shutil.which("pkexec") is None:
+        remedy = f"pkexec, which would ask for a password, is not installed: use a terminal; {otherwise}"
+    return PermissionRefused("this needs the rights of root", where, remedy)
+
+
+def has_python() -> bool:
+    """Whether the Python that an installed helper runs on is here."""
+    return os.access(PYTHON, os.X_OK)
+
+
+def helper_command(uuid: str, label: str) -> list[str]:
+    """The program that serves one board: the installed helper, which only root can change.
+
+    Root itself, as in a container, may use this copy of Wattridge where that is root's alone too. Raises
+    PermissionRefused where there is neither.
     """
-    if os.geteuid() != 0 and only_roots(INSTALLED):
-        return [str(INSTALLED), uuid]
-    return [sys.executable, "-I", "-S", "-B", str(_FOLDER), uuid]
-
-
-def only_roots(path: Path) -> bool:
-    """Whether nobody but root can exchange or change that file: it and every folder above it."""
-    try:
-        return all(_is_only_roots(part.lstat()) for part in (path, *path.parents))
-    except OSError:
-        return False
+    own = [sys.executable, "-I", "-S", "-B", str(_HELPER), uuid]
+    if os.environ.get(UNSAFE) == "1":
+        return own
+    if os.path.lexists(LIBRARY):
+        if fault := unsafe_tree(str(LIBRARY)):
+            raise PermissionRefused(f"the installed helper may not run as root: {fault}", label, INSTALL)
+        if not has_python():
+            raise PermissionRefused(f"the helper needs {PYTHON}, from 3.9, which is not here", label, "install it")
+        return [str(LIBRARY / LAUNCHER), uuid]
+    remedy = "install it once, in the window's Control panel or with: wattridge helper install"
+    if os.geteuid() != 0:
+        raise PermissionRefused("the helper that sets clocks and caps is not installed", label, remedy)
+    if fault := _unsafe_copy():
+        what = f"the helper is not installed, and this copy of Wattridge may not run as root instead: {fault}"
+        raise PermissionRefused(what, label, remedy)
+    return own
 
 
 def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event | None = None) -> Helper:
@@ -75,35 +132,67 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
         )
     if not uuid.startswith("GPU-"):
         raise PermissionRefused("a part of a partitioned board (MIG) is not set on its own", label, "name the board")
-    command = helper_command(uuid)
+    command = helper_command(uuid, label)
+    if os.environ.get(UNSAFE) == "1":
+        print(_WARNING, file=sys.stderr, flush=True)  # noqa: T201  (whatever starts it, the user must see it)
     if os.geteuid() == 0:
         helper = _try(command, label, _START_S, environment=_roots_environment())
         if helper is None:
             raise PermissionRefused("the helper does not start", label, f"try it by hand: {' '.join(command)}")
         return helper
-    sudo, pkexec = shutil.which("sudo"), shutil.which("pkexec")
-    if sudo is not None:
-        helper = _try([sudo, "-n", "--", *command], label, _START_S, cancel=cancel)
+    for way in ways_to_root(asking):
+        patience_s = _PROMPT_S if way.prompts else _START_S
+        helper = _try([*way.prefix, *command], label, patience_s, cancel=cancel, own_terminal=not way.terminal)
         if helper is not None:
             return helper
-    prompting: list[str] | None = None
-    remedy = _REMEDY
-    if asking is Asking.WINDOW and pkexec is not None:
-        prompting = [pkexec, "--disable-internal-agent", *command]
-    elif asking is Asking.WINDOW:
-        remedy = f"pkexec, which would ask for a password, is not installed; use a terminal, or {_INSTALL}"
-    elif asking is Asking.TERMINAL and sudo is not None:
-        prompting = [sudo, "--", *command]
-    elif asking is Asking.TERMINAL and pkexec is not None:
-        prompting = [pkexec, *command]
-    if prompting is not None:
-        helper = _try(prompting, label, _PROMPT_S, cancel=cancel, own_terminal=asking is Asking.WINDOW)
-        if helper is not None:
-            return helper
-    raise PermissionRefused("setting clocks and caps needs the rights of root", label, remedy)
+    raise no_rights(label, asking, "all but setting works without")
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _unsafe_copy() -> str:
+    """Why the helper of this copy of Wattridge may not run as root where it lies; empty where it may.
+
+    What it would run: this interpreter with its standard library, the helper and the packages around it, and pynvml.
+    """
+    library = os.path.dirname(os.path.realpath(os.__file__))
+    pynvml = _pynvml()
+    packages = [_HELPER.parent, *list(_HELPER.parents)[1:3]]
+    around = [path for package in packages for path in (package / "__init__.py", *package.glob("__pycache__/*"))]
+    beside = [] if pynvml is None else [pynvml, *pynvml.parent.glob("__pycache__/pynvml*")]
+    for each in (sys.executable, os.path.realpath(sys.executable), library, _HELPER, *around, *beside):
+        if fault := _unsafe_link(str(each)):
+            return fault
+    for root in (library, str(_HELPER)):
+        for parent, folders, files in os.walk(root):
+            folders[:] = [name for name in folders if name not in ("site-packages", "dist-packages")]
+            for name in folders + files:
+                path = os.path.join(parent, name)
+                if fault := _unsafe_link(path) if os.path.islink(path) else unsafe(path):
+                    return fault
+    return ""
+
+
+def _unsafe_link(path: str) -> str:
+    """As `unsafe_path`, of a path that may be a link of root's to such a path."""
+    for _ in range(40):
+        if not os.path.islink(path):
+            return unsafe_path(path)
+        if os.lstat(path).st_uid != 0:
+            return unsafe(path)
+        if fault := unsafe_path(os.path.dirname(path)):
+            return fault
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    return f"{path} is a chain of links without an end"
+
+
+def _pynvml() -> Path | None:
+    """The file that the helper of this copy would import; None where it finds none."""
+    environment = Path(sys.executable).parents[1] / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    places = [str(_HELPER.parents[3]), str(environment / "site-packages")]
+    found = importlib.machinery.PathFinder.find_spec("pynvml", places)
+    return None if found is None or found.origin is None else Path(found.origin)
 
 
 def _try(
@@ -151,7 +240,3 @@ def _roots_environment() -> dict[str, str]:
     """For a helper that root starts: nothing but where the driver's library lies, which is root's own to say."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **kept}
-
-
-def _is_only_roots(about: os.stat_result) -> bool:
-    return about.st_uid == 0 and not stat.S_ISLNK(about.st_mode) and not about.st_mode & 0o022

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from app.errors import InputError
 from app.sensors.errors import NotSupported
@@ -108,3 +108,19 @@ def _nearest(gpu: Gpu, name: str, mhz: float, clocks: Sequence[int]) -> float:
         where = f"{clocks[0]} to {clocks[-1]} MHz"
         raise InputError(f"{mhz:g} MHz is outside what {gpu.info.label} takes", WORDS[name], where)
     return float(min(clocks, key=lambda clock: abs(clock - mhz)))
+
+
+def setting_of(name: str, knobs: Mapping[str, Any]) -> float | None:
+    """A setting's value among knobs as the helper reports them; a lock goes before application clocks."""
+    if name == "power_limit_w":
+        return watts(knobs.get("power_limit_mw"))
+    lock = knobs.get("locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz")
+    clocks = knobs.get("application_clocks_mhz")
+    if lock:
+        return float(lock[1])
+    return None if not clocks else float(clocks[1 if name == "graphics_clock_mhz" else 0])
+
+
+def watts(milliwatt: Any) -> float | None:
+    """W of mW; None stays None."""
+    return None if milliwatt is None else float(milliwatt) / 1000

@@ -21,12 +21,13 @@ from PySide6.QtWidgets import (
 from app.engine import events
 from app.engine.control.device_log import Change, log_file
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
-from app.engine.control.rights import READ_ONLY, read_only
+from app.engine.control.rights import read_only, why_read_only
 from app.engine.control.settings import WORDS, Setting, in_words, unit
 from app.errors import WattridgeError
 from app.views import theme
 from app.views.background import Background
 from app.views.context import Context
+from app.views.control.helper_row import HelperRow
 from app.views.control.setting_commands import apply_command
 from app.views.control.setting_rows import Choices, SettingRows, choices_of
 from app.views.file_dialogs import save_file
@@ -40,7 +41,6 @@ _CHANNELS = {
     "power_limit_w": "power_limit_w",
 }
 _OFF = "This window is read-only: switch control on in the toolbar to apply anything."
-_FORBIDDEN = f"{READ_ONLY}=1 forbids every setting."
 _SESSION = "A session is running: it sets the board itself."
 
 
@@ -60,12 +60,16 @@ class ControlPanel(QWidget):
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
         self.script, self.unit = QPushButton("Scri&pt …"), QPushButton("systemd &unit …")
         self.log = QPlainTextEdit()
+        self.helper = HelperRow()
         self._lay_out()
         self._connect()
         self._asker = Background(self)
         self._asker.done.connect(self._told)
         self._asker.failed.connect(context.bridge.report)
         self._asker.run(lambda _stop: choices_of(self._gpu))
+        self.helper.failed.connect(context.bridge.report)
+        if self._gpu.info.source == "nvml":
+            self.helper.look()
         self._timer = QTimer(self, interval=_PRESENT_MS)
         self._timer.timeout.connect(self._show_present)
         self._timer.start()
@@ -78,6 +82,7 @@ class ControlPanel(QWidget):
         """End what runs in the background."""
         self._timer.stop()
         self._asker.shutdown()
+        self.helper.shutdown()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -114,6 +119,7 @@ class ControlPanel(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.state)
+        column.addWidget(self.helper)
         column.addLayout(self._grid)
         column.addLayout(buttons)
         column.addWidget(self.outcome)
@@ -306,8 +312,8 @@ class ControlPanel(QWidget):
         chosen = self._chosen()
         recorded = self._gpu.info.source == "recorded"
         self.apply.setEnabled(bool(chosen) and self._allowed and not self._session)
-        forbidden = self._gpu.info.source == "nvml" and read_only()
-        self.restore.setEnabled(not self._session and not recorded and not forbidden)
+        forbidden = why_read_only(self._gpu.info.uuid) if self._gpu.info.source == "nvml" else ""
+        self.restore.setEnabled(not self._session and not recorded and not (forbidden and read_only()))
         self.save.setEnabled(bool(chosen) and bool(self.profiles.currentText().strip()))
         self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
         for button in (self.script, self.unit):
@@ -315,7 +321,7 @@ class ControlPanel(QWidget):
         if recorded:
             self.state.setText("A recording cannot be set.")
         else:
-            off = _FORBIDDEN if forbidden else _OFF
+            off = f"{forbidden}." if forbidden else _OFF
             self.state.setText(_SESSION if self._session else "" if self._allowed else off)
         self.state.setVisible(bool(self.state.text()))
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget, QWidgetAction
 
 from app.engine import events
-from app.engine.control.rights import READ_ONLY, read_only
+from app.engine.control.rights import why_read_only
 from app.sensors.gpu import GpuInfo
 from app.views import theme
 from app.views.bridge import EngineBridge
@@ -24,7 +24,7 @@ _OFF = (
 )
 _FORBIDDEN = (
     "This window only looks at {board}: no clock and no power limit can be changed from here.\n\n"
-    f"{READ_ONLY}=1 forbids every setting, whoever asks. Start the program without it to allow control."
+    "{why}. As long as that holds, control cannot be switched on."
 )
 _ON = (
     "Settings of {board} may be changed from this window.\n\n"
@@ -38,7 +38,7 @@ class ControlSwitch(QToolButton):
 
     def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._board = info.name
+        self._board, self._uuid = info.name, info.uuid
         self._bridge = bridge
         self.allowed = False
         self._holder: int | None = None
@@ -93,11 +93,12 @@ class ControlSwitch(QToolButton):
             self.setText("Control: putting back …" if self.allowed else "Control: asking for the rights …")
         else:
             self.setText("Control on" if self.allowed else "Read-only")
-        text = _ON if self.allowed else _FORBIDDEN if read_only() else _OFF
-        self.explanation.setText(text.format(board=self._board, holder=self._holder))
+        why = why_read_only(self._uuid)
+        text = _ON if self.allowed else _FORBIDDEN if why else _OFF
+        self.explanation.setText(text.format(board=self._board, holder=self._holder, why=why))
         self.setToolTip("Whether this window may set clocks and the power limit")
         self.button.setText("Switch control off" if self.allowed else "Switch control on")
-        self.button.setEnabled(not self._waiting and (self.allowed or not read_only()))
+        self.button.setEnabled(not self._waiting and (self.allowed or not why))
         c = theme.colours()
         ground = f"background: {c.badge}; color: {c.badge_text}; font-weight: 600;" if self.allowed else ""
         self.setStyleSheet(

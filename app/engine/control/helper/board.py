@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 from app.engine.control.helper.record import KNOBS_OF
@@ -25,7 +27,10 @@ _ERRORS = {
 
 
 class Failed(Exception):
-    """It was not done. `kind` is one of refused, not_supported, no_permission, lost, driver, busy, record."""
+    """It was not done.
+
+    `kind`: refused, policy, not_supported, no_permission, lost, driver, busy, record or unreadable.
+    """
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(what)
@@ -35,8 +40,10 @@ class Failed(Exception):
 class Board:
     """`nvml` is the module pynvml, or what stands in for it. Raises Failed wherever the driver does not do as asked."""
 
-    def __init__(self, nvml: Any, uuid: str) -> None:
+    def __init__(self, nvml: Any, uuid: str, alive: Callable[[], None] = lambda: None) -> None:
+        """`alive` is called whenever the driver has answered."""
         self._nvml = nvml
+        self._alive = alive
         self._call("nvmlInit")
         self.uuid = uuid
         self._handle = self._call("nvmlDeviceGetHandleByUUID", uuid)
@@ -140,6 +147,15 @@ class Board:
         else:
             self._ask("nvmlDeviceSetMemoryLockedClocks", value[0], value[1])
 
+    def put_default(self, knob: str) -> None:
+        """Unlock a clock, or set the default power limit or application clocks. Raises Failed."""
+        if knob == "power_limit_mw":
+            self.put(knob, int(self._ask("nvmlDeviceGetPowerManagementDefaultLimit")))
+        elif knob == "application_clocks_mhz":
+            self._ask("nvmlDeviceResetApplicationsClocks")
+        else:
+            self.put(knob, None)
+
     def is_at(self, knob: str, value: Any) -> bool:
         """Whether a knob reads back as it was set; one that cannot be read cannot be caught."""
         if knob.startswith("locked_"):
@@ -158,6 +174,8 @@ class Board:
         except self._nvml.NVMLError as error:
             kind, words = _ERRORS.get(error.value, ("driver", f"NVML error {error.value}"))
             raise Failed(kind, f"{words} ({function})") from None
+        finally:
+            self._alive()
 
     def _listed(self, function: str, *arguments: Any) -> tuple[int, ...]:
         key = (function, *arguments)
@@ -172,7 +190,10 @@ class Board:
 
             thread = threading.Thread(target=ask, daemon=True)
             thread.start()
-            thread.join(_CLOCKS_S)
+            until = time.monotonic() + _CLOCKS_S
+            while thread.is_alive() and time.monotonic() < until:
+                thread.join(0.5)
+                self._alive()  # this wait is bounded
             self._clocks[key] = answers[0] if answers else ()
         return self._clocks[key]
 

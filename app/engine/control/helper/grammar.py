@@ -7,7 +7,8 @@
     {"id": 5, "do": "quit"}
 
 The third setting is "power_limit_w". `reset` goes back to what was in force when the helper began ("start", the
-default), or to what was there before anything was ever confirmed ("prior"). No request holds a path or a command.
+default), to what was there before anything was ever confirmed ("prior"), or, where the board's record cannot be read,
+to no locks and the default limit ("defaults"). No request holds a path or a command.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def _names(given: Any) -> tuple[str, ...]:
 
 
 def _target(given: Any) -> str:
-    if given not in ("start", "prior") or not isinstance(given, str):
-        raise Refused("reset goes to start or to prior")
+    if given not in ("start", "prior", "defaults") or not isinstance(given, str):
+        raise Refused("reset goes to start, prior or defaults")
     return given
 
 

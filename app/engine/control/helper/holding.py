@@ -1,7 +1,8 @@
 """Holding a board: the rights, the lock, and two processes of which either puts the board back for the other.
 
-The one that serves talks to NVML and may be killed or crash in the driver; then the other, which only waits, puts the
-board back from the record. When that one is killed, the first notices at once and does it itself.
+The one that serves talks to NVML and may be killed, crash or hang in the driver; then the other, the guardian, has the
+board put back from the record by another child. When the guardian is killed, the first notices at once and does it
+itself. The guardian never calls the driver: where that hangs for good, the record stays, and the next start reports it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ import os
 import signal
 import sys
 import time
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
+from app.engine.control.helper import policy
 from app.engine.control.helper import record as records
 from app.engine.control.helper.board import Board, Failed
 from app.engine.control.helper.keeper import Keeper
 from app.engine.control.helper.serve import serve
+from app.engine.control.helper.watchdog import STALL_S, Child
 
 READ_ONLY = "WATTRIDGE_READ_ONLY"
 LOCK_S = 3.0  # the helper before this one may still be putting the board back
+STUCK_S = 60.0  # how long a process that cannot be killed is waited for
+_ATTEMPTS = 3  # at putting a board back
+_NOT_DONE = 3  # the exit status of such an attempt that failed for a reason
 _ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")  # sent from outside; real ones are the other process's
 _IGNORED = ("SIGINT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGPIPE")  # the terminal's, which are for the session
@@ -43,6 +51,7 @@ def main(arguments: list[str]) -> int:
             return _restore_all()
         if len(arguments) != 1 or not records.is_uuid(arguments[0]):
             raise Failed("refused", "one argument is needed: the UUID of a whole board, GPU-...")
+        _require_user(arguments[0], uid)
         return _hold(arguments[0], uid)
     except Failed as failed:
         _say({"error": {"kind": failed.kind, "what": str(failed)}})
@@ -59,33 +68,32 @@ def _hold(uuid: str, uid: int) -> int:
     lock = _lock(uuid, LOCK_S)
     holder = {"pid": os.getpid(), "started": records.started(os.getpid()) or 0, "uid": uid}
     alive, guardian = os.pipe()
-    serving = os.fork()
-    if serving == 0:
+
+    def work(beat: Callable[[], None]) -> int:
         os.close(guardian)
-        _serving(uuid, holder, alive)
+        return _serving(uuid, holder, alive, beat)
+
+    serving = Child(work)
     os.close(alive)
     _give_up_streams()
     for name in _ENDING + _CRASHES:
-        signal.signal(getattr(signal, name), lambda *_: _tell(serving))
+        signal.signal(getattr(signal, name), lambda *_: _tell(serving.pid))
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    os.waitid(os.P_PID, serving, os.WEXITED | os.WNOWAIT)  # its number is nobody else's while a signal may go there
-    for name in _ENDING:
+    ended = serving.wait()
+    for name in _ENDING + _CRASHES:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    _, status = os.waitpid(serving, 0)
-    if status == 0:
+    if ended and serving.reap() == 0:
         return 0
-    for name in _CRASHES:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)  # NVML runs here from now on: a crash is a crash
-    with contextlib.suppress(Failed, records.RecordError):  # the record stays for the next start
-        put_back(uuid, holder)
+    put_back_by_a_child(uuid, holder, forget=ended)
+    if not ended and serving.ended_within(STUCK_S):  # a call that it was in may have set the board after all
+        put_back_by_a_child(uuid, holder)
     os.close(lock)
     return 1
 
 
-def _serving(uuid: str, holder: dict[str, int], alive: int) -> NoReturn:
-    """The life of the process that serves."""
-    status = 1
+def _serving(uuid: str, holder: dict[str, int], alive: int, beat: Callable[[], None]) -> int:
+    """The life of the process that serves; its exit status."""
     try:
         told, tell = os.pipe()
         os.set_blocking(tell, False)
@@ -95,31 +103,57 @@ def _serving(uuid: str, holder: dict[str, int], alive: int) -> NoReturn:
         for name in _IGNORED:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         with records.Records(records.FOLDER, make=True) as folder:
-            keeper = Keeper(Board(_nvml(), uuid), folder, holder)
+            keeper = Keeper(Board(_nvml(), uuid, beat), folder, holder)
             try:
-                serve(keeper, 0, 1, alive, told)
+                serve(keeper, 0, 1, alive, told, alive=beat)
             finally:
                 keeper.end()
-        status = 0
+        return 0
     except Failed as failed:
         _say({"error": {"kind": failed.kind, "what": str(failed)}})
     except records.RecordError as error:
         _say({"error": {"kind": "record", "what": str(error)}})
     except Exception as error:  # noqa: BLE001  (the other process puts the board back, and this is why)
         _say({"error": {"kind": "driver", "what": f"{type(error).__name__}: {error}"}})
-    finally:
-        os._exit(status)
+    return 1
 
 
-def put_back(uuid: str, holder: dict[str, int]) -> None:
-    """Put back what a process left over; nothing to do where it left nothing. Raises Failed, RecordError."""
-    with records.Records(records.FOLDER, make=True) as folder:
-        found = folder.read(uuid)
-        if found is None or not (found.open or found.boot != records.boot()):
-            return
-        keeper = Keeper(Board(_nvml(), uuid), folder, holder)
-        if keeper.left_over:
-            keeper.reset("start")
+def put_back_by_a_child(uuid: str, holder: dict[str, int], *, forget: bool = True, report: bool = False) -> bool:
+    """Have a board put back as its record says; whether that was done. Where it was not, the record stays.
+
+    A driver that hangs in one call may answer another: every second attempt goes through the settings backwards.
+    `forget` says that the record goes once the board is back, `report` that errors are printed.
+    """
+    for attempt in range(_ATTEMPTS):
+        order = records.KNOBS if attempt % 2 == 0 else records.KNOBS[::-1]
+        child = Child(partial(_putting_back, uuid, holder, order, forget, report), start_s=2 * STALL_S)
+        if not child.wait() and not child.ended_within(STUCK_S):
+            break
+        status = child.reap()
+        if status in (0, _NOT_DONE):  # what was refused for a reason is refused again
+            return status == 0
+    if report:
+        print(f"{uuid}: the driver does not answer", file=sys.stderr)
+    return False
+
+
+def _putting_back(
+    uuid: str, holder: dict[str, int], order: Sequence[str], forget: bool, report: bool, beat: Callable[[], None]
+) -> int:
+    """Put back what is left over; nothing to do where nothing is. The exit status."""
+    try:
+        with records.Records(records.FOLDER, make=True) as folder:
+            found = folder.read(uuid)
+            if found is None or not (found.open or found.boot != records.boot()):
+                return 0
+            keeper = Keeper(Board(_nvml(), uuid, beat), folder, holder)
+            if keeper.left_over:
+                keeper.put_back("start", order, forget=forget)
+        return 0
+    except (Failed, records.RecordError) as error:
+        if report:
+            print(f"{uuid}: {error}", file=sys.stderr, flush=True)
+        return _NOT_DONE
 
 
 def _restore_all() -> int:
@@ -131,15 +165,26 @@ def _restore_all() -> int:
     for uuid in uuids:
         try:
             lock = _lock(uuid, 0.0)
-            try:
-                put_back(uuid, holder)
-            finally:
-                os.close(lock)
-            print(f"{uuid}: as it was before")
         except (Failed, records.RecordError) as error:
             print(f"{uuid}: {error}", file=sys.stderr)
             status = 1
+            continue
+        if put_back_by_a_child(uuid, holder, report=True):
+            print(f"{uuid}: as it was before", flush=True)
+        else:
+            status = 1
+        os.close(lock)
     return status
+
+
+def _require_user(uuid: str, uid: int) -> None:
+    """Raise Failed where root's policy does not let that user start the helper.
+
+    A policy that cannot be relied on forbids settings, one by one, but not putting a board back.
+    """
+    with contextlib.suppress(policy.PolicyError):
+        if reason := policy.load(uuid).refuses_user(uid):
+            raise Failed("policy", reason)
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------

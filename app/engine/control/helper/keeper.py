@@ -1,8 +1,15 @@
-"""`Keeper`: sets one board, with what was there before on disk first, and puts it back."""
+"""`Keeper`: sets one board, with what was there before on disk first, and puts it back.
+
+What cannot be recorded is not set, and what cannot be confirmed is put back: the record in memory only ever becomes
+what was written to disk, and nothing is set unless the record on disk is known to cover it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from app.engine.control.helper.board import Board, Failed
@@ -22,14 +29,18 @@ class Keeper:
         self._applied: dict[str, Any] = {}  # setting -> value in force, made here
         self._in_force: dict[str, Any] = {}  # knob -> value put here
         self._touched = False  # something may be set that nobody has confirmed
-        try:
-            found = records.read(board.uuid)
-        except RecordError as error:
-            raise Failed("record", str(error)) from None
-        if found is not None and found.boot != boot():
+        found = records.read(board.uuid)
+        if found is not None and found.unreadable:
+            found.kept = {}  # what is put back of it is what was before everything
+        elif found is not None and found.boot != boot():
             found = self._after_a_restart(found)
         self._record = found if found is not None else Record(board.uuid, board.name)
+        self._on_disk = False  # whether `_record` is known to be on disk, with this process as its holder
         self.left_over = self._record.open
+
+    @property
+    def uuid(self) -> str:
+        return self._board.uuid
 
     # --- the verbs ----------------------------------------------------------------------------------------------------
 
@@ -44,54 +55,71 @@ class Keeper:
             "applied": self._applied,
             "by": {name: self._way(name) for name in self._applied},
             "left_over": self.left_over,
+            "unreadable": self._record.unreadable,
             "holder": self._holder["pid"],
         }
 
     def set(self, settings: dict[str, Any]) -> None:
         """Make settings, the power limit first and the graphics clock last, each by the first way that works."""
+        if self._record.unreadable:
+            raise Failed("unreadable", f"not set, for what was before is not known: {self._record.unreadable}")
         self._board.check(settings, self._applied.get("memory_clock_mhz"))
         for name in SETTINGS:
             if name in settings:
                 self._make(name, settings[name])
 
     def reset(self, to: str, names: tuple[str, ...] = ()) -> None:
-        """Put back, and see that it is back: all of it, or some settings only. The record goes when nothing is left."""
-        wanted = {knob for name in names for knob in KNOBS_OF[name]} if names else set(KNOBS)
-        for name in names or SETTINGS:
-            self._applied.pop(name, None)
-        failures: list[Failed] = []
-        for knob in KNOBS:
-            if knob in wanted and knob in self._record.prior and (not names or knob in self._in_force):
-                value = self._record.prior[knob] if to == "prior" else self._record.base(knob)
-                if knob == "application_clocks_mhz" and self._applied:
-                    value = self._application_clocks(value)
-                try:
-                    self._put_back(knob, value)
-                except Failed as failed:
-                    failures.append(failed)
-                    continue
-                if any(self._way(name) == knob for name in self._applied):
-                    self._in_force[knob] = value  # another setting still stands by the same knob
-                else:
-                    self._in_force.pop(knob, None)
-        if failures:
-            raise Failed(failures[0].kind, "not put back: {}".format("; ".join(str(failed) for failed in failures)))
-        if not names or not (self._in_force or self.left_over):
+        """Put back, and see that it is back: all of it, or some settings only. The record goes when nothing is left.
+
+        To "defaults" only where the record cannot be read in full: what it does not hold is unlocked, or gets the
+        board's default.
+        """
+        if to == "defaults":
+            self._reset_to_defaults(names)
+            return
+        if not names:
+            self.put_back(to)
+            return
+        self._put_back_all(to, names)
+        kept = {knob: value for knob, value in self._record.kept.items() if knob not in _knobs_of(names)}
+        if to == "prior" and kept != self._record.kept:
+            self._commit(replace(self._record, kept=kept), "put back, but still recorded as confirmed")
+        if not (self._in_force or self.left_over):
+            self._all_back("start")
+
+    def put_back(self, to: str, order: Iterable[str] = KNOBS, *, forget: bool = True) -> None:
+        """As `reset` of all, one knob after the other in that order; unless `forget`, the record stays as it is."""
+        self._put_back_all(to, (), order)
+        if self._record.unreadable:
+            raise Failed(
+                "unreadable", f"{self._record.unreadable}; what can be read was put back, the rest is not known"
+            )
+        if forget:
             self._all_back(to)
 
     def confirm(self) -> None:
-        """What is in force stays when this process ends, until a reset to the prior state."""
+        """What is in force stays when this process ends, until a reset to the prior state.
+
+        Where that cannot be recorded, everything is put back at once.
+        """
         if not self._in_force or self.left_over:
             raise Failed("refused", "nothing is set that could be confirmed")
-        if self._board.told("persistence_mode") == 0:  # a driver that nobody uses forgets its settings
-            self._remember(["persistence_mode"])
+        try:
+            if self._board.told("persistence_mode") == 0:  # a driver that nobody uses forgets its settings
+                self._remember(["persistence_mode"])
+                try:
+                    self._put("persistence_mode", 1)
+                except Failed:
+                    self._in_force.pop("persistence_mode", None)
+            kept = {**self._record.kept, **self._in_force}
+            self._commit(replace(self._record, kept=kept, open=False), "not confirmed")
+        except Failed as failed:
             try:
-                self._put("persistence_mode", 1)
-            except Failed:
-                self._in_force.pop("persistence_mode", None)
-        self._record.kept.update(self._in_force)
-        self._record.open = self.left_over = self._touched = False
-        self._write()
+                self.reset("start")
+            except Failed as again:
+                raise Failed(again.kind, f"{failed}; {again}") from None
+            raise Failed(failed.kind, f"{failed}; the board is as it was before") from None
+        self.left_over = self._touched = False
         self._in_force.clear()
 
     def end(self) -> None:
@@ -154,37 +182,92 @@ class Keeper:
                     raise
                 time.sleep(_BETWEEN_S)
 
+    def _put_back_all(self, to: str, names: tuple[str, ...], order: Iterable[str] = KNOBS) -> None:
+        """Put back knobs, each as far as it goes. Raises Failed for those that are not back."""
+        wanted = _knobs_of(names) if names else set(KNOBS)
+        for name in names or SETTINGS:
+            self._applied.pop(name, None)
+        failures: list[Failed] = []
+        for knob in order:
+            mine = not names or knob in self._in_force or (to == "prior" and knob in self._record.kept)
+            if knob in wanted and knob in self._record.prior and mine:
+                value = self._record.prior[knob] if to == "prior" else self._record.base(knob)
+                if knob == "application_clocks_mhz" and self._applied:
+                    value = self._application_clocks(value)
+                try:
+                    self._put_back(knob, value)
+                except Failed as failed:
+                    failures.append(failed)
+                    continue
+                if any(self._way(name) == knob for name in self._applied):
+                    self._in_force[knob] = value  # another setting still stands by the same knob
+                else:
+                    self._in_force.pop(knob, None)
+        if failures:
+            raise Failed(failures[0].kind, "not put back: {}".format("; ".join(str(failed) for failed in failures)))
+
+    def _reset_to_defaults(self, names: tuple[str, ...]) -> None:
+        if not self._record.unreadable or names:
+            raise Failed("refused", "only a board whose record cannot be read is reset to defaults, and as a whole")
+        self._put_back_all("prior", ())
+        failures = []
+        for knob in KNOBS:
+            if knob not in self._record.prior and knob != "persistence_mode":  # which changes nothing by itself
+                try:
+                    self._board.put_default(knob)
+                except Failed as failed:
+                    if failed.kind != "not_supported":
+                        failures.append(failed)
+        if failures:
+            raise Failed(failures[0].kind, "not at its default: {}".format("; ".join(str(each) for each in failures)))
+        try:
+            self._records.set_aside(self._board.uuid)
+        except RecordError as error:
+            raise Failed("record", f"the board is at its defaults, but the record stays: {error}") from None
+        self._begin_again()
+
     def _remember(self, knobs: list[str]) -> None:
-        """Prior values to disk, before the first setting of each knob."""
-        fresh = [knob for knob in knobs if knob not in self._record.prior]
-        if not fresh and self._touched:
-            return
-        self._record.prior.update({knob: self._board.read(knob) for knob in fresh})
-        self._record.open = self._touched = True
-        self._write()
+        """Prior values to disk, before the first setting of each knob. Raises Failed: then it must not be set."""
+        fresh = {knob: self._board.read(knob) for knob in knobs if knob not in self._record.prior}
+        if fresh or not (self._on_disk and self._record.open):
+            prior = {**self._record.prior, **fresh}
+            self._commit(replace(self._record, prior=prior, open=True), "not set, for what was before is not recorded")
+        self._touched = True
 
     def _all_back(self, to: str) -> None:
+        """Nothing of ours is left on the board; the record says so too, or goes. Raises Failed where it does not."""
         self._applied.clear()
         self._in_force.clear()
-        self._record.open = self.left_over = self._touched = False
-        if to == "start" and self._record.kept:
-            self._write()
-            return
+        kept = self._record.kept if to == "start" else {}
+        empty = Record(self._board.uuid, self._board.name)
+        record = replace(self._record, open=False) if kept else empty
+        self._commit(record, "the board is as it was before, but its record stays")
+        self.left_over = self._touched = False
+
+    def _begin_again(self) -> None:
         self._record = Record(self._board.uuid, self._board.name)
-        self._forget()
+        self._applied.clear()
+        self._in_force.clear()
+        self._on_disk = self.left_over = self._touched = False
 
-    def _forget(self) -> None:
+    def _commit(self, record: Record, otherwise: str) -> None:
+        """Make that the record, on disk first. Where that fails the old one is still right. Raises Failed."""
+        record.holder = self._holder
         try:
-            self._records.remove(self._board.uuid)
+            self._store(record)
         except RecordError as error:
-            raise Failed("record", str(error)) from None
+            self._on_disk = False  # it may be the new one
+            with contextlib.suppress(RecordError):
+                self._store(self._record)
+            raise Failed("record", f"{otherwise}: {error}") from None
+        self._record, self._on_disk = record, True
 
-    def _write(self) -> None:
-        self._record.holder = self._holder
-        try:
-            self._records.write(self._record)
-        except RecordError as error:
-            raise Failed("record", str(error)) from None
+    def _store(self, record: Record) -> None:
+        """Put a record on disk; one that holds nothing is no file."""
+        if record.prior:
+            self._records.write(record)
+        else:
+            self._records.remove(record.uuid)
 
     def _after_a_restart(self, record: Record) -> Record | None:
         """The board has forgotten its settings; what it had before may be gone with them."""
@@ -192,6 +275,11 @@ class Keeper:
         record.open = True
         readable = {knob: value for knob, value in record.prior.items() if value is not None}
         if all(self._board.told(knob) == value for knob, value in readable.items()):
-            self._forget()  # it is as it was: a lock never outlives a restart
-            return None
+            with contextlib.suppress(RecordError):  # it is as it was: a lock never outlives a restart
+                self._records.remove(record.uuid)
+                return None
         return record
+
+
+def _knobs_of(names: Iterable[str]) -> set[str]:
+    return {knob for name in names for knob in KNOBS_OF[name]}

@@ -7,11 +7,14 @@ Everybody may read it; only its owner may have written it, or it does not count.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import errno
 import json
 import os
 import re
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +44,7 @@ _BOUND = {"power_limit_mw": 10_000_000, "persistence_mode": 1}
 
 
 class RecordError(Exception):
-    """The record or its folder is not as it must be; one line for people."""
+    """The folder of records cannot be used, or a record cannot be written; one line with the reason."""
 
 
 def is_uuid(text: str) -> bool:
@@ -51,16 +54,21 @@ def is_uuid(text: str) -> bool:
 
 @dataclass
 class Record:
-    """What one board had before (`prior`), what of its settings a person confirmed (`kept`), and who is at it."""
+    """What one board had before (`prior`), which of its settings the user confirmed (`kept`), and who sets it now.
+
+    The file holds these fields and `version`. A later version may add fields and knobs, but must keep these and their
+    meaning: every version reads the records of every other, uses what it understands, and names what it does not.
+    """
 
     uuid: str
-    name: str
+    name: str = ""
     prior: dict[str, Any] = field(default_factory=dict)  # knob -> value
     kept: dict[str, Any] = field(default_factory=dict)
     open: bool = False  # something is set that nobody has confirmed
     holder: dict[str, int] = field(default_factory=dict)  # pid, started (ticks since the boot), uid
     boot: str = ""
     written_s: float = 0.0  # since the epoch
+    unreadable: str = field(default="", metadata={"kept": False})  # why, and which part: see `read`; not in the file
 
     def base(self, knob: str) -> Any:
         """What a knob goes back to: what was confirmed, else what was there before."""
@@ -96,55 +104,101 @@ class Records:
         self.close()
 
     def uuids(self) -> list[str]:
-        """Boards that have a record."""
-        names = (name[: -len(".json")] for name in os.listdir(self._folder) if name.endswith(".json"))
+        """Boards that have a record. Raises RecordError."""
+        try:
+            listed = os.listdir(self._folder)
+        except OSError as error:
+            raise RecordError(f"{self.path}: {error.strerror}") from None
+        names = (name[: -len(".json")] for name in listed if name.endswith(".json"))
         return sorted(name for name in names if is_uuid(name))
 
     def read(self, uuid: str) -> Record | None:
-        """A board's record; None where it has none."""
-        where = f"{self.path}/{uuid}.json"
+        """A board's record; None where it has none.
+
+        A record that is there is never ignored. One that is damaged, foreign, or written by another version comes back
+        with what can be understood of it, as open, and with the reason in `unreadable`.
+        """
         try:
-            file = os.open(uuid + ".json", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise RecordError(f"{where}: {error.strerror}") from None
-        with os.fdopen(file, "rb") as opened:
-            about = os.fstat(opened.fileno())
-            if not stat.S_ISREG(about.st_mode) or about.st_uid != self._owner:
-                raise RecordError(f"{where} is not its folder's owner's file")
-            text = opened.read(_MOST_BYTES + 1)
-        try:
-            return _record_of(json.loads(text) if len(text) <= _MOST_BYTES else None, uuid)
-        except (ValueError, RecursionError):
-            raise RecordError(f"{where} is damaged") from None
+            text = self._text(uuid)
+        except RecordError as error:
+            return Record(uuid, open=True, unreadable=str(error))
+        return None if text is None else _record_of(text, uuid, f"{self.path}/{uuid}.json")
 
     def write(self, record: Record) -> None:
-        """Put a record on disk, so that a power cut leaves the old one or the new one."""
+        """Put a record on disk, so that a power cut leaves the old one or the new one. Raises RecordError.
+
+        After an error either of them may be on disk.
+        """
         record.boot, record.written_s = boot(), time.time()
-        document = {"version": VERSION, **vars(record)}
         name = record.uuid + ".new"
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(name, flags, 0o644, dir_fd=self._folder), "w") as file:
-                json.dump(document, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, record.uuid + ".json", src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            try:
+                self._put(name, json.dumps(_document_of(record)).encode())
+                os.replace(name, record.uuid + ".json", src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            except OSError:
+                with contextlib.suppress(OSError):  # a part of it would only take up room on a full disk
+                    os.unlink(name, dir_fd=self._folder)
+                raise
             os.fsync(self._folder)
         except OSError as error:
             raise RecordError(f"{self.path}: {error.strerror}") from None
 
     def remove(self, uuid: str) -> None:
-        """Nothing is left over any more."""
+        """Nothing is left over any more. Raises RecordError."""
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(uuid + ".json", dir_fd=self._folder)
             os.fsync(self._folder)
         except OSError as error:
             raise RecordError(f"{self.path}: {error.strerror}") from None
+
+    def set_aside(self, uuid: str) -> None:
+        """Keep a record that could not be read under another name, where it no longer counts. Raises RecordError."""
+        try:
+            os.rename(uuid + ".json", uuid + ".unreadable", src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            os.fsync(self._folder)
+        except OSError as error:
+            raise RecordError(f"{self.path}: {error.strerror}") from None
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _text(self, uuid: str) -> bytes | None:
+        """What the file holds; None where there is none. Raises RecordError with the reason why it cannot count."""
+        where = f"{self.path}/{uuid}.json"
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not hold us up
+        try:
+            file = os.open(uuid + ".json", flags, dir_fd=self._folder)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            link = error.errno == errno.ELOOP
+            raise RecordError(f"{where} {'is a link' if link else f'cannot be read: {error.strerror}'}") from None
+        try:
+            about = os.fstat(file)
+            if not stat.S_ISREG(about.st_mode):
+                raise RecordError(f"{where} is not a regular file")
+            if about.st_uid != self._owner:
+                raise RecordError(f"{where} does not belong to the owner of its folder")
+            if about.st_size > _MOST_BYTES:
+                raise RecordError(f"{where} is too large: {about.st_size} bytes")
+            return os.read(file, _MOST_BYTES)
+        except OSError as error:
+            raise RecordError(f"{where} cannot be read: {error.strerror}") from None
+        finally:
+            os.close(file)
+
+    def _put(self, name: str, text: bytes) -> None:
+        """A new file with that content, safely on disk."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(name, flags, 0o644, dir_fd=self._folder)
+        try:
+            while text:
+                text = text[os.write(file, text) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def boot() -> str:
@@ -166,29 +220,84 @@ def started(pid: int) -> int | None:
         return None
 
 
-def _record_of(document: Any, uuid: str) -> Record:
-    """Raises ValueError for anything that `Records.write` does not write."""
-    fields = {"version", *Record.__dataclass_fields__}
-    if not isinstance(document, dict) or set(document) != fields or document.pop("version") != VERSION:
-        raise ValueError
-    record = Record(**document)
-    for knobs in (record.prior, record.kept):
-        if not isinstance(knobs, dict) or not all(_is_value(knob, value) for knob, value in knobs.items()):
-            raise ValueError
-    simple = (
-        record.uuid == uuid
-        and isinstance(record.name, str)
-        and isinstance(record.open, bool)
-        and isinstance(record.boot, str)
-        and isinstance(record.written_s, float)
-        and set(record.kept) <= set(record.prior)
-        and isinstance(record.holder, dict)
-        and set(record.holder) <= {"pid", "started", "uid"}
-        and all(_whole(value, 2**63) for value in record.holder.values())
-    )
-    if not simple:
-        raise ValueError
+def _document_of(record: Record) -> dict[str, Any]:
+    fields = {entry.name: getattr(record, entry.name) for entry in dataclasses.fields(record) if _is_kept(entry)}
+    return {"version": VERSION, **fields}
+
+
+def _is_kept(entry: Any) -> bool:
+    """Whether a field of `Record` is in the file."""
+    return bool(entry.metadata.get("kept", True))
+
+
+def _record_of(text: bytes, uuid: str, where: str) -> Record:
+    """What can be understood of a file's content; what cannot is named in `unreadable`, and counts as open."""
+    if not text:
+        return Record(uuid, open=True, unreadable=f"{where} is empty")
+    try:
+        document = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return Record(uuid, open=True, unreadable=f"{where} is damaged: not a JSON document")
+    if not isinstance(document, dict):
+        return Record(uuid, open=True, unreadable=f"{where} is damaged: not a JSON object")
+    unknown = []
+    version = document.pop("version", None)
+    if version != VERSION or isinstance(version, bool):
+        unknown.append(f"version {_short(version)}")
+    record = Record(uuid)
+    for entry in dataclasses.fields(Record):
+        if not _is_kept(entry):
+            continue
+        value = document.pop(entry.name, _MISSING)
+        if value is _MISSING:
+            unknown.append(f"no {entry.name!r}")
+        elif entry.name in ("prior", "kept") and isinstance(value, dict):
+            understood = {knob: each for knob, each in value.items() if _is_value(knob, each)}
+            unknown.extend(f"{_short(knob)} in {entry.name!r}" for knob in value if knob not in understood)
+            setattr(record, entry.name, understood)
+        elif _IS_VALID[entry.name](value):
+            setattr(record, entry.name, value)
+        else:
+            unknown.append(f"{entry.name!r} is {_short(value)}")
+    unknown.extend(f"field {_short(name)}" for name in document)
+    if record.uuid != uuid:
+        return Record(uuid, open=True, unreadable=f"{where} is of another board, {_short(record.uuid)}")
+    for knob in [knob for knob in record.kept if knob not in record.prior]:
+        unknown.append(f"{knob!r} confirmed, but not what it was before")
+        del record.kept[knob]
+    if unknown:
+        more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+        named = ", ".join(unknown[:_MOST_NAMED])
+        record.unreadable, record.open = f"{where} is not understood in full: {named}{more}", True
     return record
+
+
+def _short(value: Any) -> str:
+    """A value from a file, for a message: bounded, and without control characters."""
+    text = ascii(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _is_holder(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) <= {"pid", "started", "uid"}
+        and all(_whole(number, 2**63) for number in value.values())
+    )
+
+
+_MISSING = object()
+_MOST_NAMED = 4
+_IS_VALID: dict[str, Callable[[Any], bool]] = {
+    "uuid": lambda value: isinstance(value, str),
+    "name": lambda value: isinstance(value, str) and value.isprintable(),
+    "prior": lambda value: False,  # knob by knob
+    "kept": lambda value: False,
+    "open": lambda value: isinstance(value, bool),
+    "holder": _is_holder,
+    "boot": lambda value: isinstance(value, str),
+    "written_s": lambda value: isinstance(value, float) and 0.0 <= value < 1e12,
+}
 
 
 def _is_value(knob: str, value: Any) -> bool:

@@ -6,19 +6,25 @@ import json
 import os
 import select
 import time
+from collections.abc import Callable
 from typing import Any
 
+from app.engine.control.helper import policy
 from app.engine.control.helper.board import Failed
 from app.engine.control.helper.grammar import MOST_BYTES, Refused, Request, parse
 from app.engine.control.helper.keeper import Keeper
 
 BEAT_S = 5.0  # without a request for so long, whoever asked for the settings is taken for dead
+_TURN_S = 1.0
 _CHUNK = 4096
 
 
-def serve(keeper: Keeper, inward: int, outward: int, *watched: int) -> None:
-    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors has something to say."""
-    conversation = _Conversation(keeper, inward, outward, watched)
+def serve(keeper: Keeper, inward: int, outward: int, *watched: int, alive: Callable[[], None] = lambda: None) -> None:
+    """Answer until `quit`, the input's end, silence, or until one of the `watched` descriptors has something to say.
+
+    `alive` is called at least every second, unless a call of the driver takes longer.
+    """
+    conversation = _Conversation(keeper, inward, outward, watched, alive)
     os.set_blocking(outward, False)
     conversation.say({"hello": 1, "state": keeper.state()})
     while conversation.go_on():
@@ -26,8 +32,11 @@ def serve(keeper: Keeper, inward: int, outward: int, *watched: int) -> None:
 
 
 class _Conversation:
-    def __init__(self, keeper: Keeper, inward: int, outward: int, watched: tuple[int, ...]) -> None:
+    def __init__(
+        self, keeper: Keeper, inward: int, outward: int, watched: tuple[int, ...], alive: Callable[[], None]
+    ) -> None:
         self._keeper = keeper
+        self._alive = alive
         self._in, self._out, self._watched = inward, outward, watched
         self._beat = time.monotonic()
         self._read = b""
@@ -35,9 +44,12 @@ class _Conversation:
         self._over = False
 
     def go_on(self) -> bool:
-        """Wait for more and answer it; False when it is over."""
-        ready, _, _ = select.select([self._in, *self._watched], [], [], self._left_s())
-        if not ready or any(descriptor in ready for descriptor in self._watched):
+        """Wait a second for more and answer it; False when it is over."""
+        self._alive()
+        ready, _, _ = select.select([self._in, *self._watched], [], [], min(_TURN_S, self._left_s()))
+        if not ready:
+            return self._left_s() > 0
+        if any(descriptor in ready for descriptor in self._watched):
             return False
         try:
             told = os.read(self._in, _CHUNK)
@@ -66,8 +78,9 @@ class _Conversation:
             try:
                 line = line[os.write(self._out, line) :]
             except BlockingIOError:
-                _, ready, _ = select.select([], [self._out], [], self._left_s())
-                if not ready:
+                self._alive()
+                select.select([], [self._out], [], min(_TURN_S, self._left_s()))
+                if not self._left_s():
                     self._over = True
                     return
             except OSError:
@@ -92,6 +105,9 @@ class _Conversation:
         self._beat = time.monotonic()  # a driver that takes its time is not silence
 
     def _do(self, request: Request) -> None:
+        setting = request.verb in ("set", "confirm")  # by the policy as it is now: root may have changed it
+        if setting and (reason := policy.require(self._keeper.uuid, request.settings)):
+            raise Failed("policy", reason)
         if request.verb == "set":
             self._keeper.set(request.settings)
         elif request.verb == "reset":

@@ -1,0 +1,84 @@
+"""`wattridge helper`: the helper with root's rights, as it is installed here; installing and removing it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from typing import Any
+
+from app.commands.terminal import print_json, say, show
+from app.engine.control.rights import Asking
+from app.errors import InputError, PermissionRefused
+
+
+def helper(arguments: Namespace) -> int:
+    """Show, install or remove the helper; 0 where it is ready, or the work is done."""
+    if os.name != "posix":
+        raise PermissionRefused("boards are set on Linux only", "helper", "nothing needs to be installed here")
+    if arguments.do == "show":
+        return _show(arguments)
+    from app.engine.control import installing
+    from app.engine.control.helper.__main__ import LAUNCHER
+
+    if arguments.leave_records and arguments.do != "remove":
+        raise InputError("--leave-records is for remove", f"helper {arguments.do}", "leave it out")
+    if arguments.print:
+        program = installing.setup_program(arguments.do, installing.PLACES, leave_records=arguments.leave_records)
+        print(program, end="")  # noqa: T201  (a program for root: as it is)
+        return 0
+    asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
+    if arguments.do == "install":
+        report = installing.install(asking, places=installing.PLACES)
+    else:
+        report = installing.remove(asking, places=installing.PLACES, leave_records=arguments.leave_records)
+    _print_report(report, "Installed" if arguments.do == "install" else "Removed", as_json=arguments.json)
+    if arguments.do == "install" and not arguments.json:
+        say("You are asked for a password when control is switched on. For a group that need not be, with visudo:")
+        say(f"  %GROUP ALL=(root) NOPASSWD: {installing.PLACES.library}/{LAUNCHER} GPU-*")
+        say(f"What may be set on this machine, and by whom: {installing.PLACES.policy}")
+    return 0
+
+
+def _show(arguments: Namespace) -> int:
+    from app.engine.control import installing
+    from app.engine.control.helper.policy import PolicyError, load
+
+    found = installing.installation()
+    policy_fault = ""
+    try:
+        load("")
+    except PolicyError as error:
+        policy_fault = str(error)
+    document: dict[str, Any] = {
+        "folder": installing.PLACES.library,
+        "installed": found.installed,
+        "ready": found.ready,
+        "fault": found.fault,
+        "current": found.current,
+        "policy": installing.PLACES.policy,
+        "policy_fault": policy_fault,
+    }
+    if arguments.json:
+        print_json(document)
+    elif not found.installed:
+        show("The helper is not installed. Install it: wattridge helper install")
+    elif found.fault:
+        show(f"The helper may not run as root: {found.fault}. Install it again: wattridge helper install")
+    else:
+        show(f"The helper is installed in {installing.PLACES.library}; only root can change it.")
+        if not found.current:
+            show("It is of another version than this program. Replace it: wattridge helper install")
+    if policy_fault and not arguments.json:
+        show(f"Nothing may be set: {policy_fault}")
+    return 0 if found.ready and not policy_fault else 1
+
+
+def _print_report(report: dict[str, list[str]], done: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    for line in report["done"]:
+        show(f"{done}: {line}")
+    for line in report["notes"]:
+        say(f"Note: {line}")
