@@ -116,7 +116,7 @@ def killed_whole(process: Process) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def until_back(stand_in: StandIn, before: dict[str, Any], seconds: float = 6.0) -> None:
+def until_back(stand_in: StandIn, before: dict[str, Any], seconds: float = 10.0) -> None:
     deadline = time.monotonic() + seconds
     while stand_in.settings() != before:
         assert time.monotonic() < deadline, f"not back after {seconds} s: {stand_in.settings()}"
@@ -193,7 +193,10 @@ def test_however_one_of_its_processes_ends_the_board_is_put_back(
     for pid in pids:
         os.kill(pid, getattr(signal, name))
     until_back(stand_in, before)
-    assert list(process.records.glob("*.json")) == []
+    deadline = time.monotonic() + 10.0
+    while list(process.records.glob("*.json")):  # it goes after the board is back
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -235,13 +238,13 @@ def test_a_serving_process_that_hangs_is_killed_and_the_board_is_back_within_ten
 
 def test_a_driver_that_is_slow_is_not_taken_for_hung(boards: Boards, helper: Callable[..., Process]) -> None:
     stand_in = boards("h200")
-    process = helper(stand_in, STAND_IN_STALL_S="1.5")
+    process = helper(stand_in, STAND_IN_STALL_S="2.5")
     serving = process.serving
-    stand_in.fault("nvmlDeviceSetPowerManagementLimit", delay_s=0.7)
-    stand_in.fault("nvmlDeviceSetGpuLockedClocks", delay_s=0.7)
-    stand_in.fault("nvmlDeviceGetSupportedGraphicsClocks", delay_s=0.7)
-    changed(stand_in, process)  # more than 2 s altogether
-    time.sleep(2.0)  # and nothing to do for longer than that
+    stand_in.fault("nvmlDeviceSetPowerManagementLimit", delay_s=1.0)
+    stand_in.fault("nvmlDeviceSetGpuLockedClocks", delay_s=1.0)
+    stand_in.fault("nvmlDeviceGetSupportedGraphicsClocks", delay_s=1.0)
+    changed(stand_in, process)  # 3 s or more altogether
+    time.sleep(3.0)  # and nothing to do for longer than that
     process.ask("state")
     assert process.serving == serving
 
@@ -251,7 +254,7 @@ def test_a_hung_process_that_cannot_be_killed_is_not_waited_for(
     how: str, boards: Boards, helper: Callable[..., Process], stopped: list[int]
 ) -> None:
     stand_in = boards("h200")
-    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="1.5", STAND_IN_STUCK_S="30")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="2.5", STAND_IN_STUCK_S="30")
     before, serving = changed(stand_in, process), process.serving
     hung(stand_in, process, how, stopped)
     until_back(stand_in, before, 10.0)
@@ -270,7 +273,7 @@ def test_a_process_that_stays_stuck_is_given_up_and_the_record_stays(
     boards: Boards, helper: Callable[..., Process], stopped: list[int]
 ) -> None:
     stand_in = boards("h200")
-    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="1", STAND_IN_STUCK_S="0.5")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="2.5", STAND_IN_STUCK_S="0.5")
     before, serving = changed(stand_in, process), process.serving
     hung(stand_in, process, "SIGSTOP", stopped)
     assert process.gone() == 1
@@ -292,16 +295,16 @@ def test_where_the_driver_hangs_for_good_all_else_is_put_back_and_the_record_sta
     function: str, left: dict[str, Any], boards: Boards, helper: Callable[..., Process]
 ) -> None:
     stand_in = boards("h200")
-    process = helper(stand_in, STAND_IN_STALL_S="1")
+    process = helper(stand_in, STAND_IN_STALL_S="2")
     before = changed(stand_in, process)
     stand_in.fault(function, delay_s=3600.0)
     os.kill(process.serving, signal.SIGKILL)
-    assert process.gone(40.0) == 1  # the guardian does not hang with it
+    assert process.gone(60.0) == 1  # the guardian does not hang with it
     assert stand_in.settings() == {**before, **left}
     [record] = process.records.glob("*.json")
     assert json.loads(record.read_text())["open"]
-    boot = helper(stand_in, "--restore", STAND_IN_STALL_S="1")
-    assert boot.gone(40.0) == 1
+    boot = helper(stand_in, "--restore", STAND_IN_STALL_S="2")
+    assert boot.gone(60.0) == 1
     stand_in.no_faults()
     assert helper(stand_in, "--restore").gone() == 0
     assert stand_in.settings() == before
@@ -309,11 +312,11 @@ def test_where_the_driver_hangs_for_good_all_else_is_put_back_and_the_record_sta
 
 def test_a_driver_that_comes_back_after_a_while_is_waited_for(boards: Boards, helper: Callable[..., Process]) -> None:
     stand_in = boards("h200")
-    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="0.5", STAND_IN_STUCK_S="30")
+    process = helper(stand_in, STAND_IN_UNKILLABLE="1", STAND_IN_STALL_S="2.5", STAND_IN_STUCK_S="30")
     before = changed(stand_in, process)
-    stand_in.fault("nvmlDeviceResetGpuLockedClocks", delay_s=4.0, times=1)
+    stand_in.fault("nvmlDeviceResetGpuLockedClocks", delay_s=5.0, times=1)
     os.kill(process.serving, signal.SIGKILL)
-    assert process.gone(40.0) == 1
+    assert process.gone(60.0) == 1
     assert stand_in.settings() == before
     assert list(process.records.glob("*.json")) == []
 
