@@ -139,7 +139,10 @@ def monitor(arguments: Namespace) -> int:
         sampler.stop()
         sampler.join()
         if recorder is not None:
-            recorder.close()
+            try:
+                recorder.close()
+            except WattridgeError as error:
+                faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
     document = _monitor_document(gpu, trace, begun_ns)
     document["faults"] = faults
@@ -151,7 +154,7 @@ def monitor(arguments: Namespace) -> int:
         print_json(document)
     else:
         _print_monitor(document, gpu)
-    return 0
+    return 0 if recorder is None or recorder.finished else 1
 
 
 def _serve(arguments: Namespace) -> int:

@@ -179,7 +179,8 @@ class Sampler:
 
     def _stop_recording(self, error: OSError) -> None:
         self._recorder = None
-        self._tell("failed", "recording", f"the recording ends here: {error.strerror or error}")
+        kept = f"; what was recorded is in {error.filename}" if error.filename else ""
+        self._tell("failed", "recording", f"the recording ends here: {error.strerror or error}{kept}")
 
     def _check(self, reading: Reading) -> None:
         """Tell once of each channel that fell silent or speaks again."""
