@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,3 +113,62 @@ def test_a_monitor_that_is_killed_leaves_a_part_that_replays(
     assert np.all(np.diff(kept.time_ns) > 0)
     assert main(["monitor", "--gpu", f"recorded:{part}", "--duration", "5", "--speed", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["source"] == "recorded"
+
+
+# --- a board that lives as fast as it can be computed, and where its options stand ------------------------------------
+
+
+def summary(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert main([*words, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_a_monitor_without_a_wall_clock_watches_all_the_seconds_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Wherever its options stand, and every time: only the sampler moves such a clock."""
+    board, rest = ("--gpu", "simulated:h200", "--speed", "inf"), ("--duration", "20")
+    after, before, between = (
+        summary(capsys, "monitor", *board, *rest),
+        summary(capsys, *board, "monitor", *rest),
+        summary(capsys, "--speed", "inf", "monitor", *rest, "--gpu", "simulated:h200"),
+    )
+    assert after == before == between
+    assert after["duration_s"] == pytest.approx(20.0, abs=0.05)
+    assert after["channels"]["power_instant_w"]["samples"] == pytest.approx(1001, abs=2)
+    assert after["energy_j"] == pytest.approx(20 * after["channels"]["power_samples_w"]["mean"], rel=0.02)
+
+
+def test_a_recording_replayed_without_a_wall_clock_is_seen_whole(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "r.csv.gz"
+    summary(capsys, "monitor", "--gpu", "simulated:h200", "--speed", "inf", "--duration", "20", "--record", str(file))
+    assert read_recording(file).time_ns[-1] == pytest.approx(20e9, abs=0.05e9)
+    seen = summary(capsys, "--speed", "inf", "monitor", "--gpu", f"recorded:{file}", "--duration", "20")
+    assert seen["duration_s"] == pytest.approx(20.0, abs=0.1)
+    assert seen["channels"]["power_instant_w"]["samples"] > 950
+
+
+def test_an_option_before_a_command_that_has_no_use_for_it_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, flag in (
+        (["--speed", "inf", "gpus"], "--speed"),
+        (["--gpu", "0", "sessions"], "--gpu"),
+        (["--sim-seed", "3", "twin"], "--sim-seed"),
+        (["--specification", "x.toml", "gpus"], "--specification"),
+        (["--speed", "2", "measure", "--gpu", "simulated:h200", "--", "true"], "--speed"),
+    ):
+        assert main(words) == 2
+        line = capsys.readouterr().err
+        assert flag in line
+        assert line.count("\n") == 1
+
+
+def test_a_board_named_before_the_command_is_the_one_that_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    before = summary(capsys, "--gpu", "simulated:v100", "monitor", "--duration", "1", "--speed", "inf")
+    assert "V100" in before["gpu"]
+    after = summary(
+        capsys, "--gpu", "simulated:v100", "monitor", "--duration", "1", "--speed", "inf", "--gpu", "simulated:h200"
+    )
+    assert "H200" in after["gpu"]

@@ -126,15 +126,18 @@ def monitor(arguments: Namespace) -> int:
         interval_s=arguments.interval,
         on_event=lambda event: faults.append(str(event)),
         recorder=recorder,
+        duration_s=arguments.duration,
     )
     begun_ns = gpu.clock.now_ns()
+    latest_s = arguments.duration + _PATIENCE_S * gpu.clock.speed  # a reading that never returns ends the watch too
     bar = ProgressBar(quiet=arguments.json)
     sampler.start()
     try:
         with stop_on_interrupt() as stopped:
-            while (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < arguments.duration and not stopped.is_set():
+            while sampler.running and (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < latest_s:
                 bar.show(round(passed), round(arguments.duration), _now_line(trace))
-                gpu.clock.wait(min(0.5, arguments.duration - passed), stopped)
+                if stopped.wait(_LOOK_S):  # on the wall: only the sampler may move a clock that runs without one
+                    break
     finally:
         sampler.stop()
         sampler.join()
@@ -155,6 +158,10 @@ def monitor(arguments: Namespace) -> int:
     else:
         _print_monitor(document, gpu)
     return 0 if recorder is None or recorder.finished else 1
+
+
+_LOOK_S = 0.05
+_PATIENCE_S = 5.0  # for the last reading
 
 
 def _serve(arguments: Namespace) -> int:
