@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from app import __version__
 from app.blas_threads import use_one_core
-from app.commands.terminal import print_json, say
+from app.commands.terminal import end_on_signals, print_json, say
 from app.errors import InputError, WattridgeError
 
 
@@ -25,7 +25,11 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status: 0 done, 1 failed, 2 bad input or usage."""
     use_one_core()
-    words = list(sys.argv[1:] if argv is None else argv)
+    with end_on_signals():
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(words: list[str]) -> int:
     words, program = _split(words)
     try:
         arguments = _parser().parse_args(words)

@@ -25,6 +25,7 @@ from app.engine.analysis.scoring import (
     mean_over_spaces,
     pairwise_wins,
 )
+from app.engine.children.python import multiprocessing_without_working_directory
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.measurement import State
@@ -244,7 +245,9 @@ def _in_processes(
     plan: ScorePlan, jobs: int, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
 ) -> Iterator[tuple[tuple[str, str, int], Floats]]:
     """Runs done by processes of their own, in any order; leaving it ends them at once."""
-    with multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,)) as pool:
+    with multiprocessing_without_working_directory():
+        started = multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,))
+    with started as pool:
         results = pool.imap_unordered(_work, tasks)
         while not stop.is_set():
             try:
