@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from app.blas_threads import use_one_core
 
@@ -18,8 +18,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 use_one_core()
 
 # What lands does not hang on chance: the same examples every time. `--hypothesis-profile explore` looks for new ones.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("explore", derandomize=False)
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", settings.get_profile("same"), derandomize=False)
 settings.load_profile("same")
 
 _MOST_BYTES = 16 << 30  # of addresses: what runs away fails as a test, and does not take the machine with it

@@ -306,7 +306,9 @@ def test_a_file_cut_off_missing_or_not_text_is_one_line(tmp_path: Path) -> None:
             read_recording(tmp_path / name)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.data())
 def test_no_damage_to_a_file_gives_anything_but_one_clear_error(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "damaged.csv"
