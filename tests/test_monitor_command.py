@@ -157,6 +157,7 @@ def test_an_option_before_a_command_that_has_no_use_for_it_is_refused(capsys: py
         (["--gpu", "0", "sessions"], "--gpu"),
         (["--sim-seed", "3", "twin"], "--sim-seed"),
         (["--specification", "x.toml", "gpus"], "--specification"),
+        (["monitor", "--openmetrics", "127.0.0.1:0", "--speed", "inf"], "--speed"),
         (["--speed", "2", "measure", "--gpu", "simulated:h200", "--", "true"], "--speed"),
     ):
         assert main(words) == 2

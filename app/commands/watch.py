@@ -173,6 +173,8 @@ def _serve(arguments: Namespace) -> int:
         raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
     if arguments.duration is not None and not 0 < arguments.duration < math.inf:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    if math.isinf(arguments.speed):
+        raise InputError("--speed inf does not go with --openmetrics", "monitor", "a server lives on the wall's clock")
     return serve(arguments)
 
 

@@ -9,6 +9,8 @@ The file is UTF-8 text, gzipped, `NAME.csv.gz`:
 - Each further line is `r,TIME,VALUE,...` for a reading (the told channels in order, an empty cell where unknown) or
   `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
 
+While it is written the file is called `NAME.csv.gz.part`; one that was left behind is read as far as it goes.
+
 Nothing in it names the board: no UUID, serial number or bus address.
 """
 
