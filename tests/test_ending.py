@@ -54,7 +54,7 @@ class Started:
         self.process: subprocess.Popen[bytes] | None = None
         self.began: list[int] = []
 
-    def start(self, *words: str, terminal: int | None = None, ids: int = 2) -> None:
+    def start(self, *words: str, terminal: int | None = None, ids: int | None = 2) -> None:
         self.process = subprocess.Popen(
             [sys.executable, *words],
             env={
@@ -71,6 +71,8 @@ class Started:
         )
         wait_for(lambda: self.pids.exists() or self.process.poll() is not None, "nothing was started")
         assert self.pids.exists(), self.process.communicate()[1]
+        if ids is None:  # they come one by one
+            return
         self.began = [int(word) for word in self.pids.read_text().split()]
         assert len(self.began) == ids
         assert all(alive(each) for each in self.began)
@@ -208,6 +210,36 @@ def test_compilers_runner_processes_and_temporary_folders_go_too(started: Starte
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(started.temporary)}
         subprocess.run([sys.executable, "-c", sweep], env=environment, check=True, capture_output=True)
     assert started.left_folders == []
+
+
+SCORE = """
+import sys, time
+from app.engine.analysis import score_runs
+
+class Endless:  # a run that no signal reaches: the process must end by itself
+    def __init__(self, plan):
+        open({pids!r}, "a").write(f"{{__import__('os').getpid()}} ")
+    def advantage(self, task):
+        while True:
+            time.sleep(1)
+
+score_runs._Bench = Endless
+if __name__ == "__main__":
+    import threading
+    from app.commands.terminal import stop_on_interrupt
+    with stop_on_interrupt() as stop:
+        list(score_runs._in_processes(None, 2, [("space", "strategy", 1)] * 4, stop))
+"""
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_processes_that_share_a_comparison_end_in_the_middle_of_a_run(started: Started, number: signal.Signals) -> None:
+    script = started.folder / "score.py"
+    script.write_text(SCORE.format(pids=str(started.pids)))
+    started.start(str(script), ids=None)
+    wait_for(lambda: len(started.pids.read_text().split()) == 2, "the processes did not start")
+    started.began = [int(word) for word in started.pids.read_text().split()]
+    started.end(number)
 
 
 def _is_runner(process: str, parent: int) -> bool:

@@ -25,6 +25,7 @@ from app.engine.analysis.scoring import (
     mean_over_spaces,
     pairwise_wins,
 )
+from app.engine.children.ending import end_with_parent
 from app.engine.children.python import multiprocessing_without_working_directory
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
@@ -191,6 +192,7 @@ _bench: _Bench | None = None  # of a process of the pool
 
 def _open(plan: ScorePlan) -> None:
     global _bench
+    end_with_parent()
     _bench = _Bench(plan)
 
 

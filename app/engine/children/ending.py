@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -29,6 +30,19 @@ def ends_with_us(process: int, *, group: bool) -> Iterator[None]:
 def prepare_for_the_end() -> None:
     """Start the reaper now rather than beside the first program, whose time and energy may be measured."""
     _reaper.start()
+
+
+def end_with_parent() -> None:
+    """To be called in a process of `multiprocessing`: it ends at once where its parent was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
 class _Reaper:
