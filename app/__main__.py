@@ -39,4 +39,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # -m puts the working directory first. Unless this package lies there, nothing is to be imported from it.
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not sys.flags.safe_path and os.path.realpath(sys.path[0]) != os.path.realpath(here):
+        del sys.path[0]
     sys.exit(main())

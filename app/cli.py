@@ -6,13 +6,13 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from app import __version__
 from app.blas_threads import use_one_core
-from app.commands.terminal import abandon_output, prepare_streams, print_json, say
+from app.commands.terminal import abandon_output, end_on_signals, prepare_streams, print_json, say
 from app.errors import InputError, WattridgeError
 
 
@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _guarded(words, "--json" in words)
+        with end_on_signals():
+            return _guarded(words, "--json" in words)
     finally:
         abandon_output()  # what could not be written must not fail again at the interpreter's end
 
@@ -69,6 +70,7 @@ def _run(words: list[str]) -> int:
         arguments = _parser().parse_args(words)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
+    _use_defaults(arguments)
     arguments.program = program
     command: Callable[[argparse.Namespace], int] = arguments.command
     return command(arguments)
@@ -127,9 +129,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"wattridge {__version__}")
     _add_board(parser)
-    parser.add_argument("--specification", metavar="SPEC", help="open a specification or a recording in the window")
+    parser.add_argument(
+        "--specification",
+        dest="window_specification",
+        metavar="SPEC",
+        help="open a specification or a recording in the window",
+    )
     parser.set_defaults(command=_window)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command_name")
 
     def add(name: str, help_text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=help_text)
@@ -350,7 +357,35 @@ def _parser() -> argparse.ArgumentParser:
     twin.add_argument("--truth", action="store_true", help="true power, speed and energy at every clock")
     twin.add_argument("--workload", default="full_load", metavar="NAME", help="what runs (default full_load)")
     twin.add_argument("--power-limit", type=float, metavar="W", help="the power limit in force")
+    _keep_defaults(parser, commands.choices.values())
     return parser
+
+
+_EITHER_SIDE = {"gpu": "--gpu", "sim_seed": "--sim-seed", "speed": "--speed"}  # of the command, with the same meaning
+
+
+def _keep_defaults(window: argparse.ArgumentParser, commands: Iterable[argparse.ArgumentParser]) -> None:
+    """Hold back the defaults of options that may stand before the command: argparse lets a default win over them."""
+    for parser in (*commands, window):
+        options = [action for action in parser._actions if action.dest in _EITHER_SIDE]
+        parser.set_defaults(kept_defaults={action.dest: action.default for action in options})
+        for action in options:
+            action.default = argparse.SUPPRESS
+
+
+def _use_defaults(arguments: argparse.Namespace) -> None:
+    """Complete the options, and refuse those before a command that has no use for them. Raises InputError."""
+    command = arguments.command_name
+    for name, flag in _EITHER_SIDE.items():
+        if name in arguments and name not in arguments.kept_defaults:
+            raise InputError(f"{flag} does not apply to `{command}`", "usage", f"see `wattridge {command} --help`")
+    for name, default in arguments.kept_defaults.items():
+        if name not in arguments:
+            setattr(arguments, name, default)
+    if command is not None and arguments.window_specification is not None:
+        raise InputError(
+            "--specification is for the window", f"before `{command}`", "name the file after the command instead"
+        )
 
 
 def _add_board(parser: argparse.ArgumentParser, speed: float = 1.0) -> None:
@@ -450,7 +485,7 @@ def _window(arguments: argparse.Namespace) -> int:
     problem = _why_no_window()
     if problem is not None:
         raise problem
-    specification = Path(arguments.specification) if arguments.specification else None
+    specification = Path(arguments.window_specification) if arguments.window_specification else None
     return _open_window(
         arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed, demo=False, specification=specification
     )

@@ -145,17 +145,21 @@ def test_a_person_reads_a_table(capfd: pytest.CaptureFixture[str]) -> None:
         assert word in out
 
 
-def test_an_interrupt_ends_the_program_and_says_so() -> None:
+def test_an_interrupt_ends_the_program_and_says_so(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    program = ["sh", "-c", f"touch {began}; sleep 600"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "app", "measure", "--gpu", "simulated:a100", "--json", "--", "sleep", "600"],
+        [sys.executable, "-m", "app", "measure", "--gpu", "simulated:a100", "--json", "--", *program],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    time.sleep(2.0)
+    deadline = time.monotonic() + 60
+    while not began.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 1, err
     assert json.loads(out)["error"]["what"] == "stopped"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import shlex
-import threading
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from app.commands.terminal import number, print_json, print_table, say, show, stop_on_interrupt
+from app.commands.terminal import Stop, number, print_json, print_table, say, show, stop_on_interrupt
 from app.errors import InputError, WattridgeError
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
     return found
 
 
-def _run(words: Sequence[str], watches: Sequence[Watch], stop: threading.Event, *, quiet: bool) -> Ended:
+def _run(words: Sequence[str], watches: Sequence[Watch], stop: Stop, *, quiet: bool) -> Ended:
     """The program, with this terminal. With --json its output goes to standard error, for ours is the document."""
     from app.engine.processes import run_process
 
@@ -80,7 +79,7 @@ def _run(words: Sequence[str], watches: Sequence[Watch], stop: threading.Event, 
             capture=False,
             output_to=_STANDARD_ERROR if quiet else None,
             stop=stop,
-            grace_s=GRACE_S,
+            grace_s=lambda: GRACE_S if stop.interrupted else 0.0,
             now_ns=watches[0].gpu.clock.now_ns,
         )
     except OSError as error:

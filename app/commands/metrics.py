@@ -118,21 +118,16 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
 
 
 def _until_stopped(watched: Sequence[Watched], duration_s: float | None) -> float:
-    """Wait on the wall's clock; how long it was. SIGTERM ends it as Ctrl+C does."""
-    import signal
+    """Wait on the wall's clock; how long it was."""
     import time
 
     begun = time.monotonic()
     with stop_on_interrupt() as stopped:
-        previous = signal.signal(signal.SIGTERM, lambda *_: stopped.set())
-        try:
-            while not stopped.is_set():
-                left_s = math.inf if duration_s is None else begun + duration_s - time.monotonic()
-                if left_s <= 0:
-                    break
-                stopped.wait(min(1.0, left_s))
-                for each in watched:
-                    each.add_up()
-        finally:
-            signal.signal(signal.SIGTERM, previous)
+        while not stopped.is_set():
+            left_s = math.inf if duration_s is None else begun + duration_s - time.monotonic()
+            if left_s <= 0:
+                break
+            stopped.wait(min(1.0, left_s))
+            for each in watched:
+                each.add_up()
     return time.monotonic() - begun

@@ -129,20 +129,26 @@ def monitor(arguments: Namespace) -> int:
         interval_s=arguments.interval,
         on_event=lambda event: faults.append(str(event)),
         recorder=recorder,
+        duration_s=arguments.duration,
     )
     begun_ns = gpu.clock.now_ns()
+    latest_s = arguments.duration + _PATIENCE_S * gpu.clock.speed  # a reading that never returns ends the watch too
     bar = ProgressBar(quiet=arguments.json)
     sampler.start()
     try:
         with stop_on_interrupt() as stopped:
-            while (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < arguments.duration and not stopped.is_set():
+            while sampler.running and (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < latest_s:
                 bar.show(round(passed), round(arguments.duration), _now_line(trace))
-                gpu.clock.wait(min(0.5, arguments.duration - passed), stopped)
+                if stopped.wait(_LOOK_S):  # on the wall: only the sampler may move a clock that runs without one
+                    break
     finally:
         sampler.stop()
         sampler.join()
         if recorder is not None:
-            recorder.close()
+            try:
+                recorder.close()
+            except WattridgeError as error:
+                faults.append(str(error))
     bar.show(1, 1, _now_line(trace), final=True)
     document = _monitor_document(gpu, trace, begun_ns)
     document["faults"] = faults
@@ -154,7 +160,11 @@ def monitor(arguments: Namespace) -> int:
         print_json(document)
     else:
         _print_monitor(document, gpu)
-    return 0
+    return 0 if recorder is None or recorder.finished else 1
+
+
+_LOOK_S = 0.05
+_PATIENCE_S = 5.0  # for the last reading
 
 
 def _serve(arguments: Namespace) -> int:
@@ -166,6 +176,8 @@ def _serve(arguments: Namespace) -> int:
         raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
     if arguments.duration is not None and not 0 < arguments.duration < math.inf:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    if math.isinf(arguments.speed):
+        raise InputError("--speed inf does not go with --openmetrics", "monitor", "a server lives on the wall's clock")
     return serve(arguments)
 
 

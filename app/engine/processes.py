@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import IO, Final
 
 from app.blas_threads import environment_of_the_person
+from app.engine.children.ending import ends_with_us, prepare_for_the_end
+from app.engine.children.reaper import ASK_S, Family
 
 MOST_OUTPUT: Final = 1 << 20  # bytes kept of each stream, the last ones
 _CHUNK: Final = 1 << 16
 _LOOK_S: Final = 0.05  # between looks at the time limit and `stop`; the end itself is stamped at once
-_KILL_S: Final = 2.0  # from asking a program to end to ending it
 DRAIN_S: Final = 1.0  # for output that a program left in its pipes
 
 
@@ -54,17 +55,19 @@ def run_process(
     output_to: int | None = None,
     timeout_s: float | None = None,
     stop: threading.Event | None = None,
-    grace_s: float = 0.0,
+    grace_s: Callable[[], float] = lambda: 0.0,
     now_ns: Callable[[], int] = time.monotonic_ns,
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run a program to its end, its time limit's, or `stop` (heeded `grace_s` later: a terminal tells it too).
+    """Run a program to its end, its time limit's, or `stop` (at a terminal `grace_s()` later: it is interrupted too).
 
-    Captured, it has no input, and a group of its own: what it started ends with it at a time limit. Otherwise it has
-    this program's input and outputs; `output_to` is a file descriptor for its output. Raises OSError where it does
-    not start.
+    Captured, it has no input. Otherwise it has this program's input and outputs; `output_to` is a file descriptor for
+    its output. What it started ends with it at a time limit, at `stop`, and when this process ends, however that is.
+    Raises OSError where it does not start.
     """
     pipe = subprocess.PIPE if capture else None
+    group = capture or not _at_terminal()  # a program at a terminal stays in the group that the terminal reads for
+    prepare_for_the_end()
     begun = time.monotonic()
     start_ns = now_ns()
     process = subprocess.Popen(
@@ -74,31 +77,56 @@ def run_process(
         stdout=pipe if capture else output_to,
         stderr=pipe,
         start_new_session=capture,
+        process_group=0 if group and not capture and os.name == "posix" else None,
         env=environment_of_the_person() if environment is None else dict(environment),
     )
+    with ends_with_us(process.pid, group=group):
+        return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns)
+
+
+def _finished(
+    process: subprocess.Popen[bytes],
+    group: bool,
+    begun: float,
+    start_ns: int,
+    timeout_s: float | None,
+    stop: threading.Event | None,
+    grace_s: Callable[[], float],
+    now_ns: Callable[[], int],
+) -> Ended:
+    """Wait for its end, or bring it about; an exception here, like a signal's, ends it too."""
+    family = Family(process.pid, group)
     end: list[tuple[int, float]] = []
     waiter = threading.Thread(target=lambda: _wait(process, now_ns, end), name="program", daemon=True)
     waiter.start()
     tails = [_Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
     timed_out = stopped = False
     stop_at = ask_at = float("inf")
-    while True:
-        waiter.join(_LOOK_S if timeout_s is not None or stop is not None else None)
-        if not waiter.is_alive():
-            break
-        now = time.monotonic()
-        if stop is not None and stop.is_set() and stop_at == float("inf"):
-            stop_at = now + grace_s
-        timed_out = timed_out or (timeout_s is not None and now - begun > timeout_s)
-        stopped = stopped or now >= stop_at
-        if (timed_out or stopped) and ask_at == float("inf"):
-            ask_at = now
-            _signal(process, capture, "SIGTERM")
-        elif now - ask_at > _KILL_S:
-            _signal(process, capture, "SIGKILL")
+    try:
+        while True:
+            waiter.join(_LOOK_S if timeout_s is not None or stop is not None else None)
+            if not waiter.is_alive():
+                break
+            now = time.monotonic()
+            if stop is not None and stop.is_set() and stop_at == float("inf"):
+                stop_at = now + (0.0 if group else grace_s())
+            timed_out = timed_out or (timeout_s is not None and now - begun > timeout_s)
+            stopped = stopped or now >= stop_at
+            if (timed_out or stopped) and ask_at == float("inf"):
+                ask_at = now
+                _signal(process, family, "SIGTERM")
+            elif now - ask_at > ASK_S:
+                _signal(process, family, "SIGKILL")
+    except BaseException:
+        _signal(process, family, "SIGTERM")
+        waiter.join(ASK_S)
+        _signal(process, family, "SIGKILL")
+        raise
+    if timed_out or stopped:
+        _signal(process, family, "SIGKILL")  # what it started and did not end
     for tail in tails:
         if not tail.join(DRAIN_S):  # something that it started holds the pipe
-            _signal(process, capture, "SIGKILL")
+            _signal(process, family, "SIGKILL")
             tail.join(DRAIN_S)
     end_ns, ended = end[0]
     texts = [tail.text() for tail in tails] or ["", ""]
@@ -137,12 +165,20 @@ def _wait(process: subprocess.Popen[bytes], now_ns: Callable[[], int], end: list
     end.append((now_ns(), time.monotonic()))
 
 
-def _signal(process: subprocess.Popen[bytes], group: bool, name: str) -> None:
-    """To the program, and to all that it started where it has a group of its own."""
-    with suppress(ProcessLookupError, PermissionError):
-        if group and os.name == "posix":
-            os.killpg(process.pid, getattr(signal, name))
-        elif name == "SIGTERM":
-            process.terminate()
-        else:
-            process.kill()
+def _signal(process: subprocess.Popen[bytes], family: Family, name: str) -> None:
+    """To the program and all that it started."""
+    if os.name == "posix":
+        family.signal(getattr(signal, name), ended=process.returncode is not None)
+    elif name == "SIGTERM":
+        process.terminate()
+    else:
+        process.kill()
+
+
+def _at_terminal() -> bool:
+    """Whether this process has a terminal, whose keys reach everything in its group."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True

@@ -9,6 +9,8 @@ The file is UTF-8 text, gzipped, `NAME.csv.gz`:
 - Each further line is `r,TIME,VALUE,...` for a reading (the told channels in order, an empty cell where unknown) or
   `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
 
+While it is written the file is called `NAME.csv.gz.part`; one that was left behind is read as far as it goes.
+
 Nothing in it names the board: no UUID, serial number or bus address.
 """
 
@@ -22,7 +24,8 @@ import math
 import os
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -36,6 +39,8 @@ from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
 from app.sensors.gpu import Gpu, PowerLimit
 
 _FORMAT, _VERSION = "wattridge-recording", 1
+_GZIP_BITS = 31  # of zlib: the largest window, and gzip's header and trailer
+_FLUSH_US = 1_000_000
 _MAX_ROWS = 1_500_000  # of each kind: 8 h at 50 Hz
 _MAX_HEADER, _MAX_LINE = 1 << 20, 4096  # characters
 _MAX_CLOCKS = 10_000
@@ -66,35 +71,53 @@ class Recording:
 
 
 class RecordingWriter:
-    """Writes one GPU's readings to a file, which appears under its name when closed. One thread at a time."""
+    """Writes one GPU's readings to a file. One thread at a time.
+
+    Until it is closed the file is called `NAME.part`. Every second of the recording is written out as a whole, so
+    that a process that is killed loses less than two, and a full disk leaves whole lines: `read_recording` reads a
+    `.part` up to there.
+    """
 
     def __init__(self, path: Path, gpu: Gpu) -> None:
-        """Raises InputError where the file exists already or cannot be written."""
+        """Raises InputError where the file or its `.part` exists already, or cannot be written."""
         if is_there(path):
             raise InputError("this file exists already", str(path), "choose another name, or remove it first")
         self.path = path
-        self._part = path.with_name(path.name + ".part")
+        self.part = path.with_name(path.name + ".part")
         self._told = [place for place, described in enumerate(gpu.channels) if described.available]
         self._double = [described.name == "energy_j" for described in gpu.channels]
         self._origin_ns = gpu.clock.now_ns()
         self._rows = {"r": 0, "p": 0}
         self._last_us = {"r": -1, "p": -1}
+        self._pack = zlib.compressobj(wbits=_GZIP_BITS)  # no name and no date: the same readings make the same file
+        self._lines = [json.dumps(_header(gpu), ensure_ascii=False) + "\n"]  # not written out yet
+        self._due_us = 0  # when they are to be
+        self._size = 0  # of what is written out
         try:
-            raw = self._part.open("wb")
+            self._file = self.part.open("xb", buffering=0)
+        except FileExistsError:
+            raise InputError(
+                "an unfinished recording of this name exists",
+                str(self.part),
+                "choose another name, or replay it with --gpu recorded:FILE and remove it",
+            ) from None
         except OSError as error:
             raise InputError(
                 f"the recording cannot be written: {error.strerror or error}",
                 str(path),
                 "choose a folder that is there",
             ) from error
-        # mtime=0 and no name inside: the same readings make the same file
-        self._gzip = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
-        self._raw = raw
-        self._file = io.TextIOWrapper(self._gzip, encoding="utf-8", newline="\n")
-        self._file.write(json.dumps(_header(gpu), ensure_ascii=False) + "\n")
+
+    @property
+    def finished(self) -> bool:
+        """The file is complete and has its name."""
+        return self._file.closed and not self.part.exists()
 
     def write(self, reading: Reading) -> None:
-        """Append one reading. Raises OSError, also when the recording is full (1.5 million readings)."""
+        """Append one reading. Raises OSError, also when the recording is full (1.5 million readings).
+
+        An error with a file name has ended the recording, and what was written lies there.
+        """
         cells = [_cell(reading.values[place], self._double[place]) for place in self._told]
         self._line("r", reading.time_ns, ",".join(cells))
 
@@ -104,18 +127,20 @@ class RecordingWriter:
             self._line("p", sample.time_ns, f"{sample.power_w:.7g}")
 
     def close(self) -> None:
-        """Finish the file and give it its name. Safe to call twice. Raises WattridgeError where that fails."""
-        if self._raw.closed:
+        """Finish the file and give it its name, unless writing failed. Safe to call twice.
+
+        Raises WattridgeError where it cannot be finished.
+        """
+        if self._file.closed:
             return
         try:
+            self._flush(zlib.Z_FINISH)
             self._file.close()
-            self._gzip.close()
-            self._raw.close()
-            os.replace(self._part, self.path)
+            os.replace(self.part, self.path)
         except OSError as error:
-            self._raw.close()
+            self._file.close()
             what = f"the recording could not be finished: {error.strerror or error}"
-            raise WattridgeError(what, str(self.path), f"what there is lies in {self._part.name}") from error
+            raise WattridgeError(what, str(self.path), f"what was recorded is in {self.part.name}") from error
 
     def __enter__(self) -> RecordingWriter:
         return self
@@ -132,11 +157,35 @@ class RecordingWriter:
             raise OSError(errno.EFBIG, "the recording is full")
         self._rows[kind] += 1
         self._last_us[kind] = time_us
-        self._file.write(f"{kind},{time_us},{cells}\n")
+        self._lines.append(f"{kind},{time_us},{cells}\n")
+        if time_us >= self._due_us:
+            self._due_us = time_us + _FLUSH_US
+            try:
+                self._flush(zlib.Z_SYNC_FLUSH)
+            except OSError as error:
+                self._file.close()
+                raise OSError(error.errno, error.strerror, str(self.part)) from error
+
+    def _flush(self, how: int) -> None:
+        """Write out the lines so far, all of them or, where that fails, none. Raises OSError."""
+        text = "".join(self._lines).encode()
+        self._lines.clear()
+        packed = memoryview(self._pack.compress(text) + self._pack.flush(how))
+        try:
+            while packed:
+                packed = packed[self._file.write(packed) :]
+        except OSError:
+            with suppress(OSError):
+                self._file.truncate(self._size)
+            raise
+        self._size = self._file.tell()
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording, gzipped or plain. Raises InputError naming file, line and remedy where it is malformed."""
+    """Read a recording, gzipped or plain; an unfinished one (`.part`) as far as it was written out.
+
+    Raises InputError naming file, line and remedy where it is malformed.
+    """
     try:
         with open_input(path) as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -157,6 +206,7 @@ class _Parser:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._unfinished = path.suffix == ".part"
         self._number = 1
 
     def parse(self, text: io.TextIOBase) -> Recording:
@@ -180,7 +230,7 @@ class _Parser:
             "memory_clocks_mhz": self._clocks(header, "memory_clocks_mhz"),
         }
         time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
-        while line := text.readline(_MAX_LINE + 1):
+        for line in self._lines(text):
             self._number += 1
             if len(line) > _MAX_LINE:
                 self._refuse("the line is too long")
@@ -205,6 +255,20 @@ class _Parser:
             sample_ns=np.array(sample_us, np.int64) * 1000,
             sample_w=np.array(sample_w, np.float64),
         )
+
+    def _lines(self, text: io.TextIOBase) -> Iterator[str]:
+        """The lines after the first. What ends an unfinished recording may be cut off anywhere."""
+        while True:
+            try:
+                line = text.readline(_MAX_LINE + 1)
+            except (EOFError, gzip.BadGzipFile, zlib.error):
+                if self._unfinished:
+                    return
+                raise
+            cut = self._unfinished and not line.endswith("\n") and len(line) <= _MAX_LINE
+            if not line or cut:
+                return
+            yield line
 
     def _refuse(self, what: str) -> NoReturn:
         raise InputError(what, f"{self._path}, line {self._number}", _REMEDY)

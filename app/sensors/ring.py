@@ -1,28 +1,31 @@
 """`Ring`: time-stamped rows of numbers in fixed memory, with the smallest and largest value of every block of rows.
 
-One thread appends, any thread reads, no lock. A row is written before the count moves, and the ring is a little longer
-than what readers are shown, so a row being overwritten is never one that somebody copies.
+One thread appends, any thread reads. The ring is a little longer than what readers are shown, so the writer rarely
+comes round to a row that is being copied. `Ring.consistent` checks that it did not, and otherwise reads again.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 Times = npt.NDArray[np.int64]
+Result = TypeVar("Result")
 
 _FACTOR = 16  # rows per block, blocks per larger block
 _LEVELS = 3
 _TOP = _FACTOR**_LEVELS  # the ring's length is a multiple of the largest block, so blocks never straddle its end
 _SUMMED = _FACTOR**2  # rows per block of sums
 _KEPT_GAPS = 1000
+_ATTEMPTS = 3  # reads without holding up the writer
 
 
 @dataclass(slots=True)
@@ -40,7 +43,8 @@ class Ring:
     """At most `rows` rows of `columns` float32 values with strictly rising time stamps in ns; the oldest are dropped.
 
     The arrays are allocated at once but untouched: the system gives memory page by page as rows come, then it is flat.
-    Rows have absolute numbers, 0 for the first ever appended; `first` and `count` bound the ones still here.
+    Rows have absolute numbers, 0 for the first ever appended; `first` and `count` bound the ones still here. Whatever
+    reads rows while another thread appends belongs in a function passed to `consistent`.
     """
 
     def __init__(self, columns: int, rows: int, gap_ns: int) -> None:
@@ -48,6 +52,7 @@ class Ring:
         self.gap_ns = gap_ns  # rows further apart than this have nothing known between them
         self.gaps: tuple[tuple[int, int], ...] = ()  # (time before, time after) of each, the newest 1000
         self.count = 0
+        self._appending = threading.RLock()  # held by the writer for each row
         self._shown = max(1, rows)
         self.length = (-(-self._shown // _TOP) + 1) * _TOP
         self._time: Times = np.zeros(self.length, np.int64)
@@ -65,6 +70,10 @@ class Ring:
 
     def append(self, time_ns: int, values: Sequence[float]) -> bool:
         """Append one row; False, and nothing is kept, where it is not newer than the last."""
+        with self._appending:
+            return self._append(time_ns, values)
+
+    def _append(self, time_ns: int, values: Sequence[float]) -> bool:
         row = self.count
         if row:
             last_ns = self.last_ns
@@ -111,6 +120,23 @@ class Ring:
 
     # --- readers ------------------------------------------------------------------------------------------------------
 
+    def consistent(self, read: Callable[[], Result]) -> Result:
+        """The result of `read`, none of whose rows was overwritten meanwhile.
+
+        `read` may be called several times, so it only copies. It runs without a lock; whether the writer came round is
+        seen from the count before and after. The last attempt holds the writer up, so a reader always gets its rows.
+        """
+        for _ in range(_ATTEMPTS):
+            oldest = self.first
+            result = read()
+            with self._appending:  # between two rows: all that was written up to `count` is visible, and nothing more
+                # The row after the newest may be half written beside this ring: `Trace` keeps another array as long.
+                overwritten = self.count - self.length >= oldest
+            if not overwritten:
+                return result
+        with self._appending:
+            return read()
+
     @property
     def nbytes(self) -> int:
         """Memory once the ring is full."""
@@ -126,7 +152,7 @@ class Ring:
     @property
     def first_ns(self) -> int:
         """Time of the oldest row; 0 while empty."""
-        return int(self._time[self.first % self.length]) if self.count else 0
+        return self.consistent(lambda: int(self._time[self.first % self.length]) if self.count else 0)
 
     @property
     def last_ns(self) -> int:
@@ -136,14 +162,18 @@ class Ring:
 
     def before(self, time_ns: int, inclusive: bool = True) -> int:
         """Absolute number of the first row after `time_ns` (at or after it, where not inclusive)."""
-        rows = range(self.first, self.count)
-        find = bisect_right if inclusive else bisect_left
-        return rows.start + find(rows, time_ns, key=lambda row: int(self._time[row % self.length]))
+        return self._find(time_ns, inclusive, self.count)
 
     def between(self, t0_ns: int, t1_ns: int) -> tuple[int, int]:
         """Absolute rows [a, b) with t0_ns <= time <= t1_ns."""
-        start = self.before(t0_ns, inclusive=False)
-        return start, max(start, self.before(t1_ns))
+        count = self.count
+        start = self._find(t0_ns, False, count)
+        return start, max(start, self._find(t1_ns, True, count))
+
+    def _find(self, time_ns: int, inclusive: bool, count: int) -> int:
+        rows = range(max(0, count - self._shown), count)
+        find = bisect_right if inclusive else bisect_left
+        return rows.start + find(rows, time_ns, key=lambda row: int(self._time[row % self.length]))
 
     def times(self, start: int, stop: int) -> Times:
         """Time stamps in ns of rows [start, stop): a copy."""

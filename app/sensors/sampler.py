@@ -46,6 +46,8 @@ class Sampler:
 
     A failed read is a row of NaN. Missed deadlines are skipped, never made up for. `on_event` and `recorder` are
     called on the sampler's thread. `backlog_s` also takes what the driver's buffer holds from that long before now.
+    With a `duration_s` it stops by itself, so long after it was started on the GPU's clock: where that runs as fast as
+    it can be computed, nobody else could stop it in time.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Sampler:
         on_event: Callable[[SensorEvent], None] | None = None,
         recorder: RecordingWriter | None = None,
         backlog_s: float = 0.0,
+        duration_s: float = math.inf,
     ) -> None:
         if not 0 < interval_s < math.inf:
             raise ValueError(f"interval_s must be positive and finite, not {interval_s}")
@@ -66,6 +69,7 @@ class Sampler:
         self.trace = trace
         self._on_event = on_event
         self._recorder = recorder
+        self._duration_s = duration_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sampler {gpu.info.index}", daemon=True)
         self._failing: set[str] = set()
@@ -82,6 +86,11 @@ class Sampler:
         """Ask the thread to end; returns at once."""
         self._stop.set()
 
+    @property
+    def running(self) -> bool:
+        """It was started and has not ended."""
+        return self._thread.is_alive()
+
     def join(self, timeout_s: float | None = 5.0) -> None:
         """Wait for the thread to end. Safe where it was never started."""
         if self._thread.ident is not None:
@@ -93,7 +102,8 @@ class Sampler:
         clock, interval_ns = self.gpu.clock, max(1, round(self.interval_s * 1e9))
         due_ns = clock.now_ns()
         drain_ns = check_ns = due_ns
-        while not self._stop.is_set():
+        end_ns = due_ns + self._duration_s * 1e9
+        while due_ns <= end_ns and not self._stop.is_set():
             pause_s = 0.0
             try:
                 reading = self._read()
@@ -179,7 +189,8 @@ class Sampler:
 
     def _stop_recording(self, error: OSError) -> None:
         self._recorder = None
-        self._tell("failed", "recording", f"the recording ends here: {error.strerror or error}")
+        kept = f"; what was recorded is in {error.filename}" if error.filename else ""
+        self._tell("failed", "recording", f"the recording ends here: {error.strerror or error}{kept}")
 
     def _check(self, reading: Reading) -> None:
         """Tell once of each channel that fell silent or speaks again."""

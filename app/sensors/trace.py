@@ -152,44 +152,53 @@ class Trace:
         wanted = self.names if names is None else names
         out: dict[str, Series] = {}
         columns = [name for name in wanted if name in self._column]
-        rows, (start, stop) = self._rows, self._rows.between(t0_ns, t1_ns)
         if columns:
-            time_ns, values = rows.points(start, stop, max_points, [self._column[name] for name in columns])
-            time_s, values = _broken(time_ns, values, rows.gaps, t0_ns)
+            time_s, values = _points(self._rows, t0_ns, t1_ns, max_points, [self._column[name] for name in columns])
             out = {name: Series(time_s, value) for name, value in zip(columns, values, strict=True)}
         for name in wanted:
             if name == POWER_SAMPLES.name:
-                first, last = self._samples.between(t0_ns, t1_ns)
-                time_ns, values = self._samples.points(first, last, max_points, [0])
-                time_s, values = _broken(time_ns, values, self._samples.gaps, t0_ns)
+                time_s, values = _points(self._samples, t0_ns, t1_ns, max_points, [0])
                 out[name] = Series(time_s, values[0])
             elif name == _CUMULATIVE and self._energy_index is not None:
-                out[name] = self._view_energy(start, stop, max_points, t0_ns)
+                out[name] = self._view_energy(t0_ns, t1_ns, max_points)
             elif name not in out:
                 out[CHANNELS[name].name] = Series(np.empty(0), np.empty(0, np.float32))
         return {name: out[name] for name in wanted}
 
-    def _view_energy(self, start: int, stop: int, max_points: int, t0_ns: int) -> Series:
+    def _view_energy(self, t0_ns: int, t1_ns: int, max_points: int) -> Series:
         """A counter only rises, so every so many rows show all there is to see."""
-        step = -(-(stop - start) // max(1, max_points)) or 1
-        slots = np.arange(start, stop, step) % self._rows.length
-        time_ns = self._rows.times(start, stop)[::step]
-        time_s, values = _broken(time_ns, self._energy[slots][None, :], self._rows.gaps, t0_ns)
+
+        def read() -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+            start, stop = self._rows.between(t0_ns, t1_ns)
+            step = -(-(stop - start) // max(1, max_points)) or 1
+            slots = np.arange(start, stop, step) % self._rows.length
+            return self._rows.times(start, stop)[::step], self._energy[slots]
+
+        time_ns, energy_j = self._rows.consistent(read)
+        time_s, values = _broken(time_ns, energy_j[None, :], self._rows.gaps, t0_ns)
         return Series(time_s, values[0])
 
     def at(self, time_ns: int) -> dict[str, float]:
         """Every series' value nearest to a time, NaN where nothing is known near it."""
         out = dict.fromkeys((c.name for c in self.channels), math.nan)
-        row = _nearest(self._rows, time_ns)
-        if row is not None:
-            values = self._rows.row(row)
-            out.update((name, float(values[column])) for name, column in self._column.items())
-            if self._energy_index is not None:
-                out[_CUMULATIVE] = float(self._energy[row % self._rows.length])
+        out.update(self._rows.consistent(lambda: self._reading_at(time_ns)))
         if self._samples.count:
-            sample = _nearest(self._samples, time_ns)
-            out[POWER_SAMPLES.name] = math.nan if sample is None else float(self._samples.row(sample)[0])
+            out[POWER_SAMPLES.name] = self._samples.consistent(lambda: self._sample_at(time_ns))
         return out
+
+    def _reading_at(self, time_ns: int) -> dict[str, float]:
+        row = _nearest(self._rows, time_ns)
+        if row is None:
+            return {}
+        values = self._rows.row(row)
+        known = {name: float(values[column]) for name, column in self._column.items()}
+        if self._energy_index is not None:
+            known[_CUMULATIVE] = float(self._energy[row % self._rows.length])
+        return known
+
+    def _sample_at(self, time_ns: int) -> float:
+        sample = _nearest(self._samples, time_ns)
+        return math.nan if sample is None else float(self._samples.row(sample)[0])
 
     def statistics(self, name: str, t0_ns: int, t1_ns: int) -> Statistics:
         """Mean over time, extremes, and how many readings lie in the span. Raises KeyError for an unknown name."""
@@ -211,12 +220,15 @@ class Trace:
 
     def _summary(self, name: str, t0_ns: int, t1_ns: int) -> Summary:
         if name == POWER_SAMPLES.name:
-            return self._samples.summary(0, t0_ns, t1_ns)
+            return self._samples.consistent(lambda: self._samples.summary(0, t0_ns, t1_ns))
         column = self._column.get(CHANNELS[name].name)
-        return Summary() if column is None else self._rows.summary(column, t0_ns, t1_ns)
+        if column is None:
+            return Summary()
+        return self._rows.consistent(lambda: self._rows.summary(column, t0_ns, t1_ns))
 
     def _energy_statistics(self, t0_ns: int, t1_ns: int) -> Statistics:
-        counted = self._rows.take(self._energy, *self._rows.between(t0_ns, t1_ns))
+        rows = self._rows
+        counted = rows.consistent(lambda: rows.take(self._energy, *rows.between(t0_ns, t1_ns)))
         counted = counted[~np.isnan(counted)]
         if not len(counted):
             return Statistics(math.nan, math.nan, math.nan, 0)
@@ -228,10 +240,7 @@ class Trace:
         Spans of one reason closer together than `resolution_ns` (a thousandth of the span) are shown as one.
         """
         end_ns = min(t1_ns, self.last_ns)
-        changes = self._changes
-        start = max(changes.first, changes.before(t0_ns) - 1)
-        time_ns = changes.times(start, changes.before(t1_ns))
-        bits = changes.column(0, start, start + len(time_ns)).astype(np.int64)
+        time_ns, bits = self._changes.consistent(lambda: self._changes_between(t0_ns, t1_ns))
         if not len(bits) or end_ns <= t0_ns:
             return []
         apart_ns = (t1_ns - t0_ns) // 1000 if resolution_ns is None else resolution_ns
@@ -247,8 +256,18 @@ class Trace:
                 spans.append(EventSpan(reason, int(begin), int(end)))
         return spans
 
+    def _changes_between(self, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Times and event reasons of the changes up to `t1_ns`, from the one in force at `t0_ns`."""
+        changes = self._changes
+        start = max(changes.first, changes.before(t0_ns) - 1)
+        time_ns = changes.times(start, changes.before(t1_ns))
+        return time_ns, changes.column(0, start, start + len(time_ns)).astype(np.int64)
+
     def columns(self, t0_ns: int, t1_ns: int) -> dict[str, npt.NDArray[Any]]:
         """Every reading of the span as it came: `time_ns` (int64) and one column per available channel."""
+        return self._rows.consistent(lambda: self._columns(t0_ns, t1_ns))
+
+    def _columns(self, t0_ns: int, t1_ns: int) -> dict[str, npt.NDArray[Any]]:
         start, stop = self._rows.between(t0_ns, t1_ns)
         out: dict[str, npt.NDArray[Any]] = {"time_ns": self._rows.times(start, stop)}
         for channel in self.channels:
@@ -260,8 +279,12 @@ class Trace:
 
     def power_samples(self, t0_ns: int, t1_ns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The driver's power samples of the span as they came: times in ns, power in W."""
-        start, stop = self._samples.between(t0_ns, t1_ns)
-        return self._samples.times(start, stop), self._samples.column(0, start, stop)
+
+        def read() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+            start, stop = self._samples.between(t0_ns, t1_ns)
+            return self._samples.times(start, stop), self._samples.column(0, start, stop)
+
+        return self._samples.consistent(read)
 
     def write_csv(self, path: Path, t0_ns: int, t1_ns: int, *, gpu: str = "") -> None:
         """Write every reading and every driver's sample of the span, in order of time, an empty cell where unknown.
@@ -316,6 +339,14 @@ def _nearest(ring: Ring, time_ns: int) -> int | None:
     away = np.abs(near - time_ns)
     best = int(np.argmin(away))
     return max(after - 1, ring.first) + best if away[best] <= ring.gap_ns else None
+
+
+def _points(
+    ring: Ring, t0_ns: int, t1_ns: int, max_points: int, columns: Sequence[int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Columns of a ring between two times for drawing: seconds after t0_ns, and values with a NaN in every gap."""
+    time_ns, values = ring.consistent(lambda: ring.points(*ring.between(t0_ns, t1_ns), max_points, columns))
+    return _broken(time_ns, values, ring.gaps, t0_ns)
 
 
 def _broken(

@@ -131,8 +131,9 @@ def run(
         ended = True  # Qt forgets what it is told before its loop runs
         qt.quit()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)  # the monitor's timer lets Python look at signals
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is not signal.SIG_IGN:  # as by nohup
+            signal.signal(number, end)  # the monitor's timer lets Python look at signals
     status = 0 if ended else qt.exec()
     program.close()
     log.close()

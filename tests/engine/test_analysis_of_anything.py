@@ -50,7 +50,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(sessions, goals, st.lists(goals, min_size=2, max_size=2, unique_by=lambda goal: goal.name))
 def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, goal: Goal, front: list[Goal]) -> None:
     objective = Objective(goal, tuple(front))

@@ -236,11 +236,12 @@ def test_stopping_a_session_ends_the_program(tmp_path: Path) -> None:
 # --- the program itself -----------------------------------------------------------------------------------------------
 
 
-def test_the_end_is_stamped_when_it_happens(tmp_path: Path) -> None:
-    """Not at the next look at the time limit."""
+def test_the_end_is_stamped_when_it_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at the next look at the time limit, which may be far away."""
+    monkeypatch.setattr("app.engine.processes._LOOK_S", 60.0)
     code = "import time; time.sleep(0.31); print(time.monotonic_ns(), flush=True)"
     ended = run_process([sys.executable, "-S", "-c", code], timeout_s=30.0, stop=threading.Event())
-    assert 0 <= ended.end_ns - int(ended.output) < 40e6  # the interpreter's own end included
+    assert 0 <= ended.end_ns - int(ended.output) < 20e9  # the interpreter's own end included, on a busy machine
     assert ended.time_s == pytest.approx((ended.end_ns - ended.start_ns) / 1e9, abs=1e-3)
 
 

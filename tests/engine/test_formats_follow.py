@@ -44,7 +44,9 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- looking at the file ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(cuts=st.lists(st.integers(0, 4000), max_size=12), closed=st.booleans())
 def test_wherever_a_look_cuts_the_file_every_entry_is_seen_once(file: Path, cuts: list[int], closed: bool) -> None:
     text = closed_cache(CACHE, ALL) if closed else open_cache(CACHE, ALL)

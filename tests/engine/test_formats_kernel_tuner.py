@@ -227,7 +227,9 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     entry=st.dictionaries(st.sampled_from([*GOOD, "timestamp", "wattridge", "__error__", "x"]), ANYTHING),
     header=st.dictionaries(st.sampled_from([*HEADER, "wattridge"]), ANYTHING),
@@ -236,7 +238,9 @@ def test_any_json_is_a_cache_or_one_clear_line(file: Path, entry: dict[str, obje
     check(write(file, {"32,900": {**GOOD, **entry}, "64,900": {**GOOD, "block_size_x": 64}}, **header))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_a_damaged_file_is_a_cache_or_one_clear_line(file: Path, data: st.DataObject) -> None:
     content = bytearray(write(file, {"32,900": GOOD, "64,900": {**GOOD, "block_size_x": 64}}).read_bytes())

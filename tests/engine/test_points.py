@@ -157,7 +157,9 @@ def test_bad_input_is_one_line(file: Path, content: str, options: dict[str, str]
     assert caught.value.remedy
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.lists(st.lists(st.text(max_size=6) | st.floats().map(str), max_size=4), max_size=6))
 def test_any_table_gives_points_or_one_line(file: Path, rows: list[list[str]]) -> None:
     file.write_text(

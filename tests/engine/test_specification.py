@@ -290,7 +290,9 @@ def test_errors_found_while_building_the_space_name_the_file(tmp_path: Path) -> 
         build_space(spec.parameters, spec.restrictions, spec.constants, limits_of((8, 0)), where=str(spec.path))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.data())
 def test_a_damaged_specification_is_read_or_refused_never_a_crash(tmp_path: Path, data: st.DataObject) -> None:
     text = bytearray(WHOLE.encode())

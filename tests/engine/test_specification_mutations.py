@@ -34,7 +34,9 @@ def opened(path: Path) -> str:
     return line
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(seed=st.integers(0, 10**6), example=st.sampled_from(EXAMPLES))
 def test_a_mutated_specification_gives_a_space_or_one_clear_line(
     seed: int, example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -117,6 +117,76 @@ def test_a_reading_told_twice_is_written_once(tmp_path: Path) -> None:
     assert len(read_recording(tmp_path / "r.csv.gz").time_ns) == 2
 
 
+# --- unfinished and interrupted ---------------------------------------------------------------------------------------
+
+
+def write_seconds(writer: RecordingWriter, gpu: ScriptedGpu, seconds: float) -> None:
+    for _ in range(round(seconds / 0.02)):
+        writer.write(gpu.read())
+        gpu.clock.wait(0.02)
+
+
+def test_a_process_that_is_killed_loses_less_than_five_seconds(tmp_path: Path) -> None:
+    """What a kill leaves is what lies on disk while the writer is still at work."""
+    gpu = ScriptedGpu()
+    writer = RecordingWriter(tmp_path / "r.csv.gz", gpu)
+    for seconds in (0.06, 2.5, 2.5, 30.0):
+        write_seconds(writer, gpu, seconds)
+        written_ns = gpu.clock.now_ns() - 1_000 * MS
+        with suppress(InputError):
+            found = read_recording(writer.part)
+            assert written_ns - found.time_ns[-1] < 2_000 * MS
+    assert len(found.time_ns) > 1600
+    writer.close()
+    assert len(read_recording(tmp_path / "r.csv.gz").time_ns) == 1753
+
+
+def test_a_part_that_is_cut_off_anywhere_gives_the_readings_before_the_cut(tmp_path: Path) -> None:
+    gpu = ScriptedGpu(lambda read: 100.0 + read % 7)
+    writer = RecordingWriter(tmp_path / "r.csv.gz", gpu)
+    write_seconds(writer, gpu, 6.0)
+    whole = writer.part.read_bytes()
+    writer.close()
+    every = read_recording(tmp_path / "r.csv.gz").time_ns
+    cut = tmp_path / "cut.csv.gz.part"
+    longest = 0
+    for size in range(0, len(whole) + 1, 7):
+        cut.write_bytes(whole[:size])
+        try:
+            found = read_recording(cut)
+        except InputError:
+            assert size < len(whole) / 2, "most of it is there, and it does not open"
+            continue
+        assert np.array_equal(found.time_ns, every[: len(found.time_ns)])
+        assert np.array_equal(found.values[:, 0], 100.0 + np.arange(1, len(found.time_ns) + 1) % 7)
+        assert len(found.time_ns) >= longest
+        longest = len(found.time_ns)
+    assert longest > 240
+
+
+def test_a_finished_recording_that_is_cut_off_is_refused_as_before(tmp_path: Path) -> None:
+    path = record(tmp_path / "r.csv.gz", [100.0] * 500)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match="cut off"):
+        read_recording(path)
+
+
+def test_an_unfinished_recording_is_never_written_over(tmp_path: Path) -> None:
+    gpu = ScriptedGpu()
+    writer = RecordingWriter(tmp_path / "r.csv.gz", gpu)
+    write_seconds(writer, gpu, 3.0)
+    before = writer.part.read_bytes()
+    with pytest.raises(InputError, match="unfinished recording"):
+        RecordingWriter(tmp_path / "r.csv.gz", gpu)
+    assert writer.part.read_bytes() == before
+    writer.close()
+
+
+def test_the_same_readings_make_the_same_file(tmp_path: Path) -> None:
+    first, second = (record(tmp_path / name, [100.0] * 200).read_bytes() for name in ("a.csv.gz", "b.csv.gz"))
+    assert first == second
+
+
 # --- replay -----------------------------------------------------------------------------------------------------------
 
 
@@ -236,7 +306,9 @@ def test_a_file_cut_off_missing_or_not_text_is_one_line(tmp_path: Path) -> None:
             read_recording(tmp_path / name)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.data())
 def test_no_damage_to_a_file_gives_anything_but_one_clear_error(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "damaged.csv"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
+import sys
 import threading
+import time
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -337,31 +341,132 @@ def test_csv_has_units_in_its_header_and_empty_cells_for_the_unknown(tmp_path: P
     assert {row["gpu"] for row in rows} == {"A100 (simulated)"}
 
 
-def test_readers_on_other_threads_never_see_torn_rows() -> None:
-    """Both channels carry the row's number; the ring wraps many times while a reader copies."""
-    trace = make_trace("power_instant_w", "graphics_clock_mhz", span_s=40.0)
+ROWS = 64  # the smallest ring that a trace may have: the writer comes round to a copied row soonest
+ROUND = 3 * 4096  # rows after which nothing of a ring of 64 rows is what it was
+
+
+def rows_of(first: int, count: int) -> list[Reading]:
+    """Every channel carries the row's number, and the time of a row follows from it."""
+    return [Reading(BEGIN + row * 20 * MS, (float(row),) * 3) for row in range(first, first + count)]
+
+
+NUMBERED = ("power_instant_w", "graphics_clock_mhz", "energy_j")
+
+
+def numbered_trace() -> Trace:
+    trace = make_trace(*NUMBERED, span_s=ROWS / 50)
+    for reading in rows_of(0, ROUND):
+        trace.append(reading)
+    return trace
+
+
+def faults_of_view(trace: Trace, points: int) -> Iterator[str]:
+    view = trace.view(0, 1 << 62, points)
+    times_s = [view[name].time_s for name in NUMBERED]
+    if any(np.any(np.diff(time_s) < 0) for time_s in times_s):
+        yield "time goes back"
+    if not np.array_equal(view["power_instant_w"].value, view["graphics_clock_mhz"].value):
+        yield "channels differ"
+    if points >= ROWS:
+        for name, time_s in zip(NUMBERED, times_s, strict=True):
+            if not np.allclose(time_s, (BEGIN + view[name].value.astype(float) * 20 * MS) / 1e9):
+                yield f"{name} belongs to other times"
+
+
+def faults_of_columns(trace: Trace) -> Iterator[str]:
+    columns = trace.columns(0, 1 << 62)
+    rows = (columns["time_ns"] - BEGIN) // (20 * MS)
+    if len(rows) != ROWS or np.any(np.diff(rows) != 1):
+        yield "rows are missing or out of order"
+    if any(not np.array_equal(columns[name], rows) for name in NUMBERED):
+        yield "a column belongs to other rows"
+
+
+def faults_of_summaries(trace: Trace) -> Iterator[str]:
+    """The rows' numbers rise by one, so mean and extremes of a whole ring follow from each other."""
+    for name in NUMBERED:
+        found = trace.statistics(name, 0, 1 << 62)
+        if found.samples != ROWS or found.maximum - found.minimum != ROWS - 1:
+            yield f"statistics of {name} mix rows"
+    now = trace.at(trace.last_ns)
+    if len({now[name] for name in NUMBERED}) != 1:
+        yield "one reading mixes rows"
+
+
+READERS: dict[str, Callable[[Trace], Iterator[str]]] = {
+    "every point": lambda trace: faults_of_view(trace, 200),
+    "blocks": lambda trace: faults_of_view(trace, 20),
+    "columns": faults_of_columns,
+    "summaries": faults_of_summaries,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_a_reader_that_is_overtaken_between_two_copies_reads_again(
+    monkeypatch: pytest.MonkeyPatch, reader: str, copies: int
+) -> None:
+    """The writer comes round the whole ring after the reader's first, second or third look at it."""
+    trace = numbered_trace()
+    looks = 0
+
+    def look(name: str) -> None:
+        original = getattr(Ring, name)
+
+        def overtaken(ring: Ring, *given: Any) -> Any:
+            nonlocal looks
+            looked = original(ring, *given)
+            looks += 1
+            if looks == copies:
+                for reading in rows_of(ROUND, ROUND):
+                    trace.append(reading)
+            return looked
+
+        monkeypatch.setattr(Ring, name, overtaken)
+
+    for name in ("between", "take", "row"):
+        look(name)
+    faults = list(READERS[reader](trace))
+    assert looks >= copies, "the reader was not overtaken"
+    assert not faults
+
+
+def test_readers_and_a_writer_flat_out_never_show_time_running_backwards() -> None:
+    """A thread keeps the interpreter long enough for the writer to come round the ring while a reader waits."""
+    trace = numbered_trace()
     done = threading.Event()
-    failures: list[str] = []
+    faults: set[str] = set()
+    reads = dict.fromkeys(READERS, 0)
 
-    def read() -> None:
+    def write() -> None:
+        row = ROUND
         while not done.is_set():
-            for points in (200, 5000):
-                view = trace.view(0, 1 << 62, points)
-                power, clock = view["power_instant_w"], view["graphics_clock_mhz"]
-                if not np.array_equal(power.value, clock.value):
-                    failures.append("channels differ")
-                if np.any(np.diff(power.time_s) < 0):
-                    failures.append("time goes back")
-                if points == 5000 and len(power.value) and np.any(np.diff(power.value) != 1):
-                    failures.append("a row is out of place")
+            for reading in rows_of(row, 64):
+                trace.append(reading)
+            row += 64
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    for row in range(60_000):
-        trace.append(Reading(BEGIN + row * 20 * MS, (float(row), float(row))))
-    done.set()
-    reader.join()
-    assert not failures
+    def read(name: str) -> None:
+        while not done.is_set():
+            faults.update(READERS[name](trace))
+            reads[name] += 1
+
+    threads = [threading.Thread(target=write), *(threading.Thread(target=read, args=(name,)) for name in READERS)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.03)
+    try:
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + 60
+        done.wait(4.0)
+        while not all(reads.values()) and time.monotonic() < deadline:
+            done.wait(0.1)
+        done.set()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert all(reads.values()), "a reader never got its rows"
+    assert not faults
 
 
 def test_memory_is_flat_once_the_span_is_full() -> None:

@@ -28,6 +28,8 @@ from app.engine.analysis.scoring import (
     mean_over_spaces,
     pairwise_wins,
 )
+from app.engine.children.ending import end_with_parent
+from app.engine.children.python import multiprocessing_without_working_directory
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
 from app.engine.measurement import State
@@ -193,6 +195,7 @@ _bench: _Bench | None = None  # of a process of the pool
 
 def _open(plan: ScorePlan) -> None:
     global _bench
+    end_with_parent()
     _bench = _Bench(plan)
 
 
@@ -261,7 +264,7 @@ def _in_processes(
     plan: ScorePlan, jobs: int, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
 ) -> Iterator[tuple[tuple[str, str, int], Floats]]:
     """Runs done by processes of their own, in any order; leaving it ends them at once."""
-    with _interrupts_held():
+    with _interrupts_held(), multiprocessing_without_working_directory():
         workers = multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,))
     with workers as pool:
         results = pool.imap_unordered(_work, tasks)

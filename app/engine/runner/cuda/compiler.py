@@ -11,8 +11,9 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,8 +21,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from app.engine.children.ending import ends_with_us, prepare_for_the_end
+from app.engine.children.python import python_environment
+from app.engine.children.reaper import Family
+from app.engine.children.scratch import scratch_folder
 from app.engine.measurement import State
-from app.engine.runner.cuda.process import ROOT, KernelFailed
+from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import COMPILE_S, Toolchain, find_toolchain
 from app.engine.workloads.cuda_kernel import Build
 from app.errors import WattridgeError
@@ -70,6 +75,7 @@ class Compiler:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
+        prepare_for_the_end()
 
     def submit(self, build: Build) -> Future[Compiled]:
         """What `compile` gives, some time; its exception is KernelFailed with the compiler's message."""
@@ -110,26 +116,27 @@ class Compiler:
             self._closed = True
             running = list(self._running)
         for process in running:
-            with suppress(OSError):
-                process.kill()
+            _end(process)
         self._pool.shutdown(wait=True)
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _compiled(self, build: Build) -> Compiled:
-        with tempfile.TemporaryDirectory(prefix="wattridge-") as folder:
-            source, image = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
+        folder = scratch_folder()
+        try:
+            source, image = folder / "kernel.cu", folder / "kernel.cubin"
             source.write_text(build.text, encoding="utf-8")
             options = [*build.options, *(f"-I{include}" for include in build.include)]
-            failed, said = self._call(self.toolchain.call(source, image, self._capability, options), folder)
+            failed, said = self._call(self.toolchain.call(source, image, self._capability, options), str(folder))
             if failed or not image.is_file():
                 raise KernelFailed(State.COMPILE, said or "the compiler wrote nothing and said nothing")
             self.compiled += 1
             return Compiled(image.read_bytes(), said)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _call(self, words: Sequence[str], folder: str) -> tuple[bool, str]:
         """Whether the compiler failed, and what it says. Raises KernelFailed where it takes too long."""
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         try:
             with self._lock:
                 if self._closed:
@@ -139,18 +146,23 @@ class Compiler:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
-                    env=environment,
+                    env=python_environment(),
                     start_new_session=True,  # Ctrl+C is for the session: a compiler that it ends is no bad kernel
                 )
                 self._running.add(process)
         except OSError as error:
             raise WattridgeError(f"the compiler does not start: {error}", words[0]) from None
         try:
-            output, _ = process.communicate(timeout=COMPILE_S)
+            with ends_with_us(process.pid, group=True):
+                output, _ = process.communicate(timeout=COMPILE_S)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _end(process)
             process.communicate()
             raise KernelFailed(State.COMPILE, f"the compiler took longer than {COMPILE_S:g} s") from None
+        except BaseException:  # a signal's
+            _end(process)
+            process.communicate()
+            raise
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -187,6 +199,14 @@ def _cache_folder() -> Path | None:
     with suppress(WattridgeError):
         return private_folder("cubins")
     return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """A compiler and the programs that it calls."""
+    if os.name == "posix":
+        Family(process.pid, group=True).signal(signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def _included(build: Build) -> Iterator[tuple[Path, bytes]]:

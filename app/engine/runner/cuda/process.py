@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Final
 
+from app.engine.children.python import python_command, python_environment
 from app.engine.measurement import State
 from app.engine.runner.cuda.wire import Message, WireError, receive, send
 from app.errors import InputError, WattridgeError
@@ -24,7 +22,6 @@ ASK_S: Final = 60.0
 MOMENT_S: Final = 0.3
 TEARDOWN_S: Final = 30.0  # what the driver may take to put a killed context away
 KEPT_ERRORS: Final = 64  # lines of what the process and its kernels print
-ROOT: Final = Path(__file__).resolve().parents[4]
 
 
 class KernelFailed(WattridgeError):
@@ -41,13 +38,12 @@ class RunnerProcess:
 
     def __init__(self, backend: str, device: str, environment: Mapping[str, str]) -> None:
         """Starts it and returns at once; `ready` waits. `backend` is the module that opens the device."""
-        paths = os.pathsep.join([str(ROOT), *(path for path in sys.path if path)])
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "app.engine.runner.cuda.worker", backend, device],
+            python_command("app.engine.runner.cuda.worker", backend, device),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **environment, "PYTHONPATH": paths},
+            env=python_environment(environment),
             start_new_session=True,  # Ctrl+C is for the session, which stops when it is ready to
         )
         assert self._process.stdin is not None

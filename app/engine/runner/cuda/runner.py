@@ -7,7 +7,6 @@ is worked out from the driver's samples once the next one runs.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +14,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, groupby
-from pathlib import Path
 from typing import Any, Final
 
+from app.engine.children.scratch import scratch_folder
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.obeying import disobeyed
 from app.engine.events import Event
@@ -88,7 +87,7 @@ class CudaRunner:
         self._timeout_s = spec.kernel.timeout_s if spec.kernel else 10.0
         gpu.timeout_s = self._timeout_s
         self._meter = Meter(gpu, needs=spec.uses)
-        self._scratch = Path(tempfile.mkdtemp(prefix="wattridge-"))
+        self._scratch = scratch_folder()
         self._calls: CallPlan | None = None
         self._comparer = compiler.submit(Build(SOURCE, (), (), ()))
         self._drift = Drift(compiler)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from app.engine.children.python import python_command
 from app.engine.runner.cuda.nvrtc import library_version
 from app.engine.runner.cuda.toolkit import toolkits
 from app.errors import WattridgeError
@@ -42,7 +43,7 @@ def find_toolchain() -> Toolchain:
     nvcc = _nvcc()
     version = None if nvcc is not None and _has_host_compiler() else library_version()
     if version is not None:
-        return Toolchain((sys.executable, "-m", "app.engine.runner.cuda.nvrtc"), f"NVRTC {version}")
+        return Toolchain(tuple(python_command("app.engine.runner.cuda.nvrtc")), f"NVRTC {version}")
     if nvcc is not None:
         return Toolchain((nvcc,), _version(nvcc))
     raise WattridgeError(

@@ -1,0 +1,91 @@
+"""Programs end with Wattridge, also where that is killed: a `reaper` knows of them and outlives it."""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+_REAPER: Final = Path(__file__).with_name("reaper.py")
+_STOP_S: Final = 2.0
+
+
+@contextmanager
+def ends_with_us(process: int, *, group: bool) -> Iterator[None]:
+    """While inside, the program of that process id ends when this process does, however that is. POSIX only."""
+    _reaper.say(f"+{process} group" if group else f"+{process}")
+    try:
+        yield
+    finally:
+        _reaper.say(f"-{process}")
+
+
+def prepare_for_the_end() -> None:
+    """Start the reaper now rather than beside the first program, whose time and energy may be measured."""
+    _reaper.start()
+
+
+def end_with_parent() -> None:
+    """To be called in a process of `multiprocessing`: it ends at once where its parent was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
+
+
+class _Reaper:
+    """This process's side of it. Where it does not start, programs run without."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+
+    def start(self) -> None:
+        with self._lock:
+            if os.name != "posix" or self._owner == os.getpid():
+                return
+            self._owner = os.getpid()
+            with suppress(OSError):
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-B", str(_REAPER)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    start_new_session=True,
+                )
+                atexit.register(self._stop)
+                assert self._process.stdout is not None
+                self._process.stdout.read(1)  # it listens
+                self._process.stdout.close()
+
+    def say(self, line: str) -> None:
+        self.start()
+        with self._lock, suppress(OSError, ValueError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(line.encode() + b"\n")
+                self._process.stdin.flush()
+
+    def _stop(self) -> None:
+        if self._process is None or self._owner != os.getpid():
+            return
+        with suppress(OSError, ValueError, subprocess.TimeoutExpired):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait(_STOP_S)
+
+
+_reaper = _Reaper()
