@@ -10,9 +10,9 @@ import pytest
 
 from app.engine.models.belief import believe
 from app.engine.models.curve import Curve
-from app.engine.models.departure import OF_POWER, smoothed
+from app.engine.models.departure import OF_POWER, Smooth
 from app.engine.models.design import next_clock
-from app.engine.models.duration import Duration, fit_duration, times
+from app.engine.models.duration import Duration, Times, fit_duration
 from app.engine.models.frequency import fit_frequency_model
 from app.engine.models.leakage import fit_leakage
 from app.engine.models.points import fit_memory_clocks
@@ -56,9 +56,9 @@ def test_between_the_points_time_follows_what_was_measured() -> None:
     law = 5.0 / CLOCKS
     bumpy = law * (1 + 0.08 * np.exp(-(((CLOCKS - 900) / 120) ** 2)))
     at = np.searchsorted(CLOCKS, TEN.clip(None, 1395) // 15 * 15)
-    found = times(fit_duration(CLOCKS[at], 1 / bumpy[at]), CLOCKS[at], 1 / bumpy[at], CLOCKS[at[0] : at[-1]])
+    found = Times.of(fit_duration(CLOCKS[at], 1 / bumpy[at]), CLOCKS[at], 1 / bumpy[at]).at(CLOCKS[at[0] : at[-1]])
     assert found == pytest.approx(bumpy[at[0] : at[-1]], rel=0.02)
-    assert times(Duration(), TEN, None, TEN) == pytest.approx(1 / TEN)
+    assert Times.of(Duration(), TEN, None).at(TEN) == pytest.approx(1 / TEN)
 
 
 # --- departures -------------------------------------------------------------------------------------------------------
@@ -68,8 +68,8 @@ def test_noise_is_no_departure_and_a_quiet_wave_is_one() -> None:
     x = np.linspace(0.3, 1.0, 40)
     noise = 0.02 * np.random.default_rng(1).normal(size=40)
     wave = 0.03 * np.sin(12 * x)
-    assert np.abs(smoothed(x, noise, x, OF_POWER)).max() < 0.015
-    assert smoothed(x, wave, x, OF_POWER) == pytest.approx(wave, abs=0.004)
+    assert np.abs(Smooth.of(x, noise, OF_POWER).mean(x)).max() < 0.015
+    assert Smooth.of(x, wave, OF_POWER).mean(x) == pytest.approx(wave, abs=0.004)
 
 
 @pytest.mark.parametrize(
