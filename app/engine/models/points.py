@@ -41,6 +41,7 @@ class Points:
     temperature_c: Floats | None = None
     memory_clock_mhz: float | None = None
     others: tuple[str, ...] = ()  # what tells the series from others, the memory clock aside
+    requested_mhz: Floats | None = None  # where `clock_mhz` was observed and the request is known as well
 
     @property
     def clocks(self) -> int:
@@ -64,6 +65,7 @@ def fit_points(points: Points) -> FrequencyFit:
         rate=points.rate,
         limited=points.limited,
         limit_w=points.limit_w,
+        requested_mhz=points.requested_mhz,
         voltage_mv=points.voltage_mv,
         temperature_c=points.temperature_c,
         supported_mhz=points.supported_mhz,

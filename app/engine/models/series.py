@@ -27,7 +27,7 @@ _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source
 # Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
 _STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
 _STEPS_MHZ = (15.0, 7.5)
-_TELLING_CLOCKS = 6  # on a grid by chance: hardly
+_TELLING_CLOCKS = 5  # on a grid by chance: hardly
 _HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which no grid is made
 
 

@@ -1,0 +1,89 @@
+"""What was measured of the energy per work, by clock over the repeats: no recommendation may contradict it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_SAME_CLOCK = 0.0025  # relative: observed clocks this close were the same setting; steps are 7.5 MHz or more
+_FOLLOWED = 0.05  # relative: an observed clock this close to the requested one followed it
+_LEAST_DEGREES = 3  # of repeats beyond the first of each clock, from which on they tell the scatter
+_LEAST_SCATTER = 0.01  # of a reading, where no repeats tell it
+_LEAST_REPEATED = 0.0025  # where they do: what drifts between two clocks is not seen between repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Energy per work at each clock; arrays of shape (k,), ascending by clock."""
+
+    clock_mhz: Floats  # as observed, the mean of the repeats
+    requested_mhz: Floats  # as set, where that is known, else the same
+    energy: Floats  # mean of the repeats, in any unit
+    repeats: npt.NDArray[np.int64]
+    scatter: float | None  # relative standard deviation of a repeat; None where there are too few
+
+    @classmethod
+    def of(cls, clock_mhz: Floats, energy: Floats, requested_mhz: Floats | None = None) -> Measured:
+        """Of readings of shape (n,); those with the same requested clock are repeats, else those observed close."""
+        asked = clock_mhz
+        if requested_mhz is None:
+            group = _close(clock_mhz)
+        else:
+            asked = np.where(np.isfinite(requested_mhz), requested_mhz, clock_mhz)
+            group = np.unique(asked, return_inverse=True)[1]
+        repeats = np.bincount(group)
+
+        def mean(values: Floats) -> Floats:
+            return np.asarray(np.bincount(group, values) / repeats)
+
+        clock, average = mean(clock_mhz), mean(energy)
+        degrees = len(energy) - len(repeats)
+        scatter = None
+        if degrees >= _LEAST_DEGREES:
+            scatter = float(np.sqrt(((energy / average[group] - 1) ** 2).sum() / degrees))
+        order = np.argsort(clock, kind="stable")
+        return cls(clock[order], mean(asked)[order], average[order], repeats[order], scatter)
+
+    @property
+    def best(self) -> int:
+        """Where the least energy was measured; a clock with fewer repeats must be lower by what its mean may err."""
+        uncertain = (self.scatter or 0.0) / np.sqrt(self.repeats)
+        return int((self.energy * (1 + uncertain)).argmin())
+
+    @property
+    def best_mhz(self) -> float:
+        """The clock there: the requested one, or the observed one where the board did not follow."""
+        requested, observed = float(self.requested_mhz[self.best]), float(self.clock_mhz[self.best])
+        return requested if abs(requested / observed - 1) < _FOLLOWED else observed
+
+    def misfit(self, clock_mhz: Floats, energy: Floats, noise: float) -> float:
+        """How far modelled energies, at clocks of shape (m,), lie off beyond a reading's relative noise; relative."""
+        inside = (self.clock_mhz >= clock_mhz[0]) & (self.clock_mhz <= clock_mhz[-1])
+        departure = np.log(self.energy[inside] / np.interp(self.clock_mhz[inside], clock_mhz, energy))
+        spread = float(np.var(departure)) - max(noise, self.scatter or 0.0) ** 2 * float(
+            (1 / self.repeats[inside]).mean()
+        )
+        return float(np.sqrt(max(0.0, spread)))
+
+    def excess(self, clock_mhz: float) -> float:
+        """Energy at a clock over the least measured one, minus one; between the given clocks interpolated."""
+        return float(np.interp(clock_mhz, self.clock_mhz, self.energy) / self.energy[self.best] - 1)
+
+    def beyond_scatter(self, excess: float, residual: float) -> bool:
+        """Whether an excess is more than the scatter of the repeats, or of the `residual` where there are none."""
+        if self.scatter is None:
+            return excess > max(residual, _LEAST_SCATTER)
+        return excess > max(self.scatter, _LEAST_REPEATED)
+
+
+def _close(clock_mhz: Floats) -> npt.NDArray[np.int64]:
+    """Which group of neighbouring clocks each belongs to, shape (n,)."""
+    order = np.argsort(clock_mhz, kind="stable")
+    ascending = clock_mhz[order]
+    group = np.empty(len(clock_mhz), dtype=np.int64)
+    group[order] = np.concatenate([[0], np.cumsum(np.diff(ascending) > _SAME_CLOCK * ascending[1:])])
+    return group
