@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ _SAME_CLOCK = 0.0025  # relative: observed clocks this close were the same setti
 _FOLLOWED = 0.05  # relative: an observed clock this close to the requested one followed it
 _LEAST_DEGREES = 3  # of repeats beyond the first of each clock, from which on they tell the scatter
 _LEAST_SCATTER = 0.01  # of a reading, where no repeats tell it
+_FEW_CLOCKS = 8  # up to some more than which luck is not counted
 _LEAST_REPEATED = 0.0025  # where they do: what drifts between two clocks is not seen between repeats
 
 
@@ -60,24 +62,33 @@ class Measured:
         requested, observed = float(self.requested_mhz[self.best]), float(self.clock_mhz[self.best])
         return requested if abs(requested / observed - 1) < _FOLLOWED else observed
 
-    def misfit(self, clock_mhz: Floats, energy: Floats, noise: float) -> float:
+    def misfit(self, modelled_mhz: Floats, modelled: Floats, noise: float) -> float:
         """How far modelled energies, at clocks of shape (m,), lie off beyond a reading's relative noise; relative."""
-        inside = (self.clock_mhz >= clock_mhz[0]) & (self.clock_mhz <= clock_mhz[-1])
-        departure = np.log(self.energy[inside] / np.interp(self.clock_mhz[inside], clock_mhz, energy))
-        spread = float(np.var(departure)) - max(noise, self.scatter or 0.0) ** 2 * float(
-            (1 / self.repeats[inside]).mean()
-        )
+        noise = max(noise, self.scatter or 0.0)
+        spread = float(np.var(self._over(modelled_mhz, modelled))) - noise**2 * float((1 / self.repeats).mean())
         return float(np.sqrt(max(0.0, spread)))
 
-    def excess(self, clock_mhz: float) -> float:
-        """Energy at a clock over the least measured one, minus one; between the given clocks interpolated."""
-        return float(np.interp(clock_mhz, self.clock_mhz, self.energy) / self.energy[self.best] - 1)
+    def contradicted(self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats) -> float | None:
+        """The energy at a clock over the least measured one, minus one, where that is clearly above 0; else None.
 
-    def beyond_scatter(self, excess: float, residual: float) -> bool:
-        """Whether an excess is more than the scatter of the repeats, or of the `residual` where there are none."""
+        Clearly is by more than the scatter of the repeats. Where there are none, by more than the measured energies
+        scatter about the `modelled` ones at clocks of shape (m,), and by more than luck makes the least of many.
+        Between the given clocks the energy is interpolated: the modelled one times what was measured over it at the
+        neighbours. A straight line between them would lie above any valley.
+        """
+        over = self._over(modelled_mhz, modelled)
+        there = np.interp(clock_mhz, modelled_mhz, modelled) * np.exp(np.interp(clock_mhz, self.clock_mhz, over))
+        excess = float(there / self.energy[self.best] - 1)
         if self.scatter is None:
-            return excess > max(residual, _LEAST_SCATTER)
-        return excess > max(self.scatter, _LEAST_REPEATED)
+            luck = math.sqrt(2 * math.log(max(1.0, len(over) / _FEW_CLOCKS)))
+            clear = max(_LEAST_SCATTER, float(np.std(over))) * max(1.0, luck)
+        else:
+            clear = max(_LEAST_REPEATED, self.scatter)
+        return excess if excess > clear else None
+
+    def _over(self, modelled_mhz: Floats, modelled: Floats) -> Floats:
+        """The logarithm of measured over modelled energy at each clock, shape (k,)."""
+        return np.log(self.energy / np.interp(self.clock_mhz, modelled_mhz, modelled))
 
 
 def _close(clock_mhz: Floats) -> npt.NDArray[np.int64]:

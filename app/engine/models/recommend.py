@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.belief import Belief
 from app.engine.models.measured import Measured
 
 Floats = npt.NDArray[np.float64]
@@ -68,33 +69,27 @@ def follow_data(
     chosen_mhz: float,
     interval_mhz: tuple[float, float],
     measured: Measured,
-    residual: float,
+    belief: Belief,
     supported_mhz: Sequence[float] | None,
 ) -> tuple[float, list[str]]:
-    """The clock to recommend in place of the model's choice, where that contradicts the measurements, and why.
-
-    It does where the measured energy there, interpolated between the given clocks, is above the least measured one by
-    more than the scatter: of the repeats, or where there are none the relative `residual` of the fitted form.
-    """
+    """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
     low, high = interval_mhz
-    reasons = []
-    excess = measured.excess(chosen_mhz)
-    if measured.beyond_scatter(excess, residual):
+    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0))
+    if excess is not None:
         better = measured.best_mhz
         if supported_mhz is not None and len(supported_mhz):
             better = float(min(supported_mhz, key=lambda clock: abs(clock - better)))
         if better != chosen_mhz:
-            reasons.append(
+            return better, [
                 f"the model does not follow the data: {chosen_mhz:.0f} MHz, its choice, takes {100 * excess:.1f} % more"
                 f" measured energy than {better:.0f} MHz, which is recommended"
-            )
-            chosen_mhz = better
-    if not low <= chosen_mhz <= high and not reasons:
-        reasons.append(
+            ]
+    if not low <= chosen_mhz <= high:
+        return chosen_mhz, [
             f"no given clock lies between {low:.0f} and {high:.0f} MHz, where the optimum is expected:"
             f" {chosen_mhz:.0f} MHz is the best of those that are given; measure in between"
-        )
-    return chosen_mhz, reasons
+        ]
+    return chosen_mhz, []
 
 
 def recommend(
