@@ -58,9 +58,8 @@ class Measured:
 
     @property
     def best_mhz(self) -> float:
-        """The clock there: the requested one, or the observed one where the board did not follow."""
-        requested, observed = float(self.requested_mhz[self.best]), float(self.clock_mhz[self.best])
-        return requested if abs(requested / observed - 1) < _FOLLOWED else observed
+        """The clock to set for it."""
+        return float(self._settable_mhz[self.best])
 
     def misfit(self, modelled_mhz: Floats, modelled: Floats, noise: float) -> float:
         """How far modelled energies, at clocks of shape (m,), lie off beyond a reading's relative noise; relative."""
@@ -76,8 +75,10 @@ class Measured:
         Between the given clocks the energy is interpolated: the modelled one times what was measured over it at the
         neighbours. A straight line between them would lie above any valley.
         """
-        over = self._over(modelled_mhz, modelled)
-        there = np.interp(clock_mhz, modelled_mhz, modelled) * np.exp(np.interp(clock_mhz, self.clock_mhz, over))
+        over, settable = self._over(modelled_mhz, modelled), self._settable_mhz
+        order = np.argsort(settable, kind="stable")
+        observed = np.interp(clock_mhz, settable[order], self.clock_mhz[order])
+        there = np.interp(observed, modelled_mhz, modelled) * np.exp(np.interp(observed, self.clock_mhz, over))
         excess = float(there / self.energy[self.best] - 1)
         if self.scatter is None:
             luck = math.sqrt(2 * math.log(max(1.0, len(over) / _FEW_CLOCKS)))
@@ -85,6 +86,12 @@ class Measured:
         else:
             clear = max(_LEAST_REPEATED, self.scatter)
         return excess if excess > clear else None
+
+    @property
+    def _settable_mhz(self) -> Floats:
+        """The requested clocks, or the observed ones where the board did not follow."""
+        followed = np.abs(self.requested_mhz / self.clock_mhz - 1) < _FOLLOWED
+        return np.where(followed, self.requested_mhz, self.clock_mhz)
 
     def _over(self, modelled_mhz: Floats, modelled: Floats) -> Floats:
         """The logarithm of measured over modelled energy at each clock, shape (k,)."""
