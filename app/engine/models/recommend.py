@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 # Share of the curves with their optimum on either side of the 95 % interval. Half of what the curves alone would say:
 # on simulated boards, whose voltage bends at a point, the interval then holds the truth in 90 to 99 %.
-_TAIL = 0.0125
+_TAIL = 0.025
 _TRUST = 0.5  # of a point's departure from the curves: half is taken for real, half for noise
 _CLEARLY = 0.003  # expected loss by which another clock must be better than what was measured, where not bracketed
 _AS_GOOD = 0.001  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
