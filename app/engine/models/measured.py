@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ _SAME_CLOCK = 0.0025  # relative: observed clocks this close were the same setti
 _FOLLOWED = 0.05  # relative: an observed clock this close to the requested one followed it
 _LEAST_DEGREES = 3  # of repeats beyond the first of each clock, from which on they tell the scatter
 _LEAST_SCATTER = 0.01  # of a reading, where no repeats tell it
+_NORMAL_SPREAD = 1.4826  # standard deviation over the median absolute one, of a normal distribution
 _LEAST_REPEATED = 0.0025  # where they do: what drifts between two clocks is not seen between repeats
 
 
@@ -68,8 +70,9 @@ class Measured:
     def contradicted(self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats) -> float | None:
         """The energy at a clock over the least measured one, minus one, where that is clearly above 0; else None.
 
-        Clearly is by more than the scatter of the repeats; where there are none, by more than twice what the measured
-        energies scatter about the `modelled` ones at clocks of shape (m,), as the least of many readings is a lucky one.
+        Clearly is by more than the scatter of the repeats. Where there are none, it is by more than luck does: the
+        least of k readings is low by about sqrt(2 ln k) of what they scatter about the `modelled` energies, at clocks
+        of shape (m,).
         Between the given clocks the energy is interpolated: the modelled one times what was measured over it at the
         neighbours. A straight line between them would lie above any valley.
         """
@@ -79,7 +82,8 @@ class Measured:
         there = np.interp(observed, modelled_mhz, modelled) * np.exp(np.interp(observed, self.clock_mhz, over))
         excess = float(there / self.energy[self.best] - 1)
         if self.scatter is None:
-            clear = max(_LEAST_SCATTER, 2 * float(np.std(over)))
+            scatter = _NORMAL_SPREAD * float(np.median(np.abs(over - np.median(over))))
+            clear = max(_LEAST_SCATTER, scatter * math.sqrt(2 * math.log(len(over))))
         else:
             clear = max(_LEAST_REPEATED, self.scatter)
         return excess if excess > clear else None
