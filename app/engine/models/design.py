@@ -32,8 +32,9 @@ def next_clock(
 ) -> float | None:
     """The supported clock to measure next after points of shape (n,); None where another would tell nothing more.
 
-    That is once the 95 % interval of the optimum is under one step of the supported clocks, of enough clocks for a fit. `requested_mhz` are the
-    clocks that were asked for, where others were observed. At least LEAST_POINTS points.
+    That is once there are enough clocks for a fit and the 95 % interval of the optimum is under one step of the
+    supported clocks. `requested_mhz` are the clocks that were asked for, where others were observed. At least
+    LEAST_POINTS points.
     """
     supported = np.unique(np.asarray(supported_mhz, dtype=np.float64))
     asked = clock_mhz if requested_mhz is None else requested_mhz

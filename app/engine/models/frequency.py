@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -192,10 +192,14 @@ def _modelled(
         reasons.append(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
         return _by_measurement(blank, points, tuple(reasons))
 
-    acted = ~free
-    p_max = float(np.median(points.power[acted])) if acted.any() else None
-    if p_max is not None and p_max > float(power.max()):
-        curve = replace(curve, p_max_w=p_max)
+    limited = ~free
+    p_max = float(np.median(points.power[limited])) if limited.any() else None
+    curve = replace(
+        curve,
+        p_max_w=math.inf if p_max is None else p_max,
+        fixed_per_mhz=duration.fixed_per_mhz,
+        blend=duration.blend,
+    )
     rate = points.rate[used] if points.rate is not None else None
     voltage = points.voltage[used] if points.voltage is not None else None
     belief = believe(clock, power, rate, duration, voltage)
@@ -214,7 +218,6 @@ def _modelled(
     reasons += why
     measured_ridge = voltage_ridge(clock, voltage) if voltage is not None else None
     shown = _shown_parameters(curve, solution, ridge, ridge_bracketed, float(clocks[0]), float(power.min()))
-    low, high = belief.band_w()
     return replace(
         blank,
         form="sharp" if curve.softness_mhz == 0 else "smooth",
@@ -235,27 +238,14 @@ def _modelled(
         ridge_bracketed=ridge_bracketed,
         reasons=tuple(reasons),
         standard_errors=solution.standard_errors,
-        curve=(
-            curve.p_idle_w,
-            curve.alpha_w_per_mhz,
-            curve.beta_per_mhz,
-            curve.ridge_mhz,
-            curve.softness_mhz,
-            p_max if p_max is not None else math.inf,
-            duration.fixed_per_mhz,
-            curve.waiting,
-            duration.blend,
-        ),
+        curve=astuple(curve),
         expected_loss=math.hypot(
             float(valley.loss_at(chosen)), measured.misfit(belief.clock_mhz, belief.energy.mean(axis=0), belief.noise)
         ),
         fixed_time_share=duration.fixed_share(float(clocks[-1])) if rate is not None else None,
         choices=choices(belief, candidates(clock, supported_mhz)),
         band_mhz=belief.clock_mhz,
-        # Where the curve leaves what the points say, it is part of what is uncertain.
-        band_w=np.stack(
-            [np.minimum(low, curve.power_w(belief.clock_mhz)), np.maximum(high, curve.power_w(belief.clock_mhz))]
-        ),
+        band_w=_around(belief.band_w(), curve.power_w(belief.clock_mhz)),
         voltage_ridge_mhz=measured_ridge.ridge_mhz if measured_ridge is not None else None,
         voltage_ridge_interval_mhz=measured_ridge.interval_mhz if measured_ridge is not None else None,
         leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
@@ -346,6 +336,12 @@ def _distinct(clock: Floats) -> int:
         if each > 1.01 * last:
             count, last = count + 1, each
     return count
+
+
+def _around(band_w: Floats, curve_w: Floats) -> Floats:
+    """The band of shape (2, m) as wide as it takes to hold the curve, whose misfit is part of what is uncertain."""
+    low, high = band_w
+    return np.stack([np.minimum(low, curve_w), np.maximum(high, curve_w)])
 
 
 def _leakage_reason(leakage: Leakage) -> str:
