@@ -141,7 +141,7 @@ def fit_frequency_model(
         duration = fit_duration(points.clock[free], points.rate[free])
     if _distinct(points.clock[free]) < MINIMUM_CLOCKS and points.rate is not None and duration.fixed_per_mhz == 0:
         free = free | acted  # too few without: where the speed tells the real clock under the cap, it is a point too
-    measured = points.measured(effective, np.ones(len(effective), dtype=np.bool_))
+    measured = points.measured(effective, free, acted)
     blank = FrequencyFit(
         gpu=gpu,
         series=series,
@@ -180,7 +180,7 @@ def _modelled(
         reasons.append(outlier_reason)
         if points.rate is not None:
             duration = fit_duration(points.clock[used], points.rate[used])
-    measured = points.measured(effective, used | ~free)
+    measured = points.measured(effective, used, ~free)
     blank = replace(blank, used=used, best_measured_mhz=measured.best_mhz)
 
     clock, power = effective[used], settled_w[used]
@@ -309,8 +309,12 @@ class _Points:
             None if requested is None else requested[order],
         )
 
-    def measured(self, effective_mhz: Floats, kept: Mask) -> Measured:
-        """The energy per work of those that are kept, by clock."""
+    def measured(self, effective_mhz: Floats, used: Mask, limited: Mask) -> Measured:
+        """The energy per work by clock: of those used, and of the limited ones where their speed is known.
+
+        Without it, the clock that a limited point really ran at is not known either.
+        """
+        kept = used | limited if self.rate is not None or not used.any() else used
         per_work = self.power / (self.rate if self.rate is not None else effective_mhz)
         requested = self.requested[kept] if self.requested is not None else None
         return Measured.of(effective_mhz[kept], per_work[kept], requested)
