@@ -214,7 +214,7 @@ def _modelled(
     interval = settable_interval(valley, supported_mhz)
     energy = power / (rate if rate is not None else clock)
     chosen = recommend(valley, interval, clock, energy, supported_mhz, bracketed=optimum_bracketed)
-    chosen, why = follow_data(chosen, interval, measured, belief, supported_mhz)
+    chosen, why = follow_data(chosen, interval, measured, belief, curve, supported_mhz)
     reasons += why
     measured_ridge = voltage_ridge(clock, voltage) if voltage is not None else None
     shown = _shown_parameters(curve, solution, ridge, ridge_bracketed, float(clocks[0]), float(power.min()))

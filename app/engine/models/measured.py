@@ -67,23 +67,24 @@ class Measured:
         spread = float(np.var(self._over(modelled_mhz, modelled))) - noise**2 * float((1 / self.repeats).mean())
         return float(np.sqrt(max(0.0, spread)))
 
-    def contradicted(self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats) -> float | None:
+    def contradicted(self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats, curve: Floats) -> float | None:
         """The energy at a clock over the least measured one, minus one, where that is clearly above 0; else None.
 
         Clearly is by more than the scatter of the repeats. Where there are none, it is by more than luck does: the
         least of k readings is low by about sqrt(2 ln k) of what they scatter about the `modelled` energies, at clocks
-        of shape (m,).
-        Between the given clocks the energy is interpolated: the modelled one times what was measured over it at the
-        neighbours. A straight line between them would lie above any valley.
+        of shape (m,). Between the given clocks the energy is interpolated: that of the fitted `curve`, shape (m,),
+        times what was measured over it at the neighbours. A straight line between them would lie above any valley.
         """
-        over, settable = self._over(modelled_mhz, modelled), self._settable_mhz
+        settable = self._settable_mhz
         order = np.argsort(settable, kind="stable")
         observed = np.interp(clock_mhz, settable[order], self.clock_mhz[order])
-        there = np.interp(observed, modelled_mhz, modelled) * np.exp(np.interp(observed, self.clock_mhz, over))
+        over = np.interp(observed, self.clock_mhz, self._over(modelled_mhz, curve))
+        there = np.interp(observed, modelled_mhz, curve) * np.exp(over)
         excess = float(there / self.energy[self.best] - 1)
         if self.scatter is None:
-            scatter = _NORMAL_SPREAD * float(np.median(np.abs(over - np.median(over))))
-            clear = max(_LEAST_SCATTER, scatter * math.sqrt(2 * math.log(len(over))))
+            departure = self._over(modelled_mhz, modelled)
+            scatter = _NORMAL_SPREAD * float(np.median(np.abs(departure - np.median(departure))))
+            clear = max(_LEAST_SCATTER, scatter * math.sqrt(2 * math.log(len(departure))))
         else:
             clear = max(_LEAST_REPEATED, self.scatter)
         return excess if excess > clear else None

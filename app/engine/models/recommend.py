@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.models.belief import Belief
+from app.engine.models.curve import Curve
 from app.engine.models.measured import Measured
 
 Floats = npt.NDArray[np.float64]
@@ -70,11 +71,13 @@ def follow_data(
     interval_mhz: tuple[float, float],
     measured: Measured,
     belief: Belief,
+    curve: Curve,
     supported_mhz: Sequence[float] | None,
 ) -> tuple[float, list[str]]:
     """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
+    smooth = curve.power_w(belief.clock_mhz) * curve.duration.relative(belief.clock_mhz)
     low, high = interval_mhz
-    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0))
+    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth)
     if excess is not None:
         better = measured.best_mhz
         if supported_mhz is not None and len(supported_mhz):
