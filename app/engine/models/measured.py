@@ -67,12 +67,14 @@ class Measured:
         spread = float(np.var(self._over(modelled_mhz, modelled))) - noise**2 * float((1 / self.repeats).mean())
         return float(np.sqrt(max(0.0, spread)))
 
-    def contradicted(self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats, curve: Floats) -> float | None:
+    def contradicted(
+        self, clock_mhz: float, modelled_mhz: Floats, modelled: Floats, curve: Floats, noise: float
+    ) -> float | None:
         """The energy at a clock over the least measured one, minus one, where that is clearly above 0; else None.
 
         Clearly is by more than the scatter of the repeats. Where there are none, it is by more than luck does: the
         least of k readings is low by about sqrt(2 ln k) of what they scatter about the `modelled` energies, at clocks
-        of shape (m,). Between the given clocks the energy is interpolated: that of the fitted `curve`, shape (m,),
+        of shape (m,), or of the relative `noise` of a reading that these take. Between the given clocks the energy is interpolated: that of the fitted `curve`, shape (m,),
         times what was measured over it at the neighbours. A straight line between them would lie above any valley.
         """
         settable = self._settable_mhz
@@ -84,7 +86,7 @@ class Measured:
         if self.scatter is None:
             departure = self._over(modelled_mhz, modelled)
             scatter = _NORMAL_SPREAD * float(np.median(np.abs(departure - np.median(departure))))
-            clear = max(_LEAST_SCATTER, scatter * math.sqrt(2 * math.log(len(departure))))
+            clear = max(_LEAST_SCATTER, max(scatter, noise) * math.sqrt(2 * math.log(len(departure))))
         else:
             clear = max(_LEAST_REPEATED, self.scatter)
         return excess if excess > clear else None

@@ -77,7 +77,7 @@ def follow_data(
     """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
     smooth = curve.power_w(belief.clock_mhz) * curve.duration.relative(belief.clock_mhz)
     low, high = interval_mhz
-    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth)
+    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth, belief.noise)
     if excess is not None:
         better = measured.best_mhz
         if supported_mhz is not None and len(supported_mhz):
