@@ -1,11 +1,11 @@
 """Regret and intervals on sweeps of real boards. By hand: python tests/benchmarks/public_sweeps.py N FILE...
 
-Each FILE is a CSV or cache of clocks, powers and times, of many programs or of one. N of the clocks of a program, evenly
-spread, are fitted with all their repeats, 0 for all clocks; the regret is the energy at the recommended clock over the
-least of all its clocks. Energies are means of the repeats; where 30 clocks or more were measured, medians of five
-neighbours of those. `held` counts the programs whose 95 % interval of the optimum holds a clock with an energy within
-the scatter of the repeats (of their mean) of the least one; without repeats, within the scatter about those medians, and
-of fewer clocks the very clock. `widths` is the median one.
+Each FILE is a CSV or cache of clocks, powers and times, of many programs or of one; files of one folder share a line.
+N of the clocks of a program, evenly spread, are fitted with all their repeats, 0 for all clocks; the regret is the
+energy at the recommended clock over the least of all its clocks. Energies are means of the repeats; where 30 clocks or
+more were measured, medians of five neighbours of those. `held` counts the programs whose 95 % interval of the optimum
+holds a clock with an energy within the scatter of the repeats (of their mean) of the least one; without repeats, within
+the scatter about those medians, and of fewer clocks the very clock. `width` is the median one, in MHz.
 """
 
 from __future__ import annotations

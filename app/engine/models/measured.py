@@ -74,8 +74,9 @@ class Measured:
 
         Clearly is by more than the scatter of the repeats. Where there are none, it is by more than luck does: the
         least of k readings is low by about sqrt(2 ln k) of what they scatter about the `modelled` energies, at clocks
-        of shape (m,), or of the relative `noise` of a reading that these take. Between the given clocks the energy is interpolated: that of the fitted `curve`, shape (m,),
-        times what was measured over it at the neighbours. A straight line between them would lie above any valley.
+        of shape (m,), or of the relative `noise` of a reading that these take. Between the given clocks the energy is
+        interpolated: that of the fitted `curve`, shape (m,), times what was measured over it at the neighbours. A
+        straight line between them would lie above any valley.
         """
         settable = self._settable_mhz
         order = np.argsort(settable, kind="stable")
