@@ -10,9 +10,9 @@ import pytest
 
 from app.engine.models.belief import believe
 from app.engine.models.curve import Curve
-from app.engine.models.departure import OF_POWER, smoothed
+from app.engine.models.departure import OF_POWER, Smooth
 from app.engine.models.design import next_clock
-from app.engine.models.duration import Duration, fit_duration, times
+from app.engine.models.duration import Duration, Times, fit_duration
 from app.engine.models.frequency import fit_frequency_model
 from app.engine.models.leakage import fit_leakage
 from app.engine.models.points import fit_memory_clocks
@@ -56,9 +56,22 @@ def test_between_the_points_time_follows_what_was_measured() -> None:
     law = 5.0 / CLOCKS
     bumpy = law * (1 + 0.08 * np.exp(-(((CLOCKS - 900) / 120) ** 2)))
     at = np.searchsorted(CLOCKS, TEN.clip(None, 1395) // 15 * 15)
-    found = times(fit_duration(CLOCKS[at], 1 / bumpy[at]), CLOCKS[at], 1 / bumpy[at], CLOCKS[at[0] : at[-1]])
+    found = Times.of(fit_duration(CLOCKS[at], 1 / bumpy[at]), CLOCKS[at], 1 / bumpy[at]).at(CLOCKS[at[0] : at[-1]])
     assert found == pytest.approx(bumpy[at[0] : at[-1]], rel=0.02)
-    assert times(Duration(), TEN, None, TEN) == pytest.approx(1 / TEN)
+    assert Times.of(Duration(), TEN, None).at(TEN) == pytest.approx(1 / TEN)
+
+
+def test_time_that_no_law_describes_is_uncertain_between_the_points() -> None:
+    """Seven clocks: one size of the departure alone would take a clear bend of the speed for noise."""
+    clocks = np.linspace(757, 1530, 7)
+    rate = np.asarray([0.6785, 0.8271, 0.8952, 0.9344, 0.9652, 0.9841, 1.0])
+    between = 0.5 * (clocks[1:] + clocks[:-1])
+    rng = np.random.default_rng(0)
+    bent = Times.of(fit_duration(clocks, rate), clocks, rate)
+    assert bent.at(clocks) * rate == pytest.approx(1.0, abs=0.04), "the law alone is 7 % off"
+    scatter = bent.drawn(between, 400, rng).std(axis=0) / bent.at(between)
+    plain = Times.of(fit_duration(clocks, clocks), clocks, clocks)
+    assert scatter.min() > 5 * (plain.drawn(between, 400, rng).std(axis=0) / plain.at(between)).max()
 
 
 # --- departures -------------------------------------------------------------------------------------------------------
@@ -68,8 +81,8 @@ def test_noise_is_no_departure_and_a_quiet_wave_is_one() -> None:
     x = np.linspace(0.3, 1.0, 40)
     noise = 0.02 * np.random.default_rng(1).normal(size=40)
     wave = 0.03 * np.sin(12 * x)
-    assert np.abs(smoothed(x, noise, x, OF_POWER)).max() < 0.015
-    assert smoothed(x, wave, x, OF_POWER) == pytest.approx(wave, abs=0.004)
+    assert np.abs(Smooth.of(x, noise, OF_POWER).mean(x)).max() < 0.015
+    assert Smooth.of(x, wave, OF_POWER).mean(x) == pytest.approx(wave, abs=0.004)
 
 
 @pytest.mark.parametrize(
@@ -138,12 +151,29 @@ def test_power_that_grows_with_the_temperature_is_told_where_both_vary() -> None
     assert fit.leakage_w_per_c == pytest.approx(0.4, abs=0.06)
     assert fit.ridge_mhz == pytest.approx(1000, abs=20)
     assert any("per °C" in reason for reason in fit.reasons)
+    assert sorted(fit.power_w) == pytest.approx(sorted(power)), "the readings stay as they are"
 
 
 def test_a_temperature_that_only_follows_the_power_tells_nothing() -> None:
     power = BOARD.power_w(TEN)
     assert fit_leakage(TEN, power, 30 + 0.1 * power) is None
     assert fit_leakage(TEN, power, np.full(10, np.nan)) is None
+
+
+def test_a_temperature_that_follows_noisy_power_is_not_leakage() -> None:
+    """Runs of one clock that drew more were warmer: by the thermal resistance, in degrees per W."""
+    clock = np.repeat(TEN, 3)
+    rng = np.random.default_rng(7)
+    power = BOARD.power_w(clock) * (1 + 0.05 * rng.normal(size=30))
+    assert fit_leakage(clock, power, 30 + 0.6 * power + 0.5 * rng.normal(size=30)) is None
+
+
+def test_no_board_leaks_more_per_degree_than_a_part_of_its_lowest_power() -> None:
+    clock = np.repeat(TEN, 3)
+    above = np.tile([-10.0, 0.0, 10.0], 10)
+    power = BOARD.power_w(clock)
+    assert fit_leakage(clock, power + 0.5 * above, 60 + above) is not None
+    assert fit_leakage(clock, power + 1.5 * above, 60 + above) is None
 
 
 # --- wishes and memory clocks -----------------------------------------------------------------------------------------
@@ -220,6 +250,12 @@ def test_eight_chosen_clocks_do_as_well_as_ten_even_ones() -> None:
             assert fit.recommended_clock_mhz is not None
             regrets.append(float(np.interp(fit.recommended_clock_mhz, CLOCKS, energy) / energy.min() - 1))
     assert np.mean(chosen) <= np.mean(even) + 0.002
+
+
+def test_no_sweep_ends_before_it_has_the_clocks_of_a_fit() -> None:
+    four = np.asarray([1485.0, 1590.0, 1710.0, 1815.0])
+    power, rate = np.asarray([70.02, 77.1, 83.16, 87.44]), np.asarray([105.04, 109.93, 113.25, 115.14])
+    assert next_clock(four, power, rate, None, np.linspace(1485, 1815, 10).round()) is not None
 
 
 def test_a_sweep_ends_once_the_optimum_is_known() -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.departure import OF_POWER, Basis, Departure
-from app.engine.models.duration import Duration, times
+from app.engine.models.departure import OF_POWER, Basis, Departure, counts, likeliest
+from app.engine.models.duration import Duration, Times
 from app.engine.models.shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
 from app.engine.student_t import student_t
 
@@ -21,8 +21,6 @@ Floats = npt.NDArray[np.float64]
 
 DRAWS = 400
 _FINE = 161  # clocks at which the curves are drawn
-_LEAST_SHARE = 0.02  # of all belief, that a size of the departure needs to be drawn from
-_MOST_DEPARTURES = 8
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
 LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
 _NORMAL = 1.959964  # 97.5 % quantile
@@ -36,7 +34,8 @@ class Belief:
 
     clock_mhz: Floats
     power_w: Floats
-    time: Floats  # of the same work at those clocks, in the unit of 1/rate
+    time: Floats  # of the same work at those clocks, as expected, in the unit of 1/rate; shape (m,)
+    drawn_time: Floats  # (k, m)
     ridge_mhz: Floats  # of each curve, shape (k,)
     waiting: Floats  # of each curve: the share of its dynamic power that follows the speed, shape (k,)
     noise: float  # of a reading, relative: the usual size of what is not shared with its neighbours
@@ -45,7 +44,7 @@ class Belief:
     @property
     def energy(self) -> Floats:
         """Per work, in any unit; shape (k, m)."""
-        return self.power_w * self.time
+        return self.power_w * self.drawn_time
 
     def band_w(self) -> Floats:
         """Where the power lies with 95 % probability, a reading's own noise left out; shape (2, m).
@@ -66,8 +65,8 @@ def believe(
     x = clock_mhz / scale
     fine_mhz = np.linspace(clock_mhz.min(), scale, _FINE)
     fine = fine_mhz / scale
-    time = times(duration, clock_mhz, rate, fine_mhz)
-    here = times(duration, clock_mhz, rate, clock_mhz)
+    times = Times.of(duration, clock_mhz, rate)
+    time, here = times.at(fine_mhz), times.at(clock_mhz)
     per_clock = here * x
     waiting = WAITING if per_clock.min() < (1 - LEAST_FIXED) * per_clock.max() else WAITING[:1]
     activities, fine_activities = _activities(waiting, x, here, fine, time)
@@ -98,8 +97,16 @@ def believe(
         ridge.append(drawn.ridge * scale)
         waits.append(np.asarray(waiting)[drawn.activity])
     curves = np.concatenate(power)
-    noise = float(variance**0.5)
-    return Belief(fine_mhz, curves, time, np.concatenate(ridge), np.concatenate(waits), noise, len(x))
+    return Belief(
+        clock_mhz=fine_mhz,
+        power_w=curves,
+        time=time,
+        drawn_time=times.drawn(fine_mhz, DRAWS, rng),
+        ridge_mhz=np.concatenate(ridge),
+        waiting=np.concatenate(waits),
+        noise=float(variance**0.5),
+        points=len(x),
+    )
 
 
 def _activities(
@@ -123,11 +130,7 @@ def _likely(family: Family, bases: dict[float, Basis]) -> list[tuple[Departure, 
         (departure, belief, turned[departure.length].weighed(bases[departure.length].variance(departure)))
         for departure, belief in OF_POWER.tried()
     ]
-    evidence = np.asarray([belief + bends.log_evidence for _, belief, bends in tried])
-    weight = np.exp(evidence - evidence.max())
-    order = np.argsort(-weight, kind="stable")[:_MOST_DEPARTURES]
-    kept = [int(i) for i in order if weight[i] > _LEAST_SHARE * weight.sum()] or [int(order[0])]
-    share = weight[kept] / weight[kept].sum()
-    counts = np.floor(share * DRAWS).astype(int)
-    counts[0] += DRAWS - counts.sum()
-    return [(tried[i][0], int(count), tried[i][2].weight) for i, count in zip(kept, counts, strict=True) if count]
+    kept, share = likeliest([belief + bends.log_evidence for _, belief, bends in tried])
+    return [
+        (tried[i][0], count, tried[i][2].weight) for i, count in zip(kept, counts(share, DRAWS), strict=True) if count
+    ]

@@ -8,6 +8,7 @@ by the points themselves. Few noisy points leave the model as it is; many quiet 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 _ROOT_5 = math.sqrt(5.0)
+_LEAST_SHARE = 0.02  # of all belief, that a size of the departure needs to be drawn from
+_MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +105,14 @@ class Basis:
         mean plus normal deviates times that factor.
         """
         across = departure.covariance(at, self.x) @ self.vectors
-        gain = (across / self.variance(departure)) @ self.vectors.T
         left = departure.covariance(at, at) - (across / self.variance(departure)) @ across.T
         left[np.diag_indices_from(left)] += 1e-6 * departure.smooth**2
-        return np.asarray(gain.T), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
+        return self.gain(departure, at), np.asarray(np.linalg.cholesky(left).T, dtype=np.float64)
+
+    def gain(self, departure: Departure, at: Floats) -> Floats:
+        """The matrix (n, m) alone."""
+        across = departure.covariance(at, self.x) @ self.vectors
+        return np.asarray(self.vectors @ (across / self.variance(departure)).T)
 
 
 def matern(a: Floats, b: Floats, length: float) -> Floats:
@@ -114,21 +121,64 @@ def matern(a: Floats, b: Floats, length: float) -> Floats:
     return np.asarray((1 + distance + distance**2 / 3) * np.exp(-distance))
 
 
-def smoothed(x: Floats, departures: Floats, at: Floats, scales: Scales) -> Floats:
-    """The smooth part at scaled clocks `at`, shape (m,), of relative departures at `x`, shape (n,), as its mean.
+@dataclass(frozen=True, slots=True)
+class Smooth:
+    """What relative departures say of the smooth part at other clocks, over all likely sizes of noise and smooth part.
 
-    The size of noise and smooth part that explains the departures best is taken.
+    One size alone would be too sure: of few points a large noise explains them almost as well as a smooth part does.
     """
-    bases = {length: Basis.of(x, length) for length in scales.lengths}
 
-    def evidence(departure: Departure, belief: float) -> float:
-        basis = bases[departure.length]
-        variance = basis.variance(departure)
-        turned = departures @ basis.vectors
-        return belief - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
+    likely: tuple[tuple[Departure, float], ...]  # with their shares, which sum to 1
+    bases: dict[float, Basis]
+    departures: Floats  # (n,)
 
-    best, _ = max(scales.tried(), key=lambda each: evidence(*each))
-    if best.smooth == 0.0:
-        return np.zeros(len(at))
-    gain, _ = bases[best.length].told(best, at)
-    return np.asarray(departures @ gain)
+    @classmethod
+    def of(cls, x: Floats, departures: Floats, scales: Scales) -> Smooth:
+        """Of departures at scaled clocks `x`, both of shape (n,)."""
+        bases = {length: Basis.of(x, length) for length in scales.lengths}
+
+        def evidence(departure: Departure, belief: float) -> float:
+            basis = bases[departure.length]
+            variance = basis.variance(departure)
+            turned = departures @ basis.vectors
+            return belief - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
+
+        tried = scales.tried()
+        kept, share = likeliest([evidence(*each) for each in tried])
+        found = tuple((tried[i][0], float(part)) for i, part in zip(kept, share, strict=True))
+        return cls(found, bases, departures)
+
+    def mean(self, at: Floats) -> Floats:
+        """At scaled clocks `at`, shape (m,)."""
+        total = np.zeros(len(at))
+        for departure, share in self.likely:
+            if departure.smooth > 0:
+                total += share * (self.departures @ self.bases[departure.length].gain(departure, at))
+        return total
+
+    def drawn(self, at: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """`count` curves, each as likely as the next, in random order; shape (count, m)."""
+        found = []
+        for (departure, _), number in zip(self.likely, counts([share for _, share in self.likely], count), strict=True):
+            curves = np.zeros((number, len(at)))
+            if departure.smooth > 0:
+                gain, factor = self.bases[departure.length].told(departure, at)
+                curves += self.departures @ gain + rng.standard_normal(curves.shape) @ factor
+            found.append(curves)
+        return np.asarray(rng.permutation(np.concatenate(found)))
+
+
+def likeliest(log_evidence: Sequence[float]) -> tuple[list[int], Floats]:
+    """The places of the few that explain almost everything, the likeliest first, and their shares."""
+    evidence = np.asarray(log_evidence)
+    weight = np.exp(evidence - evidence.max())
+    order = np.argsort(-weight, kind="stable")[:_MOST]
+    kept = [int(i) for i in order if weight[i] > _LEAST_SHARE * weight.sum()] or [int(order[0])]
+    return kept, np.asarray(weight[kept] / weight[kept].sum())
+
+
+def counts(share: Sequence[float] | Floats, total: int) -> list[int]:
+    """How many of `total` draws each share gets; the first gets what rounding leaves."""
+    found = [int(part * total) for part in share]
+    found[0] += total - sum(found)
+    return found

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from app.engine.models.belief import Belief, believe
 from app.engine.models.duration import Duration, fit_duration
+from app.engine.models.frequency import MINIMUM_CLOCKS
 from app.engine.models.limits import effective_clocks, limited_points
 from app.engine.models.recommend import survey
 
@@ -31,8 +32,9 @@ def next_clock(
 ) -> float | None:
     """The supported clock to measure next after points of shape (n,); None where another would tell nothing more.
 
-    That is once the 95 % interval of the optimum is under one step of the supported clocks. `requested_mhz` are the
-    clocks that were asked for, where others were observed. At least LEAST_POINTS points.
+    That is once there are enough clocks for a fit and the 95 % interval of the optimum is under one step of the
+    supported clocks. `requested_mhz` are the clocks that were asked for, where others were observed. At least
+    LEAST_POINTS points.
     """
     supported = np.unique(np.asarray(supported_mhz, dtype=np.float64))
     asked = clock_mhz if requested_mhz is None else requested_mhz
@@ -47,7 +49,7 @@ def next_clock(
     valley = survey(belief.clock_mhz, belief.energy)
     low, high = valley.interval_mhz
     step = float(np.median(np.diff(supported))) if len(supported) > 1 else np.inf
-    if high - low < step:
+    if high - low < step and len(np.unique(effective[free])) >= MINIMUM_CLOCKS:
         return None
     left = supported[~np.isin(supported, asked)]
     lowest, highest = float(belief.clock_mhz[0]), float(belief.clock_mhz[-1])

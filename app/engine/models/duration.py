@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.departure import OF_TIME, smoothed
+from app.engine.models.departure import OF_TIME, Smooth
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,14 +79,31 @@ def _fit(clock_mhz: Floats, rate: Floats, blend: float) -> Duration:
     return found(a, b) if a * float(clock.max()) / b >= _NOT_TOLD_APART else alone
 
 
-def times(duration: Duration, clock_mhz: Floats, rate: Floats | None, at_mhz: Floats) -> Floats:
-    """Time at the clocks `at_mhz`, shape (m,), in the unit of 1/rate: the law, and what the points say beyond it.
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Time over the clock, in the unit of 1/rate: the law, and what the points say beyond it."""
 
-    Without a rate, all of the time shrinks with the clock.
-    """
-    law = duration.inverse_mhz * duration.relative(at_mhz)
-    if rate is None:
-        return np.asarray(law)
-    scale = float(clock_mhz.max())
-    beyond = -np.log(duration.inverse_mhz * duration.relative(clock_mhz) * rate)
-    return np.asarray(law * np.exp(smoothed(clock_mhz / scale, beyond, at_mhz / scale, OF_TIME)))
+    duration: Duration
+    scale_mhz: float
+    beyond: Smooth | None  # None where no speed was measured: all of the time shrinks with the clock then
+
+    @classmethod
+    def of(cls, duration: Duration, clock_mhz: Floats, rate: Floats | None) -> Times:
+        """Of points of shape (n,)."""
+        scale = float(clock_mhz.max())
+        if rate is None:
+            return cls(duration, scale, None)
+        beyond = -np.log(duration.inverse_mhz * duration.relative(clock_mhz) * rate)
+        return cls(duration, scale, Smooth.of(clock_mhz / scale, beyond, OF_TIME))
+
+    def at(self, clock_mhz: Floats) -> Floats:
+        """The expected time at clocks of shape (m,)."""
+        law = self.duration.inverse_mhz * self.duration.relative(clock_mhz)
+        return law if self.beyond is None else np.asarray(law * np.exp(self.beyond.mean(clock_mhz / self.scale_mhz)))
+
+    def drawn(self, clock_mhz: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """`count` curves of the time at clocks of shape (m,), each as likely as the next; shape (count, m)."""
+        law = self.duration.inverse_mhz * self.duration.relative(clock_mhz)
+        if self.beyond is None:
+            return np.broadcast_to(law, (count, len(law)))
+        return np.asarray(law * np.exp(self.beyond.drawn(clock_mhz / self.scale_mhz, count, rng)))

@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engine.models.duration import Duration
-from app.engine.models.least_squares import Solution
+from app.engine.models.least_squares import Solution, is_bent
 
 Floats = npt.NDArray[np.float64]
 
 _UNLIKELY = 0.05  # share of the curves whose bend lies on one side
+_CLEAR = 3.0  # standard errors
 _SPEED_SCATTER = 0.03  # relative
 
 
@@ -36,10 +37,13 @@ def ridge_flag(
     lowest, highest = float(clocks[0]), float(clocks[-1])
     if solution is straight:
         return highest, False, ["ridge not bracketed: over these clocks power is a straight line"]
-    if straight.aicc <= solution.aicc:  # but with a negative P_idle: the line is a piece of the bend
+    if not is_bent(solution, straight):  # but with a negative P_idle: the line is a piece of the bend
         what = "over these clocks power is as well a straight line, and too steep for the voltage of low clocks"
         return lowest, False, [f"ridge not bracketed: {what}"]
     ridge = solution.curve.ridge_mhz
+    if solution.aicc >= straight.aicc:  # few points: the prior of the curves would outweigh a form that is clear
+        error = _CLEAR * solution.standard_errors["ridge_mhz"]
+        ridges_mhz = np.asarray([lowest, highest]) if np.isnan(error) else ridge + error * np.asarray([-1.0, 0.0, 1.0])
     if ridge <= clocks[1] or float((ridges_mhz <= clocks[1]).mean()) > _UNLIKELY:
         return lowest, False, [f"ridge not bracketed: it may lie below the swept clocks ({lowest:.0f} MHz)"]
     if ridge >= clocks[-2] or float((ridges_mhz >= clocks[-2]).mean()) > _UNLIKELY:

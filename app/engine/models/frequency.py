@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -18,9 +18,10 @@ from app.engine.models.flags import cap_reason, optimum_flag, ridge_flag, speed_
 from app.engine.models.leakage import Leakage, fit_leakage
 from app.engine.models.least_squares import LEAST_R2, Solution, fit_forms, r_squared
 from app.engine.models.limits import effective_clocks, limited_points
+from app.engine.models.measured import Measured
 from app.engine.models.memory_clocks import MemoryClock
 from app.engine.models.outliers import without_outliers
-from app.engine.models.recommend import candidates, recommend, survey
+from app.engine.models.recommend import candidates, follow_data, recommend, settable_interval, survey
 from app.engine.models.voltage import voltage_ridge
 from app.errors import InputError
 
@@ -40,7 +41,7 @@ class FrequencyFit:
     series: str  # which device, kernel or configuration the points belong to
     points: int
     clock_mhz: Floats  # the points: observed or effective clock
-    power_w: Floats
+    power_w: Floats  # as measured
     used: Mask  # points that took part in the fit
     form: Literal["sharp", "smooth"] = "sharp"
     p_idle_w: float | None = None
@@ -73,7 +74,7 @@ class FrequencyFit:
     voltage_mv: Floats = field(default_factory=lambda: _NO_FLOATS)  # of the points, NaN unknown; empty: none known
     voltage_ridge_mhz: float | None = None  # of the measured voltage curve
     voltage_ridge_interval_mhz: tuple[float, float] | None = None
-    leakage_w_per_c: float | None = None  # where the points hold it; the powers are those at reference_c then
+    leakage_w_per_c: float | None = None  # where the points tell it; the curve, not the points, is at reference_c then
     reference_c: float | None = None
     memory_clock_mhz: float | None = None
     memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
@@ -140,7 +141,7 @@ def fit_frequency_model(
         duration = fit_duration(points.clock[free], points.rate[free])
     if _distinct(points.clock[free]) < MINIMUM_CLOCKS and points.rate is not None and duration.fixed_per_mhz == 0:
         free = free | acted  # too few without: where the speed tells the real clock under the cap, it is a point too
-    best_measured = _best_measured(points, effective, np.ones(len(effective), dtype=np.bool_))
+    measured = points.measured(effective, free, acted)
     blank = FrequencyFit(
         gpu=gpu,
         series=series,
@@ -148,7 +149,7 @@ def fit_frequency_model(
         clock_mhz=effective,
         power_w=points.power,
         used=free,
-        best_measured_mhz=best_measured,
+        best_measured_mhz=measured.best_mhz,
         simulated=simulated,
         voltage_mv=points.voltage if points.voltage is not None else _NO_FLOATS,
         rate=points.rate if points.rate is not None else _NO_FLOATS,
@@ -157,19 +158,32 @@ def fit_frequency_model(
     if distinct < MINIMUM_CLOCKS:
         what = f"{distinct} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
         return _by_measurement(blank, points, (*reasons, what))
+    return _modelled(blank, points, duration, reasons, supported_mhz)
+
+
+def _modelled(
+    blank: FrequencyFit,
+    points: _Points,
+    duration: Duration,
+    reasons: list[str],
+    supported_mhz: Sequence[float] | None,
+) -> FrequencyFit:
+    """The fit to the points that `blank` uses; those it does not use were limited. `reasons` are the ones so far."""
+    effective, free = blank.clock_mhz, blank.used
     leakage = fit_leakage(effective[free], points.power[free], points.temperature[free])
-    power_w = points.power
+    settled_w = points.power
     if leakage is not None:
-        power_w = power_w - leakage.slope_w_per_c * (points.temperature - leakage.reference_c)
+        settled_w = settled_w - leakage.slope_w_per_c * (points.temperature - leakage.reference_c)
         reasons.append(_leakage_reason(leakage))
-    used, outlier_reason = without_outliers(effective, power_w, points.rate, free)
+    used, outlier_reason = without_outliers(effective, settled_w, points.rate, free)
     if outlier_reason:
         reasons.append(outlier_reason)
         if points.rate is not None:
             duration = fit_duration(points.clock[used], points.rate[used])
-    blank = replace(blank, used=used, best_measured_mhz=_best_measured(points, effective, used | ~free))
+    measured = points.measured(effective, used, ~free)
+    blank = replace(blank, used=used, best_measured_mhz=measured.best_mhz)
 
-    clock, power = effective[used], power_w[used]
+    clock, power = effective[used], settled_w[used]
     solution, straight = fit_forms(clock, power, duration)
     curve = solution.curve
     residual = power - curve.power_w(clock)
@@ -178,29 +192,36 @@ def fit_frequency_model(
         reasons.append(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
         return _by_measurement(blank, points, tuple(reasons))
 
-    p_max = float(np.median(points.power[acted])) if acted.any() else None
-    if p_max is not None and p_max > float(power.max()):
-        curve = replace(curve, p_max_w=p_max)
-    rate_used = points.rate[used] if points.rate is not None else None
+    limited = ~free
+    p_max = float(np.median(points.power[limited])) if limited.any() else None
+    curve = replace(
+        curve,
+        p_max_w=math.inf if p_max is None else p_max,
+        fixed_per_mhz=duration.fixed_per_mhz,
+        blend=duration.blend,
+    )
+    rate = points.rate[used] if points.rate is not None else None
     voltage = points.voltage[used] if points.voltage is not None else None
-    belief = believe(clock, power, rate_used, duration, voltage)
+    belief = believe(clock, power, rate, duration, voltage)
     valley = survey(belief.clock_mhz, belief.energy)
     clocks = np.unique(clock)
     optimum_bracketed, why = optimum_flag(valley.optimum_mhz, valley.interval_mhz, clocks)
     reasons += why
     ridge, ridge_bracketed, why = ridge_flag(solution, straight, belief.ridge_mhz, clocks)
     reasons += why
-    if rate_used is not None:
-        reasons += speed_reason(duration, clock, rate_used)
-    energy = power / (rate_used if rate_used is not None else clock)
-    chosen = recommend(valley, clock, energy, supported_mhz, bracketed=optimum_bracketed)
+    if rate is not None:
+        reasons += speed_reason(duration, clock, rate)
+    interval = settable_interval(valley, supported_mhz)
+    energy = power / (rate if rate is not None else clock)
+    chosen = recommend(valley, interval, clock, energy, supported_mhz, bracketed=optimum_bracketed)
+    chosen, why = follow_data(chosen, interval, measured, belief, curve, supported_mhz)
+    reasons += why
+    # of the points that were fitted: what a limit took away is no fault of the model
+    misfit = Measured.of(clock, energy).misfit(belief.clock_mhz, belief.energy.mean(axis=0), belief.noise)
     measured_ridge = voltage_ridge(clock, voltage) if voltage is not None else None
-    low, high = valley.interval_mhz
     shown = _shown_parameters(curve, solution, ridge, ridge_bracketed, float(clocks[0]), float(power.min()))
     return replace(
         blank,
-        power_w=power_w,
-        used=used,
         form="sharp" if curve.softness_mhz == 0 else "smooth",
         p_idle_w=shown["p_idle_w"],
         p_max_w=p_max,
@@ -209,7 +230,7 @@ def fit_frequency_model(
         ridge_mhz=ridge,
         softness_mhz=shown["softness_mhz"],
         optimum_mhz=valley.optimum_mhz,
-        optimum_interval_mhz=(min(low, valley.optimum_mhz), max(high, valley.optimum_mhz)),
+        optimum_interval_mhz=interval,
         recommended_clock_mhz=chosen,
         range_mhz=(0.9 * valley.optimum_mhz, 1.1 * valley.optimum_mhz),
         r2=r2,
@@ -219,22 +240,12 @@ def fit_frequency_model(
         ridge_bracketed=ridge_bracketed,
         reasons=tuple(reasons),
         standard_errors=solution.standard_errors,
-        curve=(
-            curve.p_idle_w,
-            curve.alpha_w_per_mhz,
-            curve.beta_per_mhz,
-            curve.ridge_mhz,
-            curve.softness_mhz,
-            p_max if p_max is not None else math.inf,
-            duration.fixed_per_mhz,
-            curve.waiting,
-            duration.blend,
-        ),
-        expected_loss=float(valley.loss_at(chosen)),
-        fixed_time_share=duration.fixed_share(float(clocks[-1])) if rate_used is not None else None,
+        curve=astuple(curve),
+        expected_loss=math.hypot(float(valley.loss_at(chosen)), misfit),
+        fixed_time_share=duration.fixed_share(float(clocks[-1])) if rate is not None else None,
         choices=choices(belief, candidates(clock, supported_mhz)),
         band_mhz=belief.clock_mhz,
-        band_w=belief.band_w(),
+        band_w=_around(belief.band_w(), curve.power_w(belief.clock_mhz)),
         voltage_ridge_mhz=measured_ridge.ridge_mhz if measured_ridge is not None else None,
         voltage_ridge_interval_mhz=measured_ridge.interval_mhz if measured_ridge is not None else None,
         leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
@@ -298,16 +309,20 @@ class _Points:
             None if requested is None else requested[order],
         )
 
+    def measured(self, effective_mhz: Floats, used: Mask, limited: Mask) -> Measured:
+        """The energy per work by clock: of those used, and of the limited ones where their speed is known.
+
+        Without it, the clock that a limited point really ran at is not known either.
+        """
+        kept = used | limited if self.rate is not None or not used.any() else used
+        per_work = self.power / (self.rate if self.rate is not None else effective_mhz)
+        requested = self.requested[kept] if self.requested is not None else None
+        return Measured.of(effective_mhz[kept], per_work[kept], requested)
+
 
 def _within(values: Floats, low: float, high: float) -> Mask:
     """Neither NaN nor beyond the bounds."""
     return np.asarray((values >= low) & (values <= high))
-
-
-def _best_measured(points: _Points, effective: Floats, kept: Mask) -> float:
-    """The given clock of the point with the least measured energy per work, of those that are kept."""
-    per_work = points.power / (points.rate if points.rate is not None else effective)
-    return float(points.clock[np.where(kept, per_work, np.inf).argmin()])
 
 
 def _by_measurement(blank: FrequencyFit, points: _Points, reasons: tuple[str, ...]) -> FrequencyFit:
@@ -327,9 +342,15 @@ def _distinct(clock: Floats) -> int:
     return count
 
 
+def _around(band_w: Floats, curve_w: Floats) -> Floats:
+    """The band of shape (2, m) as wide as it takes to hold the curve, whose misfit is part of what is uncertain."""
+    low, high = band_w
+    return np.stack([np.minimum(low, curve_w), np.maximum(high, curve_w)])
+
+
 def _leakage_reason(leakage: Leakage) -> str:
     slope, error = leakage.slope_w_per_c, leakage.standard_error
-    return f"power grows by {slope:.2g} ± {error:.1g} W per °C: shown as at {leakage.reference_c:.0f} °C"
+    return f"power grows by {slope:.2g} ± {error:.1g} W per °C: the curve is that at {leakage.reference_c:.0f} °C"
 
 
 def _shown_parameters(

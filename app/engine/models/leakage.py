@@ -1,4 +1,8 @@
-"""What leaks, and grows with the temperature: told where the same clocks were measured at different temperatures."""
+"""Leakage, which grows with the temperature: identified where the temperature varied independently of power.
+
+Temperature mostly follows power: a board that draws more gets warmer. The slope of power over such a temperature is the
+inverse of the thermal resistance, one or two watts per degree, and not leakage.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ from app.engine.models.shapes import closest_power_w
 Floats = npt.NDArray[np.float64]
 
 _LEAST_POINTS = 8
-_LEAST_SPREAD_C = 2.0  # standard deviation of the temperature beyond what clock and power explain of it
+_LEAST_SPREAD_C = 2.0  # standard deviation of the temperature beyond what clock, or power, explains of it
+# Of the lowest power, per degree. Leakage doubles over 30 °C or more (2.3 % per degree), and at the lowest power it is
+# less than half of that power: switching, memory, fans and regulators draw the rest.
+_LARGEST_SLOPE = 0.01
 _CLEAR = 3.0  # standard errors
 _ROUNDS = 4
 
@@ -30,14 +37,17 @@ class Leakage:
 def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Leakage | None:
     """The temperature term of points of shape (n,); None where they do not hold it.
 
-    They do where the temperature differs by more than the clock explains, and power follows it by three standard
-    errors. Linear over the few tens of degrees of a sweep.
+    They do where the temperature differs by more than the clock explains, and by more than the measured power
+    explains, where power follows it by three standard errors, and where the slope is one that leakage can have. Linear
+    over the few tens of degrees of a sweep.
     """
     known = np.isfinite(temperature_c)
     if known.sum() < _LEAST_POINTS or known.sum() < len(clock_mhz):
         return None
     reference = float(temperature_c.mean())
     above = temperature_c - reference
+    if _spread(above - _projected(np.stack([np.ones_like(above), power_w], axis=1), above)) < _LEAST_SPREAD_C:
+        return None
     root = np.sqrt(relative_weights(power_w))
     slope = error = 0.0
     for _ in range(_ROUNDS):
@@ -46,13 +56,18 @@ def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Le
         design = root[:, None] * np.stack([np.ones_like(above), curve], axis=1)
         explained = _projected(design, root * above)
         left = root * above - explained
-        if float(np.sqrt((left**2).mean())) < _LEAST_SPREAD_C:
+        if _spread(left) < _LEAST_SPREAD_C:
             return None
         residual = root * power_w - _projected(design, root * power_w)
         slope = float(left @ residual) / float(left @ left)
         rest = residual - slope * left
         error = float(np.sqrt((rest @ rest) / max(1, len(rest) - 6) / (left @ left)))
-    return Leakage(slope, error, reference) if slope > _CLEAR * error else None
+    possible = _CLEAR * error < slope <= _LARGEST_SLOPE * float(power_w.min())
+    return Leakage(slope, error, reference) if possible else None
+
+
+def _spread(residual: Floats) -> float:
+    return float(np.sqrt((residual**2).mean()))
 
 
 def _projected(design: Floats, target: Floats) -> Floats:

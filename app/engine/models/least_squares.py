@@ -23,6 +23,8 @@ LEAST_R2 = 0.8
 _LEAST_RUN = 8  # points from which residuals can be told to run together
 _ALIKE = 2.5  # standard deviations of what chance makes of the correlation of neighbours
 _FLOOR = 1e-3  # relative: smaller residuals are clean, whatever their order
+_FEW = 7  # points, up to which the correction of AICc outweighs any bend
+_BY_CHANCE = 0.05
 NAMES = ("p_idle_w", "alpha_w_per_mhz", "beta_per_mhz", "ridge_mhz", "softness_mhz")
 
 
@@ -32,15 +34,17 @@ class Solution:
 
     curve: Curve
     standard_errors: dict[str, float]
-    weighted_rss: float
+    weighted_rss: float  # relative to the square of the mean power
     aicc: float  # smaller is better; inf where there are too few points for the form
+    points: int
+    parameters: int
 
 
 def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[Solution, Solution]:
     """The best form for points of shape (n,), and the straight line that it was compared with.
 
     The best is the one with the smallest AICc, of those that follow the points and whose residuals are clean, where
-    any do.
+    any do; of few points the sharp form where a straight line is clearly not enough (`is_bent`).
     """
     weights = relative_weights(power_w)
     scale = float(clock_mhz.max())
@@ -63,7 +67,30 @@ def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[S
         forms.append(straight)
     follow = [form for form in forms if r_squared(power_w, form.curve.power_w(clock_mhz)) >= LEAST_R2]
     clean = [form for form in follow if _clean(power_w / form.curve.power_w(clock_mhz) - 1)]
-    return min(clean or follow or forms, key=lambda form: form.aicc), straight
+    best = min(clean or follow or forms, key=lambda form: form.aicc)
+    sharp_form = min(
+        (form for form in follow if form.parameters == 4), key=lambda form: form.weighted_rss, default=best
+    )
+    if not is_bent(best, straight) and is_bent(sharp_form, straight):
+        best = sharp_form
+    return best, straight
+
+
+def is_bent(form: Solution, straight: Solution) -> bool:
+    """Whether the points tell a form from the straight line.
+
+    They do where its AICc is smaller. Of few points that criterion refuses every bend, however small its residuals;
+    there the F-test decides: with m points and two parameters more than the line, residuals of a straight board shrink
+    by chance to the share r with probability r^((m - 4)/2).
+    """
+    if form.aicc < straight.aicc:
+        return True
+    points, beyond = form.points, form.points - form.parameters
+    if points > _FEW or form.parameters != 4 or beyond < 1:
+        return False
+    floor = points * _FLOOR**2  # in the unit of the residuals, which are relative to the mean power
+    share = (form.weighted_rss + floor) / (straight.weighted_rss + floor)
+    return bool(share ** (0.5 * beyond) < _BY_CHANCE)
 
 
 def r_squared(power_w: Floats, model_w: Floats) -> float:
@@ -126,6 +153,8 @@ def solve(
         standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
         weighted_rss=rss,
         aicc=aicc(rss, len(x), free + (curve.waiting > 0)),
+        points=len(x),
+        parameters=free,
     )
 
 
@@ -144,6 +173,8 @@ def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solut
         standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
         weighted_rss=rss,
         aicc=aicc(rss, len(clock_mhz), 2),
+        points=len(clock_mhz),
+        parameters=2,
     )
 
 

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.models.belief import Belief
+from app.engine.models.curve import Curve
+from app.engine.models.measured import Measured
+
 Floats = npt.NDArray[np.float64]
 
 # Share of the curves with their optimum on either side of the 95 % interval. Half of what the curves alone would say:
 # on simulated boards, whose voltage bends at a point, the interval then holds the truth in 90 to 99 %.
-_TAIL = 0.0125
+_TAIL = 0.025
 _TRUST = 0.5  # of a point's departure from the curves: half is taken for real, half for noise
 _CLEARLY = 0.003  # expected loss by which another clock must be better than what was measured, where not bracketed
 _AS_GOOD = 0.001  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
@@ -48,27 +52,79 @@ def survey(clock_mhz: Floats, cost: Floats) -> Valley:
     return Valley(clock_mhz, loss, middle, interval)
 
 
+def settable_interval(valley: Valley, supported_mhz: Sequence[float] | None) -> tuple[float, float]:
+    """What holds the best of the clocks that can be set, with 95 %: the interval out to the next ones on both sides.
+
+    The best of them is a neighbour of the continuous optimum. Where they are not known, the interval as it is.
+    """
+    low, high = valley.interval_mhz
+    low, high = min(low, valley.optimum_mhz), max(high, valley.optimum_mhz)
+    if supported_mhz is not None and len(supported_mhz):
+        clocks = np.unique(np.asarray(supported_mhz, dtype=np.float64))
+        low = float(clocks[clocks <= low].max(initial=valley.clock_mhz[0]))
+        high = float(clocks[clocks >= high].min(initial=valley.clock_mhz[-1]))
+    return low, high
+
+
+def follow_data(
+    chosen_mhz: float,
+    interval_mhz: tuple[float, float],
+    measured: Measured,
+    belief: Belief,
+    curve: Curve,
+    supported_mhz: Sequence[float] | None,
+) -> tuple[float, list[str]]:
+    """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
+    smooth = curve.power_w(belief.clock_mhz) * curve.duration.relative(belief.clock_mhz)
+    low, high = interval_mhz
+    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth, belief.noise)
+    if excess is not None:
+        better = measured.best_mhz
+        if supported_mhz is not None and len(supported_mhz):
+            better = float(min(supported_mhz, key=lambda clock: abs(clock - better)))
+        if better != chosen_mhz:
+            return better, [
+                f"the model does not follow the data: {chosen_mhz:.0f} MHz, its choice, takes {100 * excess:.1f} % more"
+                f" measured energy than {better:.0f} MHz, which is recommended"
+            ]
+    if not low <= chosen_mhz <= high:
+        return chosen_mhz, [
+            f"no given clock lies between {low:.0f} and {high:.0f} MHz, where the optimum is expected:"
+            f" {chosen_mhz:.0f} MHz is the best of those that are given; measure in between"
+        ]
+    return chosen_mhz, []
+
+
 def recommend(
-    valley: Valley, sampled_mhz: Floats, energy: Floats, supported_mhz: Sequence[float] | None, *, bracketed: bool
+    valley: Valley,
+    interval_mhz: tuple[float, float],
+    sampled_mhz: Floats,
+    energy: Floats,
+    supported_mhz: Sequence[float] | None,
+    *,
+    bracketed: bool,
 ) -> float:
     """The clock to use: of the supported ones within the sampled range, else of the sampled ones.
 
-    `energy` per work, in any unit, as it was measured at the sampled clocks, shape (n,). Where the optimum is not
-    bracketed, or where only sampled clocks are known, what was measured there counts beside what the curves say, and
-    a clock between the sampled ones must be clearly better.
+    Of those, one in `interval_mhz` where there is any. `energy` per work, in any unit, as it was measured at the
+    sampled clocks, shape (n,). Where the optimum is not bracketed, or where only sampled clocks are known, what was
+    measured there counts beside what the curves say, and a clock between the sampled ones must be clearly better.
     """
     sampled, at = np.unique(sampled_mhz, return_inverse=True)
     within = candidates(sampled, supported_mhz)
-    loss_sampled, loss = valley.loss_at(sampled), valley.loss_at(within)
+    loss = valley.loss_at(within) + _outside(within, interval_mhz)
+    loss_sampled = valley.loss_at(sampled)
     if not bracketed or len(within) == len(sampled):
         modelled = np.log1p(loss_sampled)
         measured = np.bincount(at, np.log(energy)) / np.bincount(at)
         departure = measured - modelled
-        best = int((modelled + _TRUST * (departure - departure.mean())).argmin())
+        expected = modelled + _TRUST * (departure - departure.mean())
+        best = int((expected + _outside(sampled, interval_mhz)).argmin())
         if len(within) == len(sampled) or loss_sampled[best] < loss.min() + _CLEARLY:
             return float(sampled[best])
         return float(within[loss.argmin()])
     near = np.isin(sampled, within)
+    loss_sampled = loss_sampled + _outside(sampled, interval_mhz)
     if near.any() and loss_sampled[near].min() <= loss.min() + _AS_GOOD:
         return float(sampled[near][loss_sampled[near].argmin()])
     return float(within[loss.argmin()])
@@ -79,3 +135,10 @@ def candidates(sampled_mhz: Floats, supported_mhz: Sequence[float] | None) -> Fl
     low, high = float(sampled_mhz.min()), float(sampled_mhz.max())
     within = [c for c in supported_mhz if low <= c <= high] if supported_mhz is not None else []
     return np.asarray(sorted(within), dtype=np.float64) if within else np.unique(sampled_mhz)
+
+
+def _outside(clocks_mhz: Floats, interval_mhz: tuple[float, float]) -> Floats:
+    """Infinite for clocks outside the interval, shape (n,); 0 for all where none lies in it."""
+    low, high = interval_mhz
+    inside = (clocks_mhz >= low) & (clocks_mhz <= high)
+    return np.where(inside | ~inside.any(), 0.0, np.inf)

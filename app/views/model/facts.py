@@ -64,7 +64,7 @@ def _figures(fit: FrequencyFit) -> list[str]:
     if fit.voltage_ridge_mhz is not None:
         rows.append(_row("τ by voltage", _with_interval(fit.voltage_ridge_mhz, fit.voltage_ridge_interval_mhz)))
     if fit.leakage_w_per_c is not None and fit.reference_c is not None:
-        rows.append(_row("Leakage", f"{fit.leakage_w_per_c:.2g} W/°C; shown as at {fit.reference_c:.0f} °C"))
+        rows.append(_row("Leakage", f"{fit.leakage_w_per_c:.2g} W/°C; the curve is at {fit.reference_c:.0f} °C"))
     if fit.fixed_time_share:
         rows.append(_row("Fixed time", f"{100 * fit.fixed_time_share:.0f} % at the highest clock"))
     if fit.r2 is not None and fit.rmse_w is not None:
