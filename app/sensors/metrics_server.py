@@ -74,7 +74,7 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self.server_close()
 
     def count(self) -> None:
-        """Count a document that is handed out."""
+        """Count a document that was handed out."""
         with self._change:
             self.served += 1
 
@@ -108,8 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         path = self.path.partition("?")[0]
         if path == "/metrics":
-            self.server.count()
             self._send(CONTENT_TYPE, self.server.document())
+            self.server.count()
         elif path == "/":
             self._send("text/plain; charset=utf-8", "Wattridge: the figures are at /metrics\n")
         else:
