@@ -325,10 +325,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_goal(analyse)
     _add_choosing(analyse)
 
-    report = add("report", "a session as one HTML file, or as PDF", _call("report", "report"))
-    report.set_defaults(write_pdf=_write_pdf)
+    report = add("report", "a session as one HTML file, to be read or printed", _call("report", "report"))
     report.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
-    report.add_argument("--out", metavar="FILE", help="the file, .html or .pdf (default: TITLE-report.html here)")
+    report.add_argument("--out", metavar="FILE", help="the file (default: TITLE-report.html here)")
     report.add_argument(
         "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
     )
@@ -532,18 +531,6 @@ def _open_window(gpu: str | None, **options: Any) -> int:
             f"Qt does not load: {error}", "window", "install PySide6-Essentials and its libraries"
         ) from error
     return run(gpu, **options)
-
-
-def _write_pdf(content: Any, path: Path) -> Path:
-    """A report as PDF; a window system is not needed."""
-    from app.qt_libraries import missing_packages
-
-    try:
-        from app.views.analysis.report_pdf import write_pdf
-    except ImportError as error:
-        packages = " ".join(missing_packages()) or "PySide6-Essentials"
-        raise WattridgeError(f"PDF needs Qt, which does not load: {error}", str(path), f"install {packages}") from error
-    return write_pdf(content, path)
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ def test_sessions_without_a_common_configuration_compare_by_their_fronts(
 class Strict(HTMLParser):
     """Every element closed in order; keeps tags, attributes and text."""
 
-    VOID = frozenset({"meta", "br", "img"})
+    VOID = frozenset({"meta", "br", "img", "wbr"})
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -294,6 +294,26 @@ def test_the_report_of_a_session(capsys: pytest.CaptureFixture[str], session: in
     assert "--strategy genetic_algorithm --seed 1" in said
     assert "block_size_x = [16, 32, 64]" in said, "the specification whole"
     assert run(capsys, "report", str(session), "--out", str(file))[0] == 0, "an older report is replaced"
+
+
+def test_the_report_is_printed_whole(capsys: pytest.CaptureFixture[str], session: int, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    assert run(capsys, "report", str(session), "--out", str(file))[0] == 0
+    text = file.read_text(encoding="utf-8")
+    assert re.search(r"<details open[^>]*><summary>The specification", text), "paper cannot be opened"
+    results = text[text.index('<section id="results">') :]
+    assert results.index('class="scroll wide"') < results.index("</section>"), "many columns: across the page"
+    style = text[text.index("<style>") : text.index("</style>")]
+    on_screen, _, on_paper = style.partition("@page")
+    assert "@media screen and (prefers-color-scheme:dark)" in on_screen, "paper is light"
+    assert ".scroll,pre{overflow:visible}" in on_paper, "nothing scrolls on paper"
+
+
+def test_a_report_is_no_pdf(capsys: pytest.CaptureFixture[str], session: int, tmp_path: Path) -> None:
+    status, told = run(capsys, "report", str(session), "--out", str(tmp_path / "report.PDF"))
+    assert status == 2
+    assert "from a browser" in told["error"]["remedy"]
+    assert not list(tmp_path.glob("report*"))
 
 
 def test_the_report_lists_the_powers_of_the_board_s_roofline(

@@ -88,6 +88,7 @@ def serve(arguments: Namespace) -> int:
         names = ", ".join(each.gpu.info.label for each in watched)
         say(f"{names}: OpenMetrics at {server.url} (Ctrl+C ends)")
         passed_s = _until_stopped(watched, arguments.duration)
+        server.close()  # what is being sent counts or fails
         told: dict[str, Any] = {
             "url": server.url,
             "duration_s": passed_s,

@@ -1,4 +1,4 @@
-"""`wattridge report`: a session as one HTML file, or as PDF."""
+"""`wattridge report`: a session as one HTML file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from app.errors import InputError
 
 
 def report(arguments: Namespace) -> int:
-    """Write what is known of a session, and of its board, into one file that any browser shows.
-
-    `arguments.write_pdf` lays it out on paper: that takes Qt, which commands do not have.
-    """
+    """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
     from app.engine.analysis.compare import compare_sessions
     from app.engine.formats.export import file_stem
     from app.engine.report.content import gather
@@ -41,8 +38,7 @@ def report(arguments: Namespace) -> int:
             load=load_of(arguments),
             comparison=compare_sessions([opened.side, *others]) if others else None,
         )
-    write = arguments.write_pdf if path.suffix.lower() == ".pdf" else write_report
-    written = str(write(content, path).resolve())
+    written = str(write_report(content, path).resolve())
     if arguments.json:
         print_json({"session": opened.record.id if opened.record else None, "files": [written]})
     else:

@@ -1,20 +1,29 @@
-"""What boards tell, as OpenMetrics text (version 1.0.0) that Prometheus and Grafana read.
+"""The readings of GPUs as OpenMetrics text (version 1.0.0) for Prometheus and Grafana.
 
-Base units as that format asks for: watts, joules, hertz, celsius, bytes, ratios. What is unknown is left out, never 0.
-See the OpenMetrics specification, sections 'Text format' and 'Metric types'.
+Base units, as the format requires: watts, joules, hertz, celsius, bytes, ratios. An unknown value is left out, never 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+    StateSetMetricFamily,
+)
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from app import __version__
 from app.sensors.event_reasons import NAMES
 from app.sensors.gpu import GpuInfo
 
-CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 # ending of a channel's name -> (unit here, factor)
 _UNITS: tuple[tuple[str, str, float], ...] = (
@@ -27,6 +36,7 @@ _UNITS: tuple[tuple[str, str, float], ...] = (
     ("_percent", "ratio", 1e-2),
     ("_mib", "bytes", 2.0**20),
 )
+_LABELS = ("gpu", "name", "source")  # of every sample
 _REASONS, _COUNTER = "event_reasons", "energy_j"
 
 
@@ -36,73 +46,67 @@ class BoardReading:
 
     info: GpuInfo
     values: Mapping[str, float]
-    labels_of: Mapping[str, str]  # channel -> what people call it
+    labels_of: Mapping[str, str]  # channel -> its name in words
     integrated_j: float  # of the finest power since watching began
     readings: int  # since watching began
     answers: bool
     clock_range_mhz: tuple[float, float] | None = None
 
 
-@dataclass(slots=True)
-class _Family:
-    kind: str
-    unit: str
-    help: str
-    samples: list[tuple[str, dict[str, str], float]] = field(default_factory=list)  # suffix, labels, value
-
-
 def exposition(boards: Sequence[BoardReading]) -> str:
-    """The whole document, from the first # TYPE to # EOF; each family once, the boards within it."""
-    families: dict[str, _Family] = {}
+    """The whole document; each family once, the boards within it."""
+    registry = CollectorRegistry()
+    registry.register(_Boards(boards))
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
 
-    def put(name: str, kind: str, help_text: str, board: BoardReading, value: float, **more: str) -> None:
-        """One sample of a gauge or counter whose name ends in its unit, where the unit is one."""
-        if not math.isfinite(value):
-            return
-        unit = next((unit for _, unit, _ in _UNITS if name.endswith(f"_{unit}")), "")
-        family = families.setdefault(name, _Family(kind, unit, help_text))
-        family.samples.append(("_total" if kind == "counter" else "", {**_labels(board.info), **more}, value))
 
-    about = families.setdefault("wattridge_gpu", _Family("info", "", "A board and where its figures come from"))
-    for board in boards:
-        info = board.info
-        labels = {**_labels(info), "uuid": info.uuid, "driver": info.driver, "version": __version__}
-        about.samples.append(("_info", labels, 1.0))
-        put("wattridge_up", "gauge", "1 while the board answers", board, float(board.answers))
-        text = "Readings and power samples taken since watching began"
-        put("wattridge_readings", "counter", text, board, float(board.readings))
-    for board in boards:
-        for channel, value in board.values.items():
-            if channel in (_REASONS, _COUNTER):
-                continue
+@dataclass(frozen=True, eq=False)
+class _Boards:
+    """Collects the families of some boards. A family without a sample is left out."""
+
+    boards: Sequence[BoardReading]
+
+    def collect(self) -> Iterator[Metric]:
+        about = InfoMetricFamily("wattridge_gpu", "A board and where its figures come from", labels=_LABELS)
+        why = StateSetMetricFamily("wattridge_clock_event_reason", "Why the clock is what it is", labels=_LABELS)
+        families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
+        for board in self.boards:
+            info = board.info
+            labels = (str(info.index), info.name, info.source)
+            about.add_metric(labels, {"uuid": info.uuid, "driver": info.driver, "version": __version__})
+            for kind, name, text, value in _samples(board):
+                if math.isfinite(value):
+                    unit = next((unit for _, unit, _ in _UNITS if name.endswith(f"_{unit}")), "")
+                    family = families.setdefault(name, kind(name, text, labels=_LABELS, unit=unit))
+                    family.add_metric(labels, value)
+            reasons = board.values.get(_REASONS, math.nan)
+            if math.isfinite(reasons):
+                why.add_metric(labels, {words: bool(int(reasons) & bit) for bit, words in NAMES.items()})
+        yield from (family for family in (about, *families.values(), why) if family.samples)
+
+
+def _samples(board: BoardReading) -> Iterator[tuple[type[GaugeMetricFamily | CounterMetricFamily], str, str, float]]:
+    """Kind, name, help and value of what is one number; NaN where unknown."""
+    gauge, counter = GaugeMetricFamily, CounterMetricFamily
+    yield gauge, "wattridge_up", "1 while the board answers", float(board.answers)
+    text = "Readings and power samples taken since watching began"
+    yield counter, "wattridge_readings", text, float(board.readings)
+    for channel, value in board.values.items():
+        if channel not in (_REASONS, _COUNTER):
             name, factor = _name(channel)
-            put(name, "gauge", board.labels_of.get(channel, channel), board, value * factor)
-        text = "Energy drawn as the board counts it"
-        put("wattridge_energy_joules", "counter", text, board, board.values.get(_COUNTER, math.nan))
-        text = "Integral of the finest power since watching began"
-        put("wattridge_integrated_energy_joules", "counter", text, board, board.integrated_j)
-        limit = board.info.power_limit
-        for bound, told in (("minimum", limit.minimum_w), ("maximum", limit.maximum_w), ("default", limit.default_w)):
-            text = f"Power limit, {bound}"
-            put(f"wattridge_power_limit_{bound}_watts", "gauge", text, board, math.nan if told is None else told)
-        for bound, clock in zip(("minimum", "maximum"), board.clock_range_mhz or (), strict=False):
-            text = f"Supported graphics clock, {bound}"
-            put(f"wattridge_graphics_clock_{bound}_hertz", "gauge", text, board, clock * 1e6)
-    _put_reasons(families, boards)
-    return "".join(f"{line}\n" for line in _lines(families))
-
-
-def _put_reasons(families: dict[str, _Family], boards: Sequence[BoardReading]) -> None:
-    """Which clock event reasons are set: a state set, one sample per reason."""
-    name = "wattridge_clock_event_reason"
-    for board in boards:
-        told = board.values.get(_REASONS, math.nan)
-        if not math.isfinite(told):
-            continue
-        family = families.setdefault(name, _Family("stateset", "", "Why the clock is what it is"))
-        for reason, words in NAMES.items():
-            labels = {**_labels(board.info), name: words}
-            family.samples.append(("", labels, float(bool(int(told) & reason))))
+            yield gauge, name, board.labels_of.get(channel, channel), value * factor
+    counted_j = board.values.get(_COUNTER, math.nan)
+    yield counter, "wattridge_energy_joules", "Energy drawn as the board counts it", counted_j
+    text = "Integral of the finest power since watching began"
+    yield counter, "wattridge_integrated_energy_joules", text, board.integrated_j
+    limit = board.info.power_limit
+    for bound, limit_w in (("minimum", limit.minimum_w), ("maximum", limit.maximum_w), ("default", limit.default_w)):
+        limit_w = math.nan if limit_w is None else limit_w
+        yield gauge, f"wattridge_power_limit_{bound}_watts", f"Power limit, {bound}", limit_w
+    for bound, clock_mhz in zip(("minimum", "maximum"), board.clock_range_mhz or (), strict=False):
+        text = f"Supported graphics clock, {bound}"
+        yield gauge, f"wattridge_graphics_clock_{bound}_hertz", text, clock_mhz * 1e6
 
 
 def _name(channel: str) -> tuple[str, float]:
@@ -111,29 +115,3 @@ def _name(channel: str) -> tuple[str, float]:
         if channel.endswith(ending):
             return f"wattridge_{channel.removesuffix(ending)}_{unit}", factor
     return f"wattridge_{channel}", 1.0
-
-
-def _labels(info: GpuInfo) -> dict[str, str]:
-    return {"gpu": str(info.index), "name": info.name, "source": info.source}
-
-
-def _lines(families: Mapping[str, _Family]) -> Iterable[str]:
-    for name, family in families.items():
-        if not family.samples:
-            continue
-        yield f"# TYPE {name} {family.kind}"
-        if family.unit:
-            yield f"# UNIT {name} {family.unit}"
-        yield f"# HELP {name} {_escaped(family.help)}"
-        for suffix, labels, value in family.samples:
-            told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-            yield f"{name}{suffix}{{{told}}} {_number(value)}"
-    yield "# EOF"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)

@@ -431,7 +431,7 @@ class MainWindow(QMainWindow):
             self.banner.tell("there is no session to report", "run one, or open one under Sessions")
         else:
             name = f"{self.selection.plan.title}-report.html"
-            self.files.ask("Report", name, "HTML or PDF (*.html *.pdf)", self.session_flow.write_report)
+            self.files.ask("Report", name, "HTML (*.html)", self.session_flow.write_report)
 
     def leave(self) -> None:
         """Close the window; the program ends with it."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
 _LONGEST = 2000  # characters of one text
+_WIDE = 12  # columns that fit upright on a sheet of paper
 
 
 def esc(text: object) -> str:
@@ -54,9 +55,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
         body.append(element("tr", *cells))
     if not body:
         return ""
-    head = element("thead", element("tr", *(element("th", esc(name), scope="col") for name in header)))
+    head = element(
+        "thead", element("tr", *(element("th", esc(name).replace("_", "_<wbr>"), scope="col") for name in header))
+    )
     told = [element("caption", esc(caption))] if caption else []
-    return element("div", element("table", *told, head, element("tbody", *body)), class_="scroll")
+    kind = "scroll wide" if len(header) > _WIDE else "scroll"
+    return element("div", element("table", *told, head, element("tbody", *body)), class_=kind)
 
 
 class Raw(str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from app.engine.formats.files import write_text
@@ -10,22 +9,21 @@ from app.engine.report import findings, sections
 from app.engine.report.content import ReportContent
 from app.engine.report.html import element, esc, paragraph
 from app.engine.report.plots import lettered
-from app.errors import WattridgeError
+from app.errors import InputError, WattridgeError
 from app.input_files import is_there
 
-PDF_CREATOR = b"Wattridge report"  # stands in the PDF's own facts
 _MARK = '<meta name="generator" content="Wattridge">'
 # Colours that eyes of every kind tell apart (after Okabe and Ito); c0 to c6 go from low to high clocks.
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--soft:#5b6670;--grid:#e3e7ea;--line:#c3cad0;--panel:#f5f7f8;
 --b0:#0072b2;--b1:#d55e00;--b2:#009e73;--front:#c2185b;--hull:#8a6d00;
 --c0:#3b4cc0;--c1:#3f7fd0;--c2:#4aa5b5;--c3:#7a9b4a;--c4:#c99b1d;--c5:#dd6b20;--c6:#b40426}
-@media(prefers-color-scheme:dark){:root{--paper:#14181b;--ink:#e6eaed;--soft:#9aa6b0;--grid:#262d33;--line:#3b454d;
+@media screen and (prefers-color-scheme:dark){:root{--paper:#14181b;--ink:#e6eaed;--soft:#9aa6b0;--grid:#262d33;
+--line:#3b454d;
 --panel:#1b2126;--b0:#56b4e9;--b1:#f09145;--b2:#2fc79a;--front:#ff6fa5;--hull:#d9b64a;
 --c0:#7d8df0;--c1:#6fb0f0;--c2:#6fd0dd;--c3:#a9cf74;--c4:#f0c95a;--c5:#ff9d57;--c6:#ff6b6b}}
-@media print{:root{color-scheme:light}section{break-inside:auto}figure,tr{break-inside:avoid}}
 *{box-sizing:border-box}body{margin:0 auto;max-width:64rem;padding:1.5rem;background:var(--paper);color:var(--ink);
-font:16px/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+font:1rem/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
 h1{font-size:1.7rem;line-height:1.25;margin:.2rem 0}h2{font-size:1.25rem;margin:2.2rem 0 .6rem;
 border-bottom:1px solid var(--line);padding-bottom:.2rem}
 p{margin:.5rem 0;overflow-wrap:anywhere}.lead{font-size:1.08rem}.soft{color:var(--soft)}
@@ -39,7 +37,6 @@ th,td{padding:.22rem .6rem;white-space:nowrap}td.n{text-align:right}tbody tr:nth
 figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto;display:block}
 pre{background:var(--panel);padding:.8rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}
 """
-# Rules of the figures alone: they are also drawn outside the page.
 _FIGURES = """
 svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 .tick{text-anchor:middle}.tick.left{text-anchor:end}
@@ -56,13 +53,16 @@ svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 .mark circle{fill:var(--paper);stroke:var(--ink);stroke-width:1.4}
 .mark text{text-anchor:middle;fill:var(--ink);font-weight:700;font-size:11px}
 """
+# On paper nothing scrolls: long lines wrap, and sections with a wide table are printed across the page.
+_PRINT = """
+@page{margin:14mm}@page wide{size:landscape}section:has(.wide){page:wide}
+@media print{:root{color-scheme:light;font-size:9.5pt}body{max-width:none;padding:0;line-height:1.35}
+h2{margin-top:1.2rem}h2,caption,thead{break-after:avoid}figure,tr,dt,dd{break-inside:avoid}p,pre{orphans:3;widows:3}
+figure{width:74%;margin:.6rem 0}svg{max-height:170mm}
+.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}
+table{font-size:.8rem}th,td{padding:.1rem .4rem;white-space:normal;overflow-wrap:anywhere}td.n{white-space:nowrap}}
+"""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # should a name get past the escaping, it still runs nothing
-
-
-def figure_style() -> str:
-    """The rules of the figures with the colours of the light page in place, for readers that know no variables."""
-    colours = dict(re.findall(r"--([a-z0-9]+):(#[0-9a-f]+)", _STYLE.partition("@media")[0]))
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: colours[found.group(1)], _FIGURES)
 
 
 def report_html(content: ReportContent) -> str:
@@ -79,7 +79,7 @@ def report_html(content: ReportContent) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{esc(_POLICY)}">',
         _MARK,
         element("title", esc(title)),
-        element("style", _STYLE, _FIGURES),
+        element("style", _STYLE, _FIGURES, _PRINT),
     )
     header = element(
         "header",
@@ -114,12 +114,14 @@ def write_report(content: ReportContent, path: Path) -> Path:
 
     A file that is no report of this program is not overwritten.
     """
-    refuse_foreign(path)
+    if path.suffix.lower() == ".pdf":
+        raise InputError("a report is an HTML file", str(path), "write .html, and print it to PDF from a browser")
+    _refuse_foreign(path)
     return write_text(path, report_html(content), overwrite=True)
 
 
-def refuse_foreign(path: Path) -> None:
-    """Raises WattridgeError where a file lies there that is no report of this program, HTML or PDF."""
+def _refuse_foreign(path: Path) -> None:
+    """Raises WattridgeError where a file lies there that is no report of this program."""
     if not is_there(path):
         return
     try:
@@ -127,5 +129,5 @@ def refuse_foreign(path: Path) -> None:
             head = file.read(4096)
     except OSError:
         head = b""
-    if _MARK.encode() not in head and PDF_CREATOR not in head.replace(b"\x00", b""):
+    if _MARK.encode() not in head:
         raise WattridgeError("a file of another origin is there", str(path), "choose another name, or move the file")

@@ -108,7 +108,7 @@ def reproduce(content: ReportContent) -> str:
     )
     if content.specification:
         inside = element("summary", "The specification") + element("pre", Raw(_whole(content.specification)))
-        told += element("details", inside)
+        told += element("details", inside, open="")
     return section("How to reproduce it", told)
 
 

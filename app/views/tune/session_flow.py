@@ -52,7 +52,7 @@ class SessionFlow(QObject):
         self._window.panels["sessions"].take_in_files(paths)
 
     def write_report(self, path: Path) -> None:
-        """Write the shown session as one HTML or PDF file, its chosen configuration the selected one, else the best."""
+        """Write the shown session as one HTML file, its chosen configuration the selected one, else the best."""
         window = self._window
         plan, table, session = window.selection.plan, window.selection.table, window.selection.session
         if plan is None or table is None or not len(table):
@@ -68,10 +68,6 @@ class SessionFlow(QObject):
 
             record = store.session(session) if session else None
             content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=load)
-            if path.suffix.lower() == ".pdf":
-                from app.views.analysis.report_pdf import write_pdf
-
-                return write_pdf(content, path)
             return write_report(content, path)
 
         window.statusBar().showMessage(f"Writing {path.name} …")
