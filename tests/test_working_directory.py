@@ -159,9 +159,9 @@ def test_the_control_helper(folder: Path) -> None:
     code = """
 import subprocess
 from app.engine.control.rights import helper_command
-print(subprocess.run(helper_command("no board"), capture_output=True, text=True).stdout)
+print(subprocess.run(helper_command("no board", "GPU 0"), capture_output=True, text=True).stdout)
 """
-    done = run_in(folder, code)
+    done = run_in(folder, code, WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT="1")
     assert "error" in json.loads(done.stdout), done.stderr
 
 

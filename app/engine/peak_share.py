@@ -29,12 +29,13 @@ class PeakShare:
 
     @property
     def words(self) -> str:
-        """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (...)'."""
+        """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (fp64: ...)'."""
         shares = [f"{100 * self.speed:.1f} % of the peak speed"]
         if self.efficiency is not None:
             shares.insert(0, f"{100 * self.efficiency:.1f} % of the theoretical peak efficiency")
         peak = f"{self.peak_gflops:.0f} GFLOP/s / {self.tdp_w:.0f} W = {self.peak_gflops_per_w:.2f} GFLOPS/W"
-        return f"{', '.join(shares)} ({self.precision}: {peak}; {self.source})"
+        above = "; lower clocks can exceed it" if (self.efficiency or 0.0) > 1 else ""
+        return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit{above}; {self.source})"
 
     def to_json(self) -> dict[str, Any]:
         """With the units in the names."""

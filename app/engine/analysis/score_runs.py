@@ -264,7 +264,7 @@ def _in_processes(
     plan: ScorePlan, jobs: int, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
 ) -> Iterator[tuple[tuple[str, str, int], Floats]]:
     """Runs done by processes of their own, in any order; leaving it ends them at once."""
-    with _interrupts_held(), multiprocessing_without_working_directory():
+    with multiprocessing_without_working_directory(), _interrupts_held():
         workers = multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,))
     with workers as pool:
         results = pool.imap_unordered(_work, tasks)

@@ -6,11 +6,12 @@ import threading
 from typing import Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.engine.control import installing
 from app.engine.control.rights import Asking
 from app.views.background import Background
+from app.views.label import PlainLabel
 
 
 class HelperRow(QWidget):
@@ -20,7 +21,7 @@ class HelperRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setWordWrap(True)
         self.button = QPushButton("&Install the helper …")
         self.button.setToolTip("Asks for an administrator's password, once; only root can change the copy")
