@@ -134,7 +134,9 @@ class GuideBrowser(QTextBrowser):
         """The page of keys is made here; every other page is a file."""
         return _keys_page() if name == _KEYS else super().loadResource(kind, name)
 
-    def doSetSource(self, url: QUrl, kind: QTextDocument.ResourceType = QTextDocument.ResourceType.UnknownResource) -> None:
+    def doSetSource(
+        self, url: QUrl, kind: QTextDocument.ResourceType = QTextDocument.ResourceType.UnknownResource
+    ) -> None:
         """Open a page, and go to the heading that the link names."""
         super().doSetSource(url, kind)
         _style(self.document())
