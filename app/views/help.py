@@ -190,14 +190,16 @@ def _style(document: QTextDocument) -> None:
             look.setCellPadding(5)
             look.setTopMargin(4)
             look.setBottomMargin(10)
-            look.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+            look.setWidth(QTextLength(QTextLength.Type.PercentageLength, 99))
             frame.setFormat(look)
     for block in _blocks(document):
-        look_of_block = QTextBlockFormat()
-        look_of_block.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        if block.blockFormat().hasProperty(QTextBlockFormat.Property.BlockCodeFence):
-            look_of_block.setBackground(QColor(c.window))
-        QTextCursor(block).mergeBlockFormat(look_of_block)
+        is_code = block.blockFormat().hasProperty(QTextBlockFormat.Property.BlockCodeFence)
+        block_look = QTextBlockFormat()
+        if is_code:
+            block_look.setBackground(QColor(c.window))
+        else:
+            block_look.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        QTextCursor(block).mergeBlockFormat(block_look)
 
 
 _FRONT = (
@@ -223,7 +225,6 @@ def _keys_page() -> str:
 
 def _section(title: str, lines: Iterable[tuple[str, str]]) -> str:
     rows = "".join(
-        f"<tr><td style='padding:1px 18px 1px 8px'><b>{escape(keys)}</b></td><td>{escape(does)}</td></tr>"
-        for keys, does in lines
+        f"<tr><td width='30%'><b>{escape(keys)}</b></td><td>{escape(does)}</td></tr>" for keys, does in lines
     )
     return f"<h4 style='margin-bottom:2px'>{escape(title)}</h4><table>{rows}</table>"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes import FakeGpu, working
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QColor, QTextBlockFormat
+from PySide6.QtGui import QColor, QTextBlockFormat, QTextTable
 from pytestqt.qtbot import QtBot
 
 from app.views import theme
@@ -86,3 +86,17 @@ def test_code_has_a_ground_in_the_colours_of_the_theme(qtbot: QtBot, light: None
     assert grounds() == {QColor(theme.LIGHT.window).name()}
     theme.set_mode("dark")
     assert grounds() == {QColor(theme.DARK.window).name()}
+
+
+def test_no_table_begins_with_an_empty_line(qtbot: QtBot) -> None:
+    """Qt puts one into the first cell of a table that directly follows a block of code: a sentence goes between."""
+    page = opened(qtbot)
+    tables = []
+    for _, file in guide_pages():
+        page.show_page(file.name)
+        for frame in page.text.document().rootFrame().childFrames():
+            if isinstance(frame, QTextTable):
+                cell = frame.cellAt(0, 0)
+                tables.append(cell)
+                assert cell.firstCursorPosition().block() == cell.lastCursorPosition().block(), file.name
+    assert len(tables) > 20
