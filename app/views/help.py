@@ -130,18 +130,18 @@ class GuideBrowser(QTextBrowser):
         self.document().setDocumentMargin(16)
         theme.notifier().changed.connect(self._recolour)
 
-    def loadResource(self, kind: int, name: QUrl) -> Any:
+    def loadResource(self, kind: int, name: QUrl | str) -> Any:
         """The page of keys is made here; every other page is a file."""
-        return _keys_page() if name == _KEYS else super().loadResource(kind, name)
+        return _keys_page() if QUrl(name) == _KEYS else super().loadResource(kind, name)
 
     def doSetSource(
-        self, url: QUrl, kind: QTextDocument.ResourceType = QTextDocument.ResourceType.UnknownResource
+        self, name: QUrl | str, kind: QTextDocument.ResourceType = QTextDocument.ResourceType.UnknownResource
     ) -> None:
         """Open a page, and go to the heading that the link names."""
-        super().doSetSource(url, kind)
+        super().doSetSource(name, kind)
         _style(self.document())
-        if url.hasFragment():
-            self._go_to(url.fragment())
+        if fragment := QUrl(name).fragment():
+            self._go_to(fragment)
 
     def _go_to(self, anchor: str) -> None:
         for block in _blocks(self.document()):
