@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QTextBlockFormat,
     QTextCursor,
     QTextDocument,
+    QTextFragment,
     QTextFrameFormat,
     QTextLength,
     QTextTable,
@@ -177,8 +178,15 @@ def _blocks(document: QTextDocument) -> Iterable[QTextBlock]:
         block = block.next()
 
 
+def _fragments(block: QTextBlock) -> Iterable[QTextFragment]:
+    at = block.begin()
+    while not at.atEnd():
+        yield at.fragment()
+        at += 1
+
+
 def _style(document: QTextDocument) -> None:
-    """Give lines more room, tables thin lines and padding, and code a ground: Qt's own look of Markdown has none."""
+    """Give lines more room, tables thin lines and padding, code a ground, and make pictures fit the width."""
     c = theme.colours()
     for frame in document.rootFrame().childFrames():
         if isinstance(frame, QTextTable):
@@ -193,13 +201,20 @@ def _style(document: QTextDocument) -> None:
             look.setWidth(QTextLength(QTextLength.Type.PercentageLength, 99))
             frame.setFormat(look)
     for block in _blocks(document):
-        is_code = block.blockFormat().hasProperty(QTextBlockFormat.Property.BlockCodeFence)
+        pictures = [fragment for fragment in _fragments(block) if fragment.charFormat().isImageFormat()]
         block_look = QTextBlockFormat()
-        if is_code:
+        if block.blockFormat().hasProperty(QTextBlockFormat.Property.BlockCodeFence):
             block_look.setBackground(QColor(c.window))
-        else:
+        elif not pictures:
             block_look.setLineHeight(125, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         QTextCursor(block).mergeBlockFormat(block_look)
+        for picture in pictures:
+            look_of_picture = picture.charFormat().toImageFormat()
+            look_of_picture.setMaximumWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+            cursor = QTextCursor(block)
+            cursor.setPosition(picture.position())
+            cursor.setPosition(picture.position() + picture.length(), QTextCursor.MoveMode.KeepAnchor)
+            cursor.setCharFormat(look_of_picture)
 
 
 _FRONT = (

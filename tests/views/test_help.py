@@ -100,3 +100,11 @@ def test_no_table_begins_with_an_empty_line(qtbot: QtBot) -> None:
                 tables.append(cell)
                 assert cell.firstCursorPosition().block() == cell.lastCursorPosition().block(), file.name
     assert len(tables) > 20
+
+
+def test_pictures_are_no_wider_than_the_page(qtbot: QtBot) -> None:
+    page = opened(qtbot)
+    page.show_page("window.md")
+    document = page.text.document()
+    assert document.size().height() > 3000, "the pictures are there"
+    assert document.size().width() <= page.text.viewport().width()
