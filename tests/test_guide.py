@@ -85,3 +85,11 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target)):
             broken.append(link)
     assert not broken, broken
+
+
+def test_every_work_that_is_cited_is_in_the_references() -> None:
+    known = set(re.findall(r"^\*\*\[(\w+)\]\*\*", (GUIDE / "references.md").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = [*PAGES, *(ROOT / "app" / "engine").rglob("README.md")]
+    cited = {key for page in pages for key in re.findall(r"\[([A-Z][a-z]+\d{4})\b", page.read_text(encoding="utf-8"))}
+    assert len(cited) >= 10
+    assert cited <= known

@@ -155,7 +155,10 @@ class GuideBrowser(QTextBrowser):
 
     @Slot()
     def _recolour(self) -> None:
-        _style(self.document())
+        """Colours of links and code are those of the theme in which a page was opened: open it again, and stay."""
+        position = self.verticalScrollBar().value()
+        self.reload()
+        self.verticalScrollBar().setValue(position)
 
 
 def _url(page: Path) -> QUrl:

@@ -71,9 +71,9 @@ def test_a_link_opens_its_page_at_the_heading_and_back_returns(qtbot: QtBot) -> 
     assert page.forward.isEnabled()
 
 
-def test_code_has_a_ground_in_the_colours_of_the_theme(qtbot: QtBot, light: None) -> None:
+def test_code_and_links_have_the_colours_of_the_theme(qtbot: QtBot, light: None) -> None:
     page = opened(qtbot)
-    page.show_page("measuring.md")
+    page.show_page("frequency-model.md")
 
     def grounds() -> set[str]:
         found, block = set(), page.text.document().begin()
@@ -84,8 +84,12 @@ def test_code_has_a_ground_in_the_colours_of_the_theme(qtbot: QtBot, light: None
         return found
 
     assert grounds() == {QColor(theme.LIGHT.window).name()}
+    page.text.verticalScrollBar().setValue(200)
     theme.set_mode("dark")
     assert grounds() == {QColor(theme.DARK.window).name()}
+    assert theme.DARK.accent in page.text.toHtml()
+    assert theme.LIGHT.accent not in page.text.toHtml()
+    assert page.text.verticalScrollBar().value() == 200
 
 
 def test_no_table_begins_with_an_empty_line(qtbot: QtBot) -> None:
