@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from app.cli import _parser, _split
+from app.engine.specification_loader import load_specification
 from app.errors import InputError
 from app.paths import resources
 
@@ -93,3 +95,17 @@ def test_every_work_that_is_cited_is_in_the_references() -> None:
     cited = {key for page in pages for key in re.findall(r"\[([A-Z][a-z]+\d{4})\b", page.read_text(encoding="utf-8"))}
     assert len(cited) >= 10
     assert cited <= known
+
+
+def test_the_specifications_of_the_guide_can_be_opened(tmp_path: Path) -> None:
+    text = (GUIDE / "specification.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    (tmp_path / "kernels").mkdir()
+    shutil.copy(resources() / "kernels" / "gemm.cu", tmp_path / "kernels")
+    (tmp_path / "examples").mkdir()
+    kernel, command = (tmp_path / "examples" / name for name in ("kernel.toml", "command.toml"))
+    kernel.write_text(blocks[0], encoding="utf-8")
+    command.write_text(blocks[1], encoding="utf-8")
+    assert load_specification(kernel).strategy == "auto"
+    assert list(load_specification(command).parameters) == ["n", "mode"]

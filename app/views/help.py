@@ -100,8 +100,8 @@ class HelpWindow(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._splitter)
-        self.resize(1000, 680)
-        self._splitter.setSizes([220, 780])
+        self.resize(1080, 700)
+        self._splitter.setSizes([220, 860])
         self.pages.setCurrentRow(0)
 
     def show_page(self, name: str) -> None:
