@@ -23,7 +23,7 @@ class SideWindows:
         self._made: dict[str, QWidget] = {}
 
     def show_help(self) -> None:
-        """Every shortcut."""
+        """The user guide and every shortcut."""
         from app.views.help import HelpWindow  # imported late, as all here: the window's first frame needs none
 
         self._show("help", lambda: HelpWindow(self._window))

@@ -107,7 +107,7 @@ _VIEW = (
 _GPU = (ActionSpec("gpus", "&Open", "&GPU", submenu=True),)
 _HELP = (
     ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want", "Find…"),
-    ActionSpec("shortcuts", "&Keys and mouse", "&Help", "F1", "Every shortcut"),
+    ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
     ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
     ActionSpec("log_folder", "&Log folder", "&Help", tip="Open the folder in which the log lies", separator=True),
     ActionSpec(

@@ -117,6 +117,7 @@ def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> Non
 def test_the_page_of_keys_tells_every_one(qtbot: QtBot) -> None:
     page = HelpWindow()
     qtbot.addWidget(page)
+    page.show_page("keys")
     text = page.text.toPlainText()
     for spec in ACTIONS:
         if spec.shortcut:
