@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from app.measuring import measure as measure
+    from .measuring import measure as measure
 
 __version__ = "0.1.0"
 
@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """`from app import measure`, loaded only when asked for: the window and the command line start without it."""
     if name == "measure":
-        from app.measuring import measure
+        from .measuring import measure
 
         return measure
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,10 +24,10 @@ def main() -> int:
     """Import the command line and run it; the exit status."""
     before = signal.signal(signal.SIGINT, _end)
     sys.unraisablehook = _quiet_interrupt
-    from app.blas_threads import use_one_core
+    from .blas_threads import use_one_core
 
     use_one_core()  # before NumPy is imported
-    from app.cli import main as run
+    from .cli import main as run
 
     if before is signal.SIG_IGN:  # nohup, and jobs in the background of a script
         signal.signal(signal.SIGINT, before)

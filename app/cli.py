@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from app import __version__
-from app.blas_threads import use_one_core
-from app.commands.terminal import abandon_output, end_on_signals, prepare_streams, print_json, say
-from app.errors import InputError, WattridgeError
+from . import __version__
+from .blas_threads import use_one_core
+from .commands.terminal import abandon_output, end_on_signals, prepare_streams, print_json, say
+from .errors import InputError, WattridgeError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -493,7 +493,7 @@ def _window(arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     """The demo in the window where there is one to be had, else in the terminal."""
     if not arguments.json and not arguments.no_window:
-        from app.qt_libraries import has_display
+        from .qt_libraries import has_display
 
         if has_display():
             problem = _why_no_window()
@@ -511,7 +511,7 @@ _DEMO_SPEED = 10.0  # the simulated board lives ten times as fast as the wall, s
 
 
 def _why_no_window() -> WattridgeError | None:
-    from app.qt_libraries import has_display, missing_packages
+    from .qt_libraries import has_display, missing_packages
 
     if not has_display():
         return WattridgeError("no display", "window", "use wattridge monitor, tune, replay or fit here, or set DISPLAY")
@@ -525,7 +525,7 @@ def _why_no_window() -> WattridgeError | None:
 
 def _open_window(gpu: str | None, **options: Any) -> int:
     try:
-        from app.views.app import run
+        from .views.shell.app import run
     except ImportError as error:  # a library that our list does not know, or PySide6 itself
         raise WattridgeError(
             f"Qt does not load: {error}", "window", "install PySide6-Essentials and its libraries"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.plain_text import one_line
+from .plain_text import one_line
 
 
 class WattridgeError(Exception):

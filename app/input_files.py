@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from app.errors import InputError
+from .errors import InputError
 
 MAXIMUM_PIPED_BYTES: Final = 2**29
 _piped: dict[tuple[int, int], bytes] = {}  # by device and inode: a pipe gives its content only once a process

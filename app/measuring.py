@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.span import Span, read_span
-from app.engine.watching import Watch, watch
-from app.errors import InputError, WattridgeError
-from app.sensors.gpu import Gpu
+from .engine.metering.span import Span, read_span
+from .engine.metering.watching import Watch, watch
+from .errors import InputError, WattridgeError
+from .sensors.gpu import Gpu
 
 Floats = npt.NDArray[np.float64]
 Board = Gpu | str | int | None

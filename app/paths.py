@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
-from app.errors import InputError, WattridgeError
+from .errors import InputError, WattridgeError
 
 _PACKAGE = Path(__file__).resolve().parent
 _VARIABLE: Final = "WATTRIDGE_DATA"

@@ -12,7 +12,7 @@ import sys
 from app.cli import main
 main(["strategies", "--json"])
 import os
-from app.engine.processes import run_process
+from app.engine.workloads.subprocesses import run_process
 print("here", os.environ["OPENBLAS_NUM_THREADS"], file=sys.stderr)
 run_process([sys.executable, "-c", {_SHOW!r}], capture=False, output_to=2)
 """

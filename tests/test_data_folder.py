@@ -12,8 +12,8 @@ import pytest
 
 from app import paths
 from app.cli import main
-from app.engine.formats.files import write_text
-from app.engine.store import Store
+from app.engine.store.database import Store
+from app.files import write_text
 from app.paths import is_private, private_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")

@@ -165,7 +165,7 @@ def test_a_session_ends_its_command(started: Started, number: signal.Signals) ->
 def test_the_window_ends_the_command_of_its_session(started: Started, number: signal.Signals) -> None:
     path = command_specification(started)
     code = (
-        "from pathlib import Path\nfrom app.views.app import run\n"
+        "from pathlib import Path\nfrom app.views.shell.app import run\n"
         f"raise SystemExit(run('simulated:a100', demo=True, specification=Path({str(path)!r})))"
     )
     started.start("-c", code)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import _parser, _split
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
 from app.errors import InputError
 from app.paths import resources
 

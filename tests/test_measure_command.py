@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture(autouse=True)
 def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests look once; nobody comes back within the second."""
-    monkeypatch.setattr("app.engine.watching.LINGER_S", 0.2)
+    monkeypatch.setattr("app.engine.metering.watching.LINGER_S", 0.2)
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:

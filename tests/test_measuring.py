@@ -14,9 +14,9 @@ import pytest
 from lockstep import LockstepClock
 
 from app import measure
-from app.engine.characterisation.characterise import characterise, wave_loads
-from app.engine.characterisation.store import save_characterisation
-from app.engine.watching import watch
+from app.engine.metering.characterisation.characterise import characterise, wave_loads
+from app.engine.metering.characterisation.store import save_characterisation
+from app.engine.metering.watching import watch
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import Reading
 from app.sensors.clock import Clock, VirtualClock
@@ -34,7 +34,7 @@ def board(name: str, clock: Clock | None = None) -> SimulatedGpu:
 @pytest.fixture(autouse=True)
 def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests look once; nobody comes back within the second."""
-    monkeypatch.setattr("app.engine.watching.LINGER_S", 0.2)
+    monkeypatch.setattr("app.engine.metering.watching.LINGER_S", 0.2)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from app.engine.formats.own import About
 from app.engine.measurement import Measurement, State
 from app.engine.models.columns import parse_columns
 from app.engine.objectives import Goal, Objective
-from app.engine.results import ResultTable
 from app.engine.space.build import space_of_table
+from app.engine.space.result_table import ResultTable
 from app.paths import resources
 from app.spreadsheet import cell_text, text_cell
 

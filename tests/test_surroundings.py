@@ -20,11 +20,11 @@ from typing import IO
 import pytest
 
 from app.cli import main
-from app.engine.formats.export import export_session
-from app.engine.planning import plan_specification
-from app.engine.running import run_session
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.report.export import export_session
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
+from app.engine.store.database import Store
 from app.paths import resources
 from app.sensors.select import open_gpu
 
@@ -495,7 +495,7 @@ def test_a_data_folder_that_can_only_be_read(command: str, with_log: bool, place
     (place.folder / "out").mkdir()
     if with_log:  # as after a crash: the newest is only in the log
         code = (
-            "import os, sys; from pathlib import Path; from app.engine.store import Store;"
+            "import os, sys; from pathlib import Path; from app.engine.store.database import Store;"
             "s = Store(Path(sys.argv[1])); s._db.execute(\"UPDATE sessions SET name = 'in the log'\"); os._exit(0)"
         )
         words = [sys.executable, "-c", code, str(place.data / "wattridge.sqlite")]

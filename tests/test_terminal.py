@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.cli import main
 from app.commands.terminal import print_json, print_table, say, show
-from app.engine.store import Store
+from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 from app.paths import resources
 from app.plain_text import one_line, visible

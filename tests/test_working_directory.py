@@ -143,7 +143,7 @@ def test_the_command_itself_and_what_it_starts(folder: Path, words: tuple[str, .
 def test_the_window(folder: Path) -> None:
     code = """
 from PySide6.QtCore import QTimer
-from app.views import app
+from app.views.shell import app
 shown = app.Program._show
 def show(self, *given):
     QTimer.singleShot(1500, app.QApplication.instance().quit)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from app.commands.analysis_tables import print_analysis, print_comparison
-from app.commands.sources import Opened, open_session
-from app.commands.terminal import print_json
-from app.errors import InputError
+from ..errors import InputError
+from .analysis_tables import print_analysis, print_comparison
+from .sources import Opened, open_session
+from .terminal import print_json
 
 if TYPE_CHECKING:
-    from app.engine.analysis.choices import Wishes
-    from app.engine.analysis.tradeoff import Load
-    from app.engine.objectives import Objective
+    from ..engine.analysis.choices import Wishes
+    from ..engine.analysis.tradeoff import Load
+    from ..engine.objectives import Objective
 
 
 def analyse(arguments: Namespace) -> int:
     """Front, choices, correlations, importance, difficulty, drift and failures of a session or a recording."""
-    from app.engine.analysis.document import document_of
-    from app.engine.analysis.session import analyse as analyse_table
-    from app.engine.summary import by_goal, share_to_json
+    from ..engine.analysis.document import document_of
+    from ..engine.analysis.session import analyse as analyse_table
+    from ..engine.session.summary import by_goal, share_to_json
 
     opened = open_session(arguments.source)
     objective = objective_of(opened, arguments)
@@ -36,8 +36,8 @@ def analyse(arguments: Namespace) -> int:
 
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
-    from app.engine.analysis.compare import compare_sessions
-    from app.engine.models.points import plain
+    from ..engine.analysis.compare import compare_sessions
+    from ..engine.models.points import plain
 
     sides = [open_session(source).side for source in arguments.sources]
     front = _front(arguments)
@@ -51,7 +51,7 @@ def compare(arguments: Namespace) -> int:
 
 def wishes_of(arguments: Namespace) -> Wishes:
     """The limits and the weight that a person gave."""
-    from app.engine.analysis.choices import Wishes
+    from ..engine.analysis.choices import Wishes
 
     if arguments.slower < 0:
         raise InputError(f"at most {arguments.slower} % slower", "--slower", "a number of per cent, 0 or more")
@@ -62,7 +62,7 @@ def wishes_of(arguments: Namespace) -> Wishes:
 
 def load_of(arguments: Namespace) -> Load:
     """The year that a person states."""
-    from app.engine.analysis.tradeoff import HOURS_PER_YEAR, Load
+    from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load
 
     if not 0 < arguments.hours <= HOURS_PER_YEAR:
         raise InputError(f"{arguments.hours} hours a year", "--hours", f"a number up to {HOURS_PER_YEAR:.0f}")
@@ -77,7 +77,7 @@ def load_of(arguments: Namespace) -> Load:
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
     """The session's objective and front, or those that a person names in their place. Raises InputError."""
-    from app.engine.objectives import Goal, Objective
+    from ..engine.objectives import Goal, Objective
 
     goal = opened.objective.goal
     for option, maximise in (("maximise", True), ("minimise", False)):
@@ -89,7 +89,7 @@ def objective_of(opened: Opened, arguments: Namespace) -> Objective:
 
 
 def _front(arguments: Namespace, opened: Opened | None = None) -> Any:
-    from app.engine.objectives import parse_front
+    from ..engine.objectives import parse_front
 
     if not arguments.front:
         return ()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from app.commands.sources import Opened
-from app.commands.terminal import number, print_table, show
+from .sources import Opened
+from .terminal import number, print_table, show
 
 if TYPE_CHECKING:
-    from app.engine.analysis.compare import Comparison
-    from app.engine.analysis.session import Analysis, Plane
+    from ..engine.analysis.compare import Comparison
+    from ..engine.analysis.session import Analysis, Plane
 
 _ROWS = 40  # of the front and of the hull
 _P_SHOWN = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5)
@@ -18,7 +18,7 @@ _P_SHOWN = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5)
 
 def print_analysis(opened: Opened, found: Analysis, best: int | None) -> None:
     """Every finding in a few lines or a table. `best`: index of the best by the objective."""
-    from app.engine.peak_share import peak_share
+    from ..engine.analysis.peak_share import peak_share
 
     plan, table = opened.plan, found.table
     failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"

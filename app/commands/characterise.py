@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from app.commands.terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
-from app.errors import WattridgeError
+from ..errors import WattridgeError
+from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from app.engine.characterisation.figures import Characterisation
-    from app.engine.runner.launching import LaunchingGpu
-    from app.sensors.gpu import Gpu
+    from ..engine.metering.characterisation.figures import Characterisation
+    from ..engine.metering.launching import LaunchingGpu
+    from ..sensors.gpu import Gpu
 
 GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter tells it."
 
 
 def characterise(arguments: Namespace) -> int:
     """Drive a square wave of load on a board, or with --show tell what an earlier one found."""
-    from app.engine.characterisation.store import save_characterisation, stored_characterisation, to_json
-    from app.sensors.select import open_gpu
+    from ..engine.metering.characterisation.store import save_characterisation, stored_characterisation, to_json
+    from ..sensors.select import open_gpu
 
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
     try:
@@ -46,8 +46,8 @@ def characterise(arguments: Namespace) -> int:
 
 
 def _run(gpu: Gpu, arguments: Namespace) -> Characterisation:
-    from app.engine.characterisation.characterise import characterise as drive
-    from app.engine.characterisation.characterise import wave_loads
+    from ..engine.metering.characterisation.characterise import characterise as drive
+    from ..engine.metering.characterisation.characterise import wave_loads
 
     bar = ProgressBar(quiet=arguments.json)
     with stop_on_interrupt() as stopped, _board(gpu) as board:
@@ -66,13 +66,13 @@ def _run(gpu: Gpu, arguments: Namespace) -> Characterisation:
 @contextmanager
 def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
     """The board, able to run loads. Raises WattridgeError where it cannot."""
-    from app.engine.runner.launching import require_launching
+    from ..engine.metering.launching import require_launching
 
     if gpu.info.source != "nvml":
         yield require_launching(gpu)
         return
-    from app.engine.runner.cuda.open import require_cuda
-    from app.engine.runner.cuda.square_wave import WaveGpu
+    from ..engine.runner.cuda.open import require_cuda
+    from ..engine.runner.cuda.square_wave import WaveGpu
 
     require_cuda(gpu)
     with closing(WaveGpu(gpu)) as board:
@@ -80,7 +80,7 @@ def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
 
 
 def _print(found: Characterisation, gpu: Gpu) -> None:
-    from app.engine.characterisation.figures import WORDS, in_ms
+    from ..engine.metering.characterisation.figures import WORDS, in_ms
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
     show(f"{gpu.info.label}, driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}")

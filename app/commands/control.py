@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ask, print_json, print_table, say, show, stop_on_interrupt
-from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, unit
-from app.errors import InputError, PermissionRefused, WattridgeError
+from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
+from ..errors import InputError, PermissionRefused, WattridgeError
+from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from app.engine.control.guard import DeviceGuard
-    from app.engine.control.left_over import LeftOver
-    from app.engine.control.obeying import Watched
-    from app.sensors.gpu import Gpu
+    from ..engine.control.guard import DeviceGuard
+    from ..engine.control.left_over import LeftOver
+    from ..engine.control.obeying import Watched
+    from ..sensors.gpu import Gpu
 
 
 def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGuard:
     """The guard of a command: a password is asked for on a terminal only, and every change is written down."""
-    from app.engine.control.device_log import keep
-    from app.engine.control.guard import DeviceGuard
-    from app.engine.control.rights import Asking
+    from ..engine.control.device_log import keep
+    from ..engine.control.guard import DeviceGuard
+    from ..engine.control.rights import Asking
 
     recorded, line = describe_left_over(gpu)
     if recorded is not None and recorded["unfinished"] and not allow_control:
@@ -42,7 +42,7 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
 
 def apply(arguments: Namespace) -> int:
     """Set a board by hand, look whether it obeys, and put it back unless that is confirmed."""
-    from app.sensors.select import open_gpu
+    from ..sensors.select import open_gpu
 
     named, selector = _named(arguments)
     gpu = open_gpu(arguments.gpu or selector, seed=arguments.sim_seed)
@@ -104,7 +104,7 @@ def _named(arguments: Namespace) -> tuple[dict[str, Setting], str | None]:
 
 def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
     """The settings of a profile for boards of this kind."""
-    from app.engine.control.profiles import profiles_of
+    from ..engine.control.profiles import profiles_of
 
     known = profiles_of(gpu.info.name)
     if name is not None and name not in known:
@@ -114,10 +114,10 @@ def _of_profile(name: str | None, gpu: Gpu) -> dict[str, Setting]:
 
 
 def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Setting], str | None]:
-    from app.commands.take_away import chosen_index
-    from app.engine.formats.export import choose
-    from app.engine.planning import plan_of
-    from app.engine.store import Store
+    from ..engine.report.export import choose
+    from ..engine.session.planning import plan_of
+    from ..engine.store.database import Store
+    from .take_away import chosen_index
 
     with Store() as store:
         loaded = store.load(session)
@@ -150,11 +150,11 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
-    from app.engine.control.settings import taken
-    from app.engine.formats.clock_script import clock_script
-    from app.engine.formats.clock_unit import clock_unit
-    from app.engine.formats.files import write_text
-    from app.engine.formats.nvidia_smi import settings_for_smi
+    from ..engine.board_settings import taken
+    from ..engine.formats.clock_script import clock_script
+    from ..engine.formats.clock_unit import clock_unit
+    from ..engine.formats.nvidia_smi import settings_for_smi
+    from ..files import write_text
 
     folder = Path(arguments.out)
     settings = {name: taken(gpu, name, value)[0] for name, value in chosen.items()}
@@ -173,7 +173,7 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
 
 def restore(arguments: Namespace) -> int:
     """Put back what was there before this program changed it, also after a crash or a power cut."""
-    from app.engine.control.left_over import all_left_over
+    from ..engine.control.left_over import all_left_over
 
     recorded = [] if arguments.gpu else all_left_over()
     selectors, documents = ([arguments.gpu], []) if arguments.gpu else _here(recorded)
@@ -196,7 +196,7 @@ def restore(arguments: Namespace) -> int:
 
 def _here(recorded: list[LeftOver]) -> tuple[list[str], list[dict[str, Any]]]:
     """Of the boards that something is recorded of, those in this machine; and a failure per other unreadable record."""
-    from app.sensors.select import gpu_selectors
+    from ..sensors.select import gpu_selectors
 
     there = {selector for selector, _ in gpu_selectors()} if recorded else set()
     failures = []
@@ -211,8 +211,8 @@ def _here(recorded: list[LeftOver]) -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
-    from app.engine.control.left_over import left_over
-    from app.sensors.select import open_gpu
+    from ..engine.control.left_over import left_over
+    from ..sensors.select import open_gpu
 
     gpu = open_gpu(selector)
     try:
@@ -301,8 +301,8 @@ def _print_files(files: list[Path], as_json: bool) -> None:
 
 def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
     """What is recorded of a board, for `gpus`: as JSON, and in one line with the remedy; empty where nothing is."""
-    from app.engine.control.client import UNREADABLE_REMEDY
-    from app.engine.control.left_over import left_over
+    from ..engine.control.client import UNREADABLE_REMEDY
+    from ..engine.control.left_over import left_over
 
     found = left_over(gpu.info.uuid)
     if found is None:
@@ -320,7 +320,7 @@ def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
 
 def report_unreadable(boards: Sequence[str]) -> bool:
     """Say, for `gpus`, which records of other boards than these cannot be read; whether there are any."""
-    from app.engine.control.left_over import all_left_over
+    from ..engine.control.left_over import all_left_over
 
     try:
         unreadable = [found for found in all_left_over() if found.unreadable and found.uuid not in boards]

@@ -6,16 +6,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, number, print_json, print_table, show
-from app.errors import InputError
-from app.input_files import is_there
+from ..errors import InputError
+from ..input_files import is_there
+from .terminal import ProgressBar, number, print_json, print_table, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.engine.models.caps import CapFit
-    from app.engine.models.clock_log import Plateau
-    from app.engine.models.frequency import FrequencyFit
+    from ..engine.models.caps import CapFit
+    from ..engine.models.clock_log import Plateau
+    from ..engine.models.frequency import FrequencyFit
 
 _PARAMETERS = (  # as people read them, their keys, their units
     ("P_idle", "p_idle_w", "W"),
@@ -42,11 +42,11 @@ def fit(arguments: Namespace) -> int:
 
 
 def _of_file(arguments: Namespace) -> dict[str, Any]:
-    from app.engine.fitting import caps_of_session, fit_of_session
-    from app.engine.models.cap_series import read_caps
-    from app.engine.models.points import fit_memory_clocks, fit_to_json, plain
-    from app.engine.models.series import read_series
-    from app.engine.store import Store
+    from ..engine.models.cap_series import read_caps
+    from ..engine.models.points import fit_memory_clocks, fit_to_json, plain
+    from ..engine.models.series import read_series
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.fits import caps_of_session, fit_of_session
 
     path = Path(arguments.file)
     named = {name: getattr(arguments, name) for name in ("power", "time", "rate", "series")}
@@ -77,11 +77,11 @@ def _of_file(arguments: Namespace) -> dict[str, Any]:
 
 
 def _of_board(arguments: Namespace) -> dict[str, Any]:
-    from app.commands.control import guard_of
-    from app.engine.fitting import caps_of_sweep, fit_of_sweep
-    from app.engine.models.caps import compare
-    from app.engine.models.points import fit_to_json, plain
-    from app.sensors.select import open_gpu
+    from ..engine.models.caps import compare
+    from ..engine.models.points import fit_to_json, plain
+    from ..engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
+    from ..sensors.select import open_gpu
+    from .control import guard_of
 
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
     guard = guard_of(gpu, allow_control=arguments.allow_control, by="fit")
@@ -115,8 +115,8 @@ def _of_board(arguments: Namespace) -> dict[str, Any]:
 
 
 def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
-    from app.engine.models.caps import median_saving
-    from app.engine.models.points import plain
+    from ..engine.models.caps import median_saving
+    from ..engine.models.points import plain
 
     best = max(caps, key=lambda each: (len(each.limit_w), each.free_power_w))
     document = {**plain(best), "energy": plain(best.energy), "points": len(best.limit_w)}

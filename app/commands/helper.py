@@ -7,9 +7,9 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from app.commands.terminal import print_json, say, show
-from app.engine.control.rights import Asking
-from app.errors import InputError, PermissionRefused
+from ..engine.control.rights import Asking
+from ..errors import InputError, PermissionRefused
+from .terminal import print_json, say, show
 
 
 def helper(arguments: Namespace) -> int:
@@ -18,8 +18,8 @@ def helper(arguments: Namespace) -> int:
         raise PermissionRefused("boards are set on Linux only", "helper", "nothing needs to be installed here")
     if arguments.do == "show":
         return _show(arguments)
-    from app.engine.control import installing
-    from app.engine.control.helper.__main__ import LAUNCHER
+    from ..engine.control import installing
+    from ..engine.control.helper.__main__ import LAUNCHER
 
     if arguments.leave_records and arguments.do != "remove":
         raise InputError("--leave-records is for remove", f"helper {arguments.do}", "leave it out")
@@ -41,8 +41,8 @@ def helper(arguments: Namespace) -> int:
 
 
 def _show(arguments: Namespace) -> int:
-    from app.engine.control import installing
-    from app.engine.control.helper.policy import PolicyError, load
+    from ..engine.control import installing
+    from ..engine.control.helper.policy import PolicyError, load
 
     found = installing.installation()
     policy_fault = ""

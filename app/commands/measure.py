@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from app.commands.terminal import Stop, number, print_json, print_table, say, show, stop_on_interrupt
-from app.errors import InputError, WattridgeError
+from ..errors import InputError, WattridgeError
+from .terminal import Stop, number, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from app.engine.processes import Ended
-    from app.engine.span import Span
-    from app.engine.watching import Watch
+    from ..engine.metering.span import Span
+    from ..engine.metering.watching import Watch
+    from ..engine.workloads.subprocesses import Ended
 
 IDLE_S: Final = 2.0
 GRACE_S: Final = 3.0  # an interrupt from the terminal reaches the program too; it may end by itself
@@ -61,8 +61,8 @@ def measure(arguments: Namespace) -> int:
 
 
 def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
-    from app.engine.watching import watch
-    from app.sensors.select import open_gpu
+    from ..engine.metering.watching import watch
+    from ..sensors.select import open_gpu
 
     found = watch(name, lambda text: open_gpu(text, seed=seed, voltage=False))
     stack.callback(found.release)
@@ -71,7 +71,7 @@ def _watched(name: str | None, seed: int, stack: ExitStack) -> Watch:
 
 def _run(words: Sequence[str], watches: Sequence[Watch], stop: Stop, *, quiet: bool) -> Ended:
     """The program, with this terminal. With --json its output goes to standard error, for ours is the document."""
-    from app.engine.processes import run_process
+    from ..engine.workloads.subprocesses import run_process
 
     try:
         return run_process(
@@ -90,14 +90,14 @@ def _run(words: Sequence[str], watches: Sequence[Watch], stop: Stop, *, quiet: b
 
 def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
     """Boards that answer here live on the host's clock, so the stamps count for all of them."""
-    from app.engine.span import read_span
+    from ..engine.metering.span import read_span
 
     return [read_span(each, ended.start_ns, ended.end_ns) for each in watches]
 
 
 def _idle_w(watches: Sequence[Watch]) -> float:
     """What the boards draw together before the program starts. Raises WattridgeError where they do not tell."""
-    from app.engine.span import read_span
+    from ..engine.metering.span import read_span
 
     begun = [each.gpu.clock.now_ns() for each in watches]
     watches[0].gpu.clock.wait(IDLE_S)
@@ -123,7 +123,7 @@ def _shown(words: Sequence[str]) -> str:
 
 def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: float | None) -> dict[str, Any]:
     """Means over the runs with minimum, maximum and, from two runs on, deviation and 95 % interval by Student's t."""
-    from app.engine.runner.meter import confidence_interval
+    from ..engine.metering.meter import confidence_interval
 
     per_run: dict[str, Callable[[Sequence[Span]], float]] = {
         "time_s": lambda spans: spans[0].time_s,

@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, show
-from app.errors import InputError, WattridgeError
-from app.input_files import is_there
+from ..errors import InputError, WattridgeError
+from ..input_files import is_there
+from .terminal import ProgressBar, duration, number, print_json, print_table, say, show
 
 if TYPE_CHECKING:
-    from app.engine.recipes import Methods
+    from ..engine.strategies.methods import Methods
 
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
-    from app.engine.method_tables import methods_of_recording, methods_of_store
-    from app.engine.models.points import plain
-    from app.engine.store import Store
+    from ..engine.models.points import plain
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 
     wanted = _wanted(arguments.method)
     source = Path(arguments.source)
@@ -38,7 +38,7 @@ def compare_methods(arguments: Namespace) -> int:
 
 
 def _wanted(text: str | None) -> tuple[str, ...]:
-    from app.engine.recipes import METHODS
+    from ..engine.strategies.methods import METHODS
 
     if text is None:
         return tuple(METHODS)
@@ -50,15 +50,15 @@ def _wanted(text: str | None) -> tuple[str, ...]:
 
 
 def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
-    from app.commands.control import guard_of
-    from app.commands.search import watch_session
-    from app.engine.method_tables import measured_rows
-    from app.engine.planning import plan_specification
-    from app.engine.recipes import compare_methods as compare
-    from app.engine.specification_loader import load_specification
-    from app.engine.steering import steer_by_sweep
-    from app.engine.store import Store
-    from app.sensors.select import open_gpu
+    from ..engine.session.load import load_specification
+    from ..engine.session.planning import plan_specification
+    from ..engine.store.database import Store
+    from ..engine.strategies.methods import compare_methods as compare
+    from ..engine.tuning_methods.steering import steer_by_sweep
+    from ..engine.tuning_methods.tables import measured_rows
+    from ..sensors.select import open_gpu
+    from .control import guard_of
+    from .search import watch_session
 
     spec = load_specification(path)
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
@@ -99,7 +99,7 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
 
 def _clock_list(text: str, supported: Any) -> tuple[int, ...]:
     """'7' spreads so many over the supported clocks, 'supported' is all, '900,1005' those."""
-    from app.engine.sweep import spread_clocks
+    from ..engine.tuning_methods.sweep import spread_clocks
 
     if text == "supported":
         return tuple(supported)

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from app.commands.terminal import print_json, say, show, stop_on_interrupt
-from app.sensors.channel import POWER_SAMPLES
-from app.sensors.gpu import Gpu
-from app.sensors.metrics_server import MetricsServer, parse_address
-from app.sensors.openmetrics import BoardReading, exposition
-from app.sensors.sampler import Sampler, SensorEvent
-from app.sensors.trace import Trace
+from ..sensors.channel import POWER_SAMPLES
+from ..sensors.gpu import Gpu
+from ..sensors.metrics_server import MetricsServer, parse_address
+from ..sensors.openmetrics import BoardReading, exposition
+from ..sensors.sampler import Sampler, SensorEvent
+from ..sensors.trace import Trace
+from .terminal import print_json, say, show, stop_on_interrupt
 
 _KEPT_S = 60.0
 _STALE_S = 5.0  # a board that told nothing for so long does not answer
@@ -107,7 +107,7 @@ def serve(arguments: Namespace) -> int:
 
 def _boards(arguments: Namespace) -> Sequence[Gpu]:
     """The board that is named; else every real one, or the simulated one that the program shows without a driver."""
-    from app.sensors.select import list_gpus, open_gpu
+    from ..sensors.select import list_gpus, open_gpu
 
     if arguments.gpu is None:
         found = list_gpus()

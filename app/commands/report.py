@@ -5,20 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from app.commands.analyse import load_of, objective_of, wishes_of
-from app.commands.sources import open_session
-from app.commands.take_away import chosen_index
-from app.commands.terminal import print_json, show
-from app.errors import InputError
+from ..errors import InputError
+from .analyse import load_of, objective_of, wishes_of
+from .sources import open_session
+from .take_away import chosen_index
+from .terminal import print_json, show
 
 
 def report(arguments: Namespace) -> int:
     """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
-    from app.engine.analysis.compare import compare_sessions
-    from app.engine.formats.export import file_stem
-    from app.engine.report.content import gather
-    from app.engine.report.page import write_report
-    from app.engine.store import Store
+    from ..engine.analysis.compare import compare_sessions
+    from ..engine.report.content import gather
+    from ..engine.report.export import file_stem
+    from ..engine.report.page import write_report
+    from ..engine.store.database import Store
 
     if arguments.configuration is not None and arguments.choose is not None:
         raise InputError("one choice is enough", "report", "leave out --configuration or --choose")

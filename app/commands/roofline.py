@@ -6,12 +6,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import number, print_json, print_table, say, show
-from app.errors import InputError
-from app.input_files import is_there
+from ..errors import InputError
+from ..input_files import is_there
+from .terminal import number, print_json, print_table, say, show
 
 if TYPE_CHECKING:
-    from app.engine.roofline_sweeps import PlacedKernel, Sweep
+    from ..engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 
 _SHARES = (  # of the theoretical peak (S4 table 3): key, what it is
     ("flop", "flop kernel, of the theoretical peak"),
@@ -78,11 +78,12 @@ def roofline(arguments: Namespace) -> int:
 
 
 def _of_board(arguments: Namespace) -> list[Sweep]:
-    from app.commands.search import watch_session
-    from app.engine.roofline_sweeps import sweep_of_session
-    from app.engine.rooflines import PRECISIONS, plan_roofline
-    from app.engine.store import Store
-    from app.sensors.select import open_gpu
+    from ..engine.session.roofline_plan import plan_roofline
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.roofline_points import PRECISIONS
+    from ..engine.tuning_methods.roofline_sweeps import sweep_of_session
+    from ..sensors.select import open_gpu
+    from .search import watch_session
 
     wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
@@ -111,8 +112,8 @@ def _of_board(arguments: Namespace) -> list[Sweep]:
 def _of_file(file: str) -> list[Sweep]:
     import threading
 
-    from app.engine.roofline_sweeps import sweeps_of_file, sweeps_of_store
-    from app.engine.store import Store
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.roofline_sweeps import sweeps_of_file, sweeps_of_store
 
     if file.isdecimal() and not is_there(file):
         with Store() as store:
@@ -122,8 +123,8 @@ def _of_file(file: str) -> list[Sweep]:
 
 def _on_file() -> list[Sweep]:
     """Every board whose roofline was measured here, and the recorded and the published ones of the program."""
-    from app.engine.roofline_sweeps import published_sweeps, recorded_sweeps, sweeps_on_file
-    from app.engine.store import Store
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.roofline_sweeps import published_sweeps, recorded_sweeps, sweeps_on_file
 
     with Store() as store:
         return [*sweeps_on_file(store), *recorded_sweeps(), *published_sweeps()]
@@ -134,7 +135,7 @@ def _on_file() -> list[Sweep]:
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
     """One per board and source. Raises InputError where no sweep gives a fit."""
-    from app.engine.rooflines import published_to_json, to_json
+    from ..engine.tuning_methods.roofline_points import published_to_json, to_json
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:
@@ -165,7 +166,7 @@ def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[st
 
 def _kernel(text: str) -> PlacedKernel:
     """The kernel of `--predict`: its flops and bytes, or a session's best configuration that tells both."""
-    from app.engine.roofline_sweeps import PlacedKernel
+    from ..engine.tuning_methods.roofline_sweeps import PlacedKernel
 
     if text.isdecimal():
         return _kernel_of_session(int(text))
@@ -180,9 +181,9 @@ def _kernel(text: str) -> PlacedKernel:
 
 
 def _kernel_of_session(session: int) -> PlacedKernel:
-    from app.engine.roofline_sweeps import kernel_of
-    from app.engine.store import Store
-    from app.engine.summary import by_goal
+    from ..engine.session.summary import by_goal
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.roofline_sweeps import kernel_of
 
     with Store() as store:
         loaded = store.load(session)

@@ -6,20 +6,20 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
-from app.engine.objectives import Goal, parse_front
-from app.errors import InputError, WattridgeError
+from ..engine.objectives import Goal, parse_front
+from ..errors import InputError, WattridgeError
+from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from app.engine.analysis.score_runs import Scores
-    from app.engine.analysis.scoring import Floats, Interval
+    from ..engine.analysis.score_runs import Scores
+    from ..engine.analysis.scoring import Floats, Interval
 
 
 def score(arguments: Namespace) -> int:
     """Score strategies on caches and print the figures."""
-    import app.engine.strategies  # noqa: F401  (registers them)
-    from app.engine.analysis import score_runs
-    from app.engine.strategies import base
+    from ..engine import strategies  # noqa: F401  (registers them)
+    from ..engine.analysis import score_runs
+    from ..engine.strategies import base
 
     named = [name.strip() for name in arguments.strategy.split(",")] if arguments.strategy else base.names()
     plan = score_runs.ScorePlan(

@@ -8,29 +8,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.sources import recording_path
-from app.commands.terminal import ProgressBar, duration, number, print_json, print_table, say, show, stop_on_interrupt
-from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionState
-from app.engine.objectives import Goal, parse_front
-from app.errors import InputError, WattridgeError
-from app.input_files import is_input, is_there
-from app.paths import data_folder, resources
+from ..engine.objectives import Goal, parse_front
+from ..engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark
+from ..engine.session_state import SessionState
+from ..errors import InputError, WattridgeError
+from ..input_files import is_input, is_there
+from ..paths import data_folder, resources
+from .sources import recording_path
+from .terminal import ProgressBar, duration, number, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from app.engine.running import SessionResult
-    from app.engine.session import SessionPlan
-    from app.engine.store import Store
+    from ..engine.session.plan import SessionPlan
+    from ..engine.session.result import SessionResult
+    from ..engine.store.database import Store
 
 
 def tune(arguments: Namespace) -> int:
     """Run a specification's session on a board."""
-    from app.commands.control import guard_of
-    from app.engine.formats.read import read_recording
-    from app.engine.planning import plan_specification
-    from app.engine.specification_loader import load_specification
-    from app.engine.store import Store
-    from app.engine.taking_over import with_recording
-    from app.sensors.select import open_gpu
+    from ..engine.formats.read import read_recording
+    from ..engine.session.import_known import with_recording
+    from ..engine.session.load import load_specification
+    from ..engine.session.planning import plan_specification
+    from ..engine.store.database import Store
+    from ..sensors.select import open_gpu
+    from .control import guard_of
 
     if arguments.resume is not None and (arguments.specification is None or _is_session(arguments.resume)):
         return _resume(arguments, _session_number(arguments.resume))
@@ -68,10 +69,10 @@ def _session_number(text: str) -> int:
 
 def _resume(arguments: Namespace, session: int) -> int:
     """Go on with a stored session on its own kind of board; what it has measured is not measured again."""
-    from app.commands.control import guard_of
-    from app.engine.planning import plan_resume
-    from app.engine.store import Store
-    from app.sensors.select import open_gpu
+    from ..engine.session.planning import plan_resume
+    from ..engine.store.database import Store
+    from ..sensors.select import open_gpu
+    from .control import guard_of
 
     if arguments.repeats is not None:
         raise InputError("a resumed session keeps its repeats", "--repeats", "leave it out, or start a new session")
@@ -92,7 +93,7 @@ def _resume(arguments: Namespace, session: int) -> int:
 
 def _runs_program(origin: Mapping[str, str]) -> bool:
     """Whether a session runs a program, which takes real time; not told where its file is gone."""
-    from app.engine.specification_loader import load_specification
+    from ..engine.session.load import load_specification
 
     path = Path(origin.get("file", ""))
     return origin.get("kind") == "specification" and is_input(path) and load_specification(path).command is not None
@@ -100,8 +101,8 @@ def _runs_program(origin: Mapping[str, str]) -> bool:
 
 def replay(arguments: Namespace) -> int:
     """Run a session against a recording instead of a board, or follow one that another program still writes."""
-    from app.engine.planning import plan_replay
-    from app.engine.store import Store
+    from ..engine.session.planning import plan_replay
+    from ..engine.store.database import Store
 
     path = recording_path(arguments.cache)
     if arguments.follow:
@@ -115,8 +116,8 @@ def replay(arguments: Namespace) -> int:
 
 def _follow(path: Path, arguments: Namespace) -> int:
     """Show a growing cache until its tuner closes it, or Ctrl+C."""
-    from app.engine.following import plan_follow
-    from app.engine.store import Store
+    from ..engine.session.follow import plan_follow
+    from ..engine.store.database import Store
 
     given = _overrides(arguments)
     objective, front = given.pop("objective"), given.pop("front")
@@ -152,7 +153,7 @@ def _overrides(arguments: Namespace) -> dict[str, Any]:
 
 
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
-    from app.engine.formats.export import export_session
+    from ..engine.report.export import export_session
 
     result = watch_session(plan, store, quiet=arguments.json)
     document = _summary(result)
@@ -169,7 +170,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
 
 
 def _summary(result: SessionResult) -> dict[str, Any]:
-    from app.engine.summary import session_summary
+    from ..engine.session.summary import session_summary
 
     return session_summary(
         result.table,
@@ -183,7 +184,7 @@ def _summary(result: SessionResult) -> dict[str, Any]:
 
 def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionResult:
     """Run a plan to its end with a progress bar; Ctrl+C stops it and keeps what was measured."""
-    from app.engine.running import run_session
+    from ..engine.session.run import run_session
 
     bar = ProgressBar(quiet=quiet)
 
@@ -241,8 +242,8 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
 
 def _print_scatter(values: dict[str, Any], repeats: int) -> None:
     """The repeats of a configuration (S2: minimum, mean, maximum and deviation of every test)."""
-    from app.engine.formats.units import unit_of
-    from app.engine.measurement import scattered
+    from ..engine.formats.units import unit_of
+    from ..engine.measurement import scattered
 
     rows = [
         (name, values[f"min_{name}"], values[name], values[f"max_{name}"], values[f"std_{name}"], unit_of(name, {}))
@@ -259,7 +260,7 @@ def _words(configuration: dict[str, Any]) -> str:
 
 def sessions(arguments: Namespace) -> int:
     """The sessions kept on disk, newest first."""
-    from app.engine.store import Store
+    from ..engine.store.database import Store
 
     with Store() as store:
         records = list(store.sessions())
@@ -296,14 +297,14 @@ def sessions(arguments: Namespace) -> int:
 
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
-    from app.commands.fit import print_fit
-    from app.engine.fitting import fit_of_sweep
-    from app.engine.formats.export import export_session
-    from app.engine.models.points import fit_to_json
-    from app.engine.planning import plan_specification
-    from app.engine.specification_loader import load_specification
-    from app.engine.store import Store
-    from app.sensors.select import open_gpu
+    from ..engine.models.points import fit_to_json
+    from ..engine.report.export import export_session
+    from ..engine.session.load import load_specification
+    from ..engine.session.planning import plan_specification
+    from ..engine.store.database import Store
+    from ..engine.tuning_methods.fits import fit_of_sweep
+    from ..sensors.select import open_gpu
+    from .fit import print_fit
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
     gpu = open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.engine.repeats import Folded, fold
-from app.errors import InputError
-from app.input_files import is_there
-from app.paths import resources
+from ..engine.space.repeats import Folded, fold
+from ..errors import InputError
+from ..input_files import is_there
+from ..paths import resources
 
 if TYPE_CHECKING:
-    from app.engine.analysis.compare import Compared
-    from app.engine.objectives import Objective
-    from app.engine.results import ResultTable
-    from app.engine.session import SessionPlan
-    from app.engine.session_record import SessionRecord
+    from ..engine.analysis.compare import Compared
+    from ..engine.objectives import Objective
+    from ..engine.session.plan import SessionPlan
+    from ..engine.space.result_table import ResultTable
+    from ..engine.store.record import SessionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Opened:
     @property
     def side(self) -> Compared:
         """As it takes part in a comparison."""
-        from app.engine.analysis.compare import Compared
+        from ..engine.analysis.compare import Compared
 
         return Compared(self.name, self.plan.gpu, self.plan.source, self.table)
 
@@ -90,8 +90,8 @@ def _collector_at_rest() -> Iterator[None]:
 
 
 def _stored(number: int | None) -> Opened:
-    from app.engine.planning import plan_of
-    from app.engine.store import Store
+    from ..engine.session.planning import plan_of
+    from ..engine.store.database import Store
 
     with Store() as store:
         if number is None:
@@ -105,9 +105,9 @@ def _stored(number: int | None) -> Opened:
 
 
 def _recorded(path: Path) -> Opened:
-    from app.engine.formats.read import read_recording
-    from app.engine.objectives import Objective
-    from app.engine.planning import plan_replay
+    from ..engine.formats.read import read_recording
+    from ..engine.objectives import Objective
+    from ..engine.session.planning import plan_replay
 
     recording = read_recording(path)
     plan = plan_replay(path, read=recording)

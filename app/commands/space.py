@@ -5,15 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from app.commands.terminal import print_json, print_table, say, show
+from .terminal import print_json, print_table, say, show
 
 
 def space(arguments: Namespace) -> int:
     """The size of a specification's space, and what each restriction removes."""
-    from app.engine.planning import space_of
-    from app.engine.space.pruning import pruning_steps
-    from app.engine.specification_loader import load_specification
-    from app.sensors.select import open_gpu
+    from ..engine.session.load import load_specification
+    from ..engine.session.planning import space_of
+    from ..engine.space.pruning import pruning_steps
+    from ..sensors.select import open_gpu
 
     specification = load_specification(Path(arguments.specification))
     gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None

@@ -6,13 +6,13 @@ import dataclasses
 from argparse import Namespace
 from typing import Any
 
-from app.commands.terminal import print_json, print_table, show
+from .terminal import print_json, print_table, show
 
 
 def strategies(arguments: Namespace) -> int:
     """Every strategy, or one with its options explained."""
-    import app.engine.strategies  # noqa: F401  (registers every strategy)
-    from app.engine.strategies import base
+    from ..engine import strategies  # noqa: F401  (registers every strategy)
+    from ..engine.strategies import base
 
     names = [arguments.name] if arguments.name else base.names()
     documents = [_document(base.get(name)) for name in names]
@@ -28,7 +28,7 @@ def strategies(arguments: Namespace) -> int:
 
 
 def _document(of: Any) -> dict[str, Any]:
-    from app.engine.strategies.base import choices_of, description
+    from ..engine.strategies.base import choices_of, description
 
     options = [
         {

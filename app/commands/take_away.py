@@ -6,10 +6,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from app.commands.terminal import print_json, show
-from app.errors import InputError
-from app.input_files import is_there
-from app.paths import data_folder
+from ..errors import InputError
+from ..input_files import is_there
+from ..paths import data_folder
+from .terminal import print_json, show
 
 
 def export(arguments: Namespace) -> int:
@@ -27,9 +27,9 @@ def export(arguments: Namespace) -> int:
 
 
 def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
-    from app.engine.formats.export import export_session
-    from app.engine.planning import plan_of
-    from app.engine.store import Store
+    from ..engine.report.export import export_session
+    from ..engine.session.planning import plan_of
+    from ..engine.store.database import Store
 
     with Store() as store:
         known = store.sessions()
@@ -45,12 +45,12 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
 
 
 def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
-    from app.engine.formats.export import export_session, export_specification
-    from app.engine.formats.read import read_recording
-    from app.engine.formats.t1 import is_specification
-    from app.engine.planning import plan_replay
-    from app.engine.specification_loader import load_specification
-    from app.sensors.select import open_gpu
+    from ..engine.formats.read import read_recording
+    from ..engine.formats.t1 import is_specification
+    from ..engine.report.export import export_session, export_specification
+    from ..engine.session.load import load_specification
+    from ..engine.session.planning import plan_replay
+    from ..sensors.select import open_gpu
 
     folder = Path(arguments.out) if arguments.out else data_folder() / "exports" / path.name.split(".")[0]
     if not is_specification(path):
@@ -71,8 +71,8 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
 
 def chosen_index(text: str | None, table: object) -> int | None:
     """The result a person names as 'block_size_x=32,...' (any subset that singles one out); None for the best."""
-    from app.engine.repeats import fold
-    from app.engine.results import ResultTable
+    from ..engine.space.repeats import fold
+    from ..engine.space.result_table import ResultTable
 
     assert isinstance(table, ResultTable)
     if text is None:

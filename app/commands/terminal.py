@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from app.plain_text import one_line, safe_json, visible
+from ..plain_text import one_line, safe_json, visible
 
 _PLAIN: Final = {  # for terminals whose encoding lacks them
     "–": "-", "…": "...", "·": "-", "─": "-", "█": "#", "░": ".", "★": "*", "µ": "u", "α": "alpha", "β": "beta",

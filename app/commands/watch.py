@@ -8,20 +8,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.terminal import ProgressBar, duration, print_json, print_table, say, show, stop_on_interrupt
-from app.errors import InputError, WattridgeError
-from app.sensors.channel import POWER_SAMPLES
-from app.sensors.event_reasons import names as reason_names
-from app.sensors.gpu import Gpu
+from ..errors import InputError, WattridgeError
+from ..sensors.channel import POWER_SAMPLES
+from ..sensors.event_reasons import names as reason_names
+from ..sensors.gpu import Gpu
+from .terminal import ProgressBar, duration, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
-    from app.sensors.trace import EventSpan, Trace
+    from ..sensors.trace import EventSpan, Trace
 
 
 def gpus(arguments: Namespace) -> int:
     """Every board that answers, or the simulated ones where no driver does; 1 where a board's record is unreadable."""
-    from app.commands.control import report_unreadable
-    from app.sensors.select import list_gpus
+    from ..sensors.select import list_gpus
+    from .control import report_unreadable
 
     boards = list_gpus()
     try:
@@ -62,9 +62,9 @@ def gpus(arguments: Namespace) -> int:
 
 
 def _describe(gpu: Gpu) -> dict[str, Any]:
-    from app.commands.control import describe_left_over
-    from app.engine.characterisation.store import stored_characterisation, to_json
-    from app.engine.control.settings import WORDS, why_not_set
+    from ..engine.board_settings import WORDS, why_not_set
+    from ..engine.metering.characterisation.store import stored_characterisation, to_json
+    from .control import describe_left_over
 
     info = gpu.info
     left_over, line = describe_left_over(gpu)
@@ -106,10 +106,10 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
-    from app.sensors.recording import RecordingWriter
-    from app.sensors.sampler import Sampler
-    from app.sensors.select import open_gpu
-    from app.sensors.trace import Trace
+    from ..sensors.recording import RecordingWriter
+    from ..sensors.sampler import Sampler
+    from ..sensors.select import open_gpu
+    from ..sensors.trace import Trace
 
     if arguments.interval <= 0:
         raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
@@ -169,7 +169,7 @@ _PATIENCE_S = 5.0  # for the last reading
 
 def _serve(arguments: Namespace) -> int:
     """The same figures for Prometheus, until Ctrl+C."""
-    from app.commands.metrics import serve
+    from .metrics import serve
 
     unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
     if unfit is not None:
@@ -183,7 +183,7 @@ def _serve(arguments: Namespace) -> int:
 
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
     """As JSON where the file is called so, else as CSV."""
-    from app.sensors.trace_json import write_json
+    from ..sensors.trace_json import write_json
 
     try:
         if path.suffix.lower() == ".json":
@@ -277,8 +277,8 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
 
 def twin(arguments: Namespace) -> int:
     """A simulated board's figures, or with --truth its power, speed and energy at every clock."""
-    from app.sensors.simulated.truth import truth
-    from app.sensors.simulated.twin import load_twin, twin_names
+    from ..sensors.simulated.truth import truth
+    from ..sensors.simulated.twin import load_twin, twin_names
 
     if arguments.name is None:
         names = list(twin_names())

@@ -87,3 +87,11 @@ class Measurement:
             timestamp_s=time.time(),
             cost_s=cost_s,
         )
+
+
+_SPEEDS = {"GFLOP/s": 1e9, "GFLOPS": 1e9, "TFLOP/s": 1e12, "TFLOPS": 1e12}  # names of metrics -> flop/s
+
+
+def speed_of(values: Mapping[str, float]) -> float:
+    """flop/s by a metric with a usual name for the speed; 0 where there is none."""
+    return next((values[name] * factor for name, factor in _SPEEDS.items() if name in values), 0.0)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.errors import InputError
+from ..errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.errors import WattridgeError
+from ..errors import WattridgeError
 
 
 class SensorError(WattridgeError):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from app.sensors.channel import Channel, PowerSample, Reading
-from app.sensors.clock import Clock
+from .channel import Channel, PowerSample, Reading
+from .clock import Clock
 
 Source = Literal["nvml", "simulated", "recorded"]
 

@@ -12,9 +12,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import ThreadingMixIn
 from typing import Any
 
-from app import __version__
-from app.errors import InputError, WattridgeError
-from app.sensors.openmetrics import CONTENT_TYPE
+from .. import __version__
+from ..errors import InputError, WattridgeError
+from .openmetrics import CONTENT_TYPE
 
 _MOST_CONNECTIONS = 16  # with a thread each
 _LONGEST_SILENCE_S = 5.0  # of a client

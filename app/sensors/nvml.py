@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from app.sensors.channel import CHANNELS, PowerSample, Reading, channel
-from app.sensors.clock import Clock, HostClock
-from app.sensors.errors import GpuLost, NoDriver, NotSupported, SensorError
-from app.sensors.gpu import GpuInfo, Held, PowerLimit
-from app.sensors.nvml_channels import (
+from .channel import CHANNELS, PowerSample, Reading, channel
+from .clock import Clock, HostClock
+from .errors import GpuLost, NoDriver, NotSupported, SensorError
+from .gpu import GpuInfo, Held, PowerLimit
+from .nvml_channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
     POWER_FIELDS,
@@ -24,10 +24,10 @@ from app.sensors.nvml_channels import (
     power_usage_query,
     watts,
 )
-from app.sensors.nvml_library import LIBRARY, NvmlLibrary
-from app.sensors.nvml_power_buffer import PowerBuffer
-from app.sensors.processes import GpuProcess, nvml_processes
-from app.sensors.voltage import VoltageReader
+from .nvml_library import LIBRARY, NvmlLibrary
+from .nvml_power_buffer import PowerBuffer
+from .processes import GpuProcess, nvml_processes
+from .voltage import VoltageReader
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
 _TOO_SLOW_S = 0.25e-3  # a call that takes longer is not made at every read

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from app.sensors.errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
+from .errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 
 _SEEING_REMEDY = "in a container, start it with the GPU passed in; `nvidia-smi` shows whether the driver works"
 

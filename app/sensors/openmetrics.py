@@ -19,9 +19,9 @@ from prometheus_client.core import (
 )
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from app import __version__
-from app.sensors.event_reasons import NAMES
-from app.sensors.gpu import GpuInfo
+from .. import __version__
+from .event_reasons import NAMES
+from .gpu import GpuInfo
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 

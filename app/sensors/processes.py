@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from app.sensors.errors import GpuLost, NoDriver, NotSupported, SensorError
+from .errors import GpuLost, NoDriver, NotSupported, SensorError
 
 Use = Literal["compute", "graphics", "compute and graphics"]
 UNSEEN = "not visible here"  # a process of another user's container, or one that has just ended

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.sensors.channel import PowerSample, Reading
-from app.sensors.clock import Clock, HostClock
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import GpuInfo
-from app.sensors.recording import Recording
+from .channel import PowerSample, Reading
+from .clock import Clock, HostClock
+from .errors import NotSupported
+from .gpu import GpuInfo
+from .recording import Recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line
 _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 ms

@@ -33,10 +33,10 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from app.errors import InputError, WattridgeError
-from app.input_files import is_there, open_input
-from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
-from app.sensors.gpu import Gpu, PowerLimit
+from ..errors import InputError, WattridgeError
+from ..input_files import is_there, open_input
+from .channel import CHANNELS, Channel, PowerSample, Reading, channel
+from .gpu import Gpu, PowerLimit
 
 _FORMAT, _VERSION = "wattridge-recording", 1
 _GZIP_BITS = 31  # of zlib: the largest window, and gzip's header and trailer

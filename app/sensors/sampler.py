@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from app.sensors.channel import POWER_SAMPLES, Reading
-from app.sensors.errors import GpuLost, NotSupported, SensorError
-from app.sensors.gpu import Gpu
-from app.sensors.trace import Trace
+from .channel import POWER_SAMPLES, Reading
+from .errors import GpuLost, NotSupported, SensorError
+from .gpu import Gpu
+from .trace import Trace
 
 if TYPE_CHECKING:
-    from app.sensors.recording import RecordingWriter
+    from .recording import RecordingWriter
 
 _DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
 _CHECK_S = 1.0  # how often channels are looked at for having fallen silent

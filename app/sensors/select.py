@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from app.errors import InputError
-from app.input_files import is_input
-from app.paths import resources
-from app.sensors.clock import make_clock
-from app.sensors.errors import NoDriver, SensorError
-from app.sensors.gpu import Gpu
+from ..errors import InputError
+from ..input_files import is_input
+from ..paths import resources
+from .clock import make_clock
+from .errors import NoDriver, SensorError
+from .gpu import Gpu
 
 DEFAULT_TWIN = "a100"  # opened where no NVIDIA driver answers
 _SIMULATED, _RECORDED = "simulated:", "recorded:"
@@ -39,7 +39,7 @@ def open_gpu(selector: str | None = None, *, seed: int = 0, speed: float = 1.0, 
 
 def gpu_selectors() -> list[tuple[str, str]]:
     """(selector, label) of everything that can be opened: real boards, simulated ones, recordings."""
-    from app.sensors.simulated.twin import load_twin, twin_names
+    from .simulated.twin import load_twin, twin_names
 
     found = [(uuid, f"{index}: {name}") for index, uuid, name in _boards()]
     found += [(f"{_SIMULATED}{name}", f"{load_twin(name).name} (simulated)") for name in twin_names()]
@@ -52,12 +52,12 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
 
     A board that does not open (lost, or not ours to see) is left out as long as another one opens. Raises SensorError.
     """
-    from app.sensors import nvml
+    from . import nvml
 
     known = _boards()
     if not known:
-        from app.sensors.simulated.gpu import SimulatedGpu
-        from app.sensors.simulated.twin import load_twin, twin_names
+        from .simulated.gpu import SimulatedGpu
+        from .simulated.twin import load_twin, twin_names
 
         return [SimulatedGpu(load_twin(name), seed=seed, index=index) for index, name in enumerate(twin_names())]
     gpus: list[Gpu] = []
@@ -73,15 +73,15 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
 
 
 def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
-    from app.sensors.simulated.gpu import SimulatedGpu
-    from app.sensors.simulated.twin import load_twin
+    from .simulated.gpu import SimulatedGpu
+    from .simulated.twin import load_twin
 
     return SimulatedGpu(load_twin(name.strip() or DEFAULT_TWIN), seed=seed, clock=make_clock(speed))
 
 
 def _open_recorded(name: str, speed: float) -> Gpu:
-    from app.sensors.recorded import RecordedGpu
-    from app.sensors.recording import read_recording
+    from .recorded import RecordedGpu
+    from .recording import read_recording
 
     known = _recordings()
     path = known.get(name.strip()) or Path(name.strip()).expanduser()
@@ -93,7 +93,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
 
 def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
-    from app.sensors import nvml
+    from . import nvml
 
     if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
@@ -114,7 +114,7 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
 
 def _boards() -> list[tuple[int, str, str]]:
     """(index, UUID, name) of the real boards; none where no driver answers or shows any."""
-    from app.sensors import nvml
+    from . import nvml
 
     try:
         return nvml.boards()
@@ -123,7 +123,7 @@ def _boards() -> list[tuple[int, str, str]]:
 
 
 def _alternatives() -> list[str]:
-    from app.sensors.simulated.twin import twin_names
+    from .simulated.twin import twin_names
 
     return [*(f"{_SIMULATED}{name}" for name in twin_names()), *(f"{_RECORDED}{name}" for name in _recordings())]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
-from app.sensors.event_reasons import EventReason
-from app.sensors.ring import Ring, Summary
-from app.spreadsheet import text_cell
+from ..spreadsheet import text_cell
+from .channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
+from .event_reasons import EventReason
+from .ring import Ring, Summary
 
 _CUMULATIVE = "energy_j"  # grows beyond what float32 can resolve, so it is kept in double
 _REASONS = "event_reasons"

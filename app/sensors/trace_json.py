@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from app.sensors.channel import CHANNELS, POWER_SAMPLES
-from app.sensors.trace import Trace
+from .channel import CHANNELS, POWER_SAMPLES
+from .trace import Trace
 
 _COUNTER = "energy_j"  # kept in double
 

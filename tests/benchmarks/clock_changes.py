@@ -41,9 +41,9 @@ def _measure(number: int, folder: Path) -> None:
     from app.engine.control import guard as guarding
     from app.engine.control.guard import DeviceGuard
     from app.engine.control.helper import record
-    from app.engine.planning import plan_specification
-    from app.engine.runner.meter import Meter
-    from app.engine.specification_loader import load_specification
+    from app.engine.metering.meter import Meter
+    from app.engine.session.load import load_specification
+    from app.engine.session.planning import plan_specification
     from app.sensors.select import open_gpu
 
     stand_in = StandIn(folder, ("h200",))

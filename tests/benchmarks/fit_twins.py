@@ -28,7 +28,7 @@ import numpy.typing as npt
 from app.engine.models.curve import Curve
 from app.engine.models.design import next_clock
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.sweep import FIRST_CLOCKS, spread_clocks
+from app.engine.tuning_methods.sweep import FIRST_CLOCKS, spread_clocks
 from app.sensors.simulated.truth import truth
 from app.sensors.simulated.twin import load_twin
 

@@ -30,17 +30,17 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from app.engine.characterisation.characterise import characterise, wave_loads  # noqa: E402
-from app.engine.characterisation.store import save_characterisation, stored_characterisation  # noqa: E402
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.measurement import Measurement, State  # noqa: E402
+from app.engine.metering.characterisation.characterise import characterise, wave_loads  # noqa: E402
+from app.engine.metering.characterisation.store import save_characterisation, stored_characterisation  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.runner.cuda.runner import CudaRunner  # noqa: E402
 from app.engine.runner.cuda.square_wave import WaveGpu  # noqa: E402
+from app.engine.session.load import load_specification  # noqa: E402
 from app.engine.space.build import build_space  # noqa: E402
 from app.engine.space.search_space import SearchSpace  # noqa: E402
-from app.engine.specification import Specification  # noqa: E402
-from app.engine.specification_loader import load_specification  # noqa: E402
+from app.engine.specification.model import Specification  # noqa: E402
 from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.event_reasons import LIMITING  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
@@ -532,9 +532,9 @@ def part_e(gpu: Gpu, result: dict[str, Any], out: Path) -> None:
     """The whole space by the program's own session, kept as a Kernel Tuner cache, and what the sensors told."""
     from app.engine.formats.kernel_tuner_writer import write_cache
     from app.engine.formats.own import About
-    from app.engine.planning import plan_specification
-    from app.engine.running import run_session
-    from app.engine.store import Store
+    from app.engine.session.planning import plan_specification
+    from app.engine.session.run import run_session
+    from app.engine.store.database import Store
     from app.sensors.recording import RecordingWriter
 
     plan = plan_specification(sgemm(), gpu, strategy="brute_force", max_evaluations=10_000)

@@ -32,8 +32,8 @@ from mutations import mutated  # noqa: E402
 from app.engine.formats.follow import CacheFollower  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.formats.t1 import is_specification  # noqa: E402
-from app.engine.planning import plan_replay, space_of  # noqa: E402
-from app.engine.specification_loader import load_specification  # noqa: E402
+from app.engine.session.load import load_specification  # noqa: E402
+from app.engine.session.planning import plan_replay, space_of  # noqa: E402
 from app.errors import InputError  # noqa: E402
 
 BATCH = 250  # files per process, whose peak memory is looked at

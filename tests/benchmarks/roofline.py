@@ -24,11 +24,12 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.formats.kernel_tuner_writer import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
-from app.engine.results import ResultTable  # noqa: E402
-from app.engine.rooflines import PRECISIONS, TENSOR, fit_points, plan_roofline, points_of_table, to_json  # noqa: E402
 from app.engine.runner.cuda.compiler import Compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
-from app.engine.specification_loader import load_specification  # noqa: E402
+from app.engine.session.load import load_specification  # noqa: E402
+from app.engine.session.roofline_plan import plan_roofline  # noqa: E402
+from app.engine.space.result_table import ResultTable  # noqa: E402
+from app.engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
 from app.engine.workloads.cuda_kernel import CudaKernel  # noqa: E402
 from app.engine.workloads.machine_code import instructions  # noqa: E402
 from app.sensors.device_limits import limits_of  # noqa: E402

@@ -26,9 +26,9 @@ from PySide6.QtCore import QPointF, QRectF, Qt  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 
 from app.engine.measurement import Measurement, State  # noqa: E402
-from app.engine.results import ResultTable  # noqa: E402
+from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
-from app.engine.store import Store  # noqa: E402
+from app.engine.store.database import Store  # noqa: E402
 from app.views.front.panel import FrontPanel  # noqa: E402
 from app.views.tune.results_table import ResultsView  # noqa: E402
 

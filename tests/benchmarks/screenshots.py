@@ -29,11 +29,11 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication
 
-    from app.engine.events import SessionState
+    from app.engine.session_state import SessionState
     from app.paths import resources
-    from app.views import theme
-    from app.views.app import Program, application
-    from app.views.station import watched_gpu
+    from app.views.plots import theme
+    from app.views.shell.app import Program, application
+    from app.views.shell.station import watched_gpu
 
     width, height, _ = SIZES[size]
     qt = application()

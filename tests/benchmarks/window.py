@@ -37,8 +37,8 @@ import sys, time
 started = float(sys.argv[1])
 import app.cli
 from PySide6.QtCore import QTimer
-from app.views import app as views
-from app.views.station import watched_gpu
+from app.views.shell import app as views
+from app.views.shell.station import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
@@ -76,8 +76,8 @@ import sys, time
 from pathlib import Path
 import app.cli
 from PySide6.QtCore import QTimer
-from app.views import app as views
-from app.views.station import watched_gpu
+from app.views.shell import app as views
+from app.views.shell.station import watched_gpu
 sys.setswitchinterval(5e-5)
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
@@ -152,7 +152,7 @@ import app.cli
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views import app as views
+from app.views.shell import app as views
 gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
 qt = views.application()
 program = views.Program(gpu)
@@ -224,9 +224,9 @@ def frames(recorded_s: float, shown_s: float, name: str) -> list[Row]:
     """Whole frames: traces copied out of the trace, everything painted, for a window that was moved by a column."""
     from fakes import FakeGpu, filled_trace, working
 
-    from app.views.app import application
     from app.views.monitor.panel import MonitorPanel
     from app.views.monitor.readout import Readout
+    from app.views.shell.app import application
 
     application()
     gpu = FakeGpu(working)

@@ -19,9 +19,9 @@ from boards import StandIn
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.profiles import save_profile
-from app.engine.planning import plan_resume, plan_specification
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_resume, plan_specification
+from app.engine.store.database import Store
 from app.errors import PermissionRefused
 from app.sensors.nvml import NvmlGpu
 
@@ -63,7 +63,7 @@ def specification(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Any]]:
     """`run("apply", ...)`: the command in this process, kernels on the stand-in's boards; status, document, errors."""
-    from app.engine.runner import meter
+    from app.engine.metering import meter
     from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda import runner
     from app.sensors import nvml_library

@@ -18,9 +18,18 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.helper.record import started
 from app.engine.control.left_over import left_over
-from app.engine.events import Allow, Apply, Confirm, ControlChanged, DeviceChanged, EngineFault, Forbid, SettingApplied
-from app.engine.store import Store
-from app.engine.tuner import Tuner
+from app.engine.session.events import (
+    Allow,
+    Apply,
+    Confirm,
+    ControlChanged,
+    DeviceChanged,
+    EngineFault,
+    Forbid,
+    SettingApplied,
+)
+from app.engine.session.tuner import Tuner
+from app.engine.store.database import Store
 from app.sensors.nvml import NvmlGpu
 
 Boards = Callable[..., StandIn]

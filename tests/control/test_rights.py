@@ -192,7 +192,11 @@ def test_a_path_is_root_s_alone_only_with_every_folder_on_the_way(tmp_path: Path
 def test_watching_boards_needs_nothing_that_only_unix_has() -> None:
     hidden = "import sys; sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource'))); "
     ran = subprocess.run(
-        [sys.executable, "-c", f"{hidden}import app.engine.control.desk, app.commands.helper, app.commands.control"],
+        [
+            sys.executable,
+            "-c",
+            f"{hidden}import app.engine.session.control_service, app.commands.helper, app.commands.control",
+        ],
         capture_output=True,
         text=True,
         cwd=Path(rights.__file__).parents[3],

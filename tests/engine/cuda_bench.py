@@ -11,8 +11,8 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement
 from app.engine.runner.cuda.open import open_cuda_runner
 from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.specification_loader import load_specification
 from app.sensors.channel import PowerSample, Reading, channel
 from app.sensors.clock import HostClock
 from app.sensors.device_limits import limits_of

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from app.engine.events import Event
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Objective
-from app.engine.session import SessionPlan
+from app.engine.session.events import Event
+from app.engine.session.plan import SessionPlan
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.engine.strategies import base as strategies
 

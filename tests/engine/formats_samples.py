@@ -12,8 +12,8 @@ from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.t1_writer import write_t1
 from app.engine.formats.t4_writer import write_t4
-from app.engine.planning import space_of
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.session.planning import space_of
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.analysis.pareto import hypervolume
+from app.engine.pareto import hypervolume
 from app.engine.strategies.acquisition import ACQUISITIONS, Portfolio
 from app.engine.strategies.hypervolume_improvement import (
     expected_hypervolume_improvement,

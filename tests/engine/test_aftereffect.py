@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.characterisation.aftereffect import HEAVY_S, LIGHT_S, TURNS, aftereffect_of
-from app.engine.characterisation.characterise import characterise, wave_loads
-from app.engine.characterisation.figures import Aftereffect, Characterisation
-from app.engine.characterisation.store import from_json, save_characterisation, to_json
-from app.engine.runner.meter import Meter
+from app.engine.metering.characterisation.aftereffect import HEAVY_S, LIGHT_S, TURNS, aftereffect_of
+from app.engine.metering.characterisation.characterise import characterise, wave_loads
+from app.engine.metering.characterisation.figures import Aftereffect, Characterisation
+from app.engine.metering.characterisation.store import from_json, save_characterisation, to_json
+from app.engine.metering.meter import Meter
 from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

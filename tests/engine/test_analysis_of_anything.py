@@ -20,10 +20,10 @@ from app.engine.models.points import plain
 from app.engine.objectives import Goal, Objective
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
+from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
-from app.engine.store import Store
+from app.engine.space.result_table import ResultTable
+from app.engine.store.database import Store
 from app.errors import InputError
 
 NAMES = ("time_s", "energy_j", "power_w", "GFLOP/s", "GFLOPS/W", "reference_time_s", "word")

@@ -11,11 +11,11 @@ import pytest
 from strategy_conformance import Problem, run
 
 import app.engine.strategies  # noqa: F401  (registers them)
-from app.engine.analysis.pareto import hypervolume
 from app.engine.analysis.score_runs import recorded
 from app.engine.formats.read import read_recording
 from app.engine.measurement import State
 from app.engine.objectives import parse_front
+from app.engine.pareto import hypervolume
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate

@@ -13,11 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.cli import main
-from app.engine.characterisation.characterise import characterise, wave_loads
-from app.engine.characterisation.figures import Characterisation
-from app.engine.characterisation.response import Spans, fit_response
-from app.engine.characterisation.store import from_json, save_characterisation, stored_characterisation, to_json
-from app.engine.characterisation.ticks import Change, increments, ticks_of
+from app.engine.metering.characterisation.characterise import characterise, wave_loads
+from app.engine.metering.characterisation.figures import Characterisation
+from app.engine.metering.characterisation.response import Spans, fit_response
+from app.engine.metering.characterisation.store import (
+    from_json,
+    save_characterisation,
+    stored_characterisation,
+    to_json,
+)
+from app.engine.metering.characterisation.ticks import Change, increments, ticks_of
 from app.errors import InputError, WattridgeError
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.figures import PowerSensor

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.clock_fits import ClockFit, fits_of_file
-from app.engine.method_tables import methods_of_recording
 from app.engine.models.caps import fit_caps
 from app.engine.models.curve import Curve
+from app.engine.tuning_methods.clock_fits import ClockFit, fits_of_file
+from app.engine.tuning_methods.tables import methods_of_recording
 from app.errors import InputError
 
 CLOCKS = np.arange(600, 1501, 100)

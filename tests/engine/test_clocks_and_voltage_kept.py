@@ -12,17 +12,17 @@ from engine_fakes import Listener
 from fake_board import HEAVY, LIGHT, FakeBoard
 from virtual_cuda import VirtualBoard
 
-from app.engine.formats.export import export_session
 from app.engine.formats.read import read_recording
+from app.engine.metering import meter as metering
+from app.engine.metering.meter import Meter
 from app.engine.models.series import read_series
-from app.engine.planning import plan_specification
-from app.engine.results import ResultTable
-from app.engine.runner import meter as metering
-from app.engine.runner.meter import Meter
-from app.engine.running import run_session
-from app.engine.session import SessionPlan
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.report.export import export_session
+from app.engine.session.load import load_specification
+from app.engine.session.plan import SessionPlan
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
+from app.engine.space.result_table import ResultTable
+from app.engine.store.database import Store
 from app.sensors.channel import Reading, channel
 from app.sensors.clock import VirtualClock
 from app.sensors.gpu import Held

@@ -15,14 +15,14 @@ from engine_fakes import Listener
 from app.cli import main
 from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
-from app.engine.planning import plan_specification
-from app.engine.processes import DRAIN_S, MOST_OUTPUT, run_process
 from app.engine.runner.command import CommandRunner
-from app.engine.running import run_session
-from app.engine.specification import Specification
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
+from app.engine.specification.model import Specification
+from app.engine.store.database import Store
 from app.engine.workloads.command import Command
+from app.engine.workloads.subprocesses import DRAIN_S, MOST_OUTPUT, run_process
 from app.errors import InputError
 from app.sensors.clock import ScaledClock, VirtualClock
 from app.sensors.gpu import Gpu, Held
@@ -62,7 +62,7 @@ front = ["gflops", "GFLOPS/W"]
 
 @pytest.fixture(autouse=True)
 def short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.engine.watching.LINGER_S", 0.1)
+    monkeypatch.setattr("app.engine.metering.watching.LINGER_S", 0.1)
 
 
 def written(folder: Path, text: str = SPECIFICATION) -> Specification:
@@ -238,7 +238,7 @@ def test_stopping_a_session_ends_the_program(tmp_path: Path) -> None:
 
 def test_the_end_is_stamped_when_it_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at the next look at the time limit, which may be far away."""
-    monkeypatch.setattr("app.engine.processes._LOOK_S", 60.0)
+    monkeypatch.setattr("app.engine.workloads.subprocesses._LOOK_S", 60.0)
     code = "import time; time.sleep(0.31); print(time.monotonic_ns(), flush=True)"
     ended = run_process([sys.executable, "-S", "-c", code], timeout_s=30.0, stop=threading.Event())
     assert 0 <= ended.end_ns - int(ended.output) < 20e9  # the interpreter's own end included, on a busy machine

@@ -8,8 +8,8 @@ import pytest
 
 from app.engine.analysis.compare import Compared, MeanChange, compare_sessions
 from app.engine.measurement import Measurement, State
-from app.engine.results import ResultTable
 from app.engine.space.build import space_of_table
+from app.engine.space.result_table import ResultTable
 
 # S1 table 6.2: board -> per cent gained in efficiency and in speed, kernel by kernel.
 TABLE_6_2 = {

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.array_expressions import evaluate_array
+from app.engine.expressions.arrays import evaluate_array
 from app.engine.measurement import State
 from app.engine.runner.cuda import toolchain
-from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference, make_array, make_references
 from app.engine.runner.cuda.backend import difference
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
@@ -27,8 +26,9 @@ from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.cuda.toolkit import pip_folders, toolkits
 from app.engine.runner.cuda.wire import WireError, receive, send
-from app.engine.specification_checks import TYPES as ALL_TYPES
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.specification.check import TYPES as ALL_TYPES
+from app.engine.workloads.cuda_arguments import Argument, CallPlan, Reference, make_array, make_references
 from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused
 from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import limits_of

@@ -16,12 +16,12 @@ from cuda_bench import SPECIFICATION, Bench, SteadySensors
 from virtual_cuda import VirtualBoard
 
 from app.engine.measurement import State
-from app.engine.planning import plan_specification
-from app.engine.runner import meter as metering
+from app.engine.metering import meter as metering
 from app.engine.runner.cuda import drift
 from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
 from app.engine.workloads.signature import parameter_names
 from app.errors import InputError, WattridgeError
 
@@ -286,8 +286,8 @@ def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys
     from engine_fakes import plan as plan_over
 
     from app.commands.search import print_summary
-    from app.engine.results import ResultTable
-    from app.engine.summary import session_summary
+    from app.engine.session.summary import session_summary
+    from app.engine.space.result_table import ResultTable
 
     one = bench("fault = ['broken']\nblock_size_y = [1, 2, 4]")
     table = ResultTable(one.space)

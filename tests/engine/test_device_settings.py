@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.engine.measurement import Value
-from app.engine.space.device_settings import resolve_device_settings
-from app.engine.specification import SettingValues
+from app.engine.space.device_settings import SettingValues, resolve_device_settings
 from app.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.models.energy_roofline import PJ, EnergyRoofline
-from app.engine.models.roofline_fit import RooflinePoints, fit_roofline
+from app.engine.models.roofline.energy_roofline import PJ, EnergyRoofline
+from app.engine.models.roofline.fit import RooflinePoints, fit_roofline
 
 # S4 tables 6 and 8 (eps_flop pJ, eps_mem pJ/B, pi_0 W), 1 and 2 (peak, bandwidth), 7 and 9 (pi_flop, pi_mem, eta)
 S4 = {

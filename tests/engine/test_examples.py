@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from app.engine.measurement import State
-from app.engine.planning import plan_specification
-from app.engine.running import run_session
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
+from app.engine.session.run import run_session
+from app.engine.store.database import Store
 from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from app.engine.formats.clock_script import clock_script
 from app.engine.formats.csv_table import read_csv, write_csv
-from app.engine.formats.export import choose, export_header, export_json, export_script, export_session
 from app.engine.formats.header import c_header, c_value, identifier
 from app.engine.formats.kernel_tuner_writer import write_cache
 from app.engine.formats.own import About
@@ -24,9 +23,10 @@ from app.engine.formats.t4_writer import write_t4
 from app.engine.formats.units import heading, name_of_heading, unit_of
 from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal, Objective
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
+from app.engine.report.export import choose, export_header, export_json, export_script, export_session
+from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
+from app.engine.space.result_table import ResultTable
 from app.errors import InputError, WattridgeError
 from app.sensors.event_reasons import EventReason
 

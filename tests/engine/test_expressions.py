@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.expressions import (
+from app.engine.expressions.expression import (
     MAX_LENGTH,
     parse,
     parse_array_expression,
     parse_conjuncts,
 )
-from app.engine.parameter_values import MAX_VALUES, parse_values
+from app.engine.expressions.values import MAX_VALUES, parse_values
 from app.errors import InputError
 
 

@@ -13,13 +13,16 @@ from cuda_bench import Bench
 from engine_fakes import FakeRunner, Listener, grid, plan
 from virtual_cuda import ProcessOfNone, VirtualBoard
 
-from app.engine.characterisation import characterise as characterising
-from app.engine.characterisation.store import stored_characterisation
-from app.engine.events import EngineFault, Event, MeasurementsAdded, Preparing, SessionState
 from app.engine.measurement import State
+from app.engine.metering.characterisation import characterise as characterising
+from app.engine.metering.characterisation.store import stored_characterisation
+from app.engine.runner.base import OnPreparation
 from app.engine.runner.cuda.process import KernelFailed
-from app.engine.running import SessionResult, SessionRun, run_session
-from app.engine.store import Store
+from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
+from app.engine.session.result import SessionResult
+from app.engine.session.run import SessionRun, run_session
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 
 
 @pytest.fixture(autouse=True)
@@ -118,9 +121,9 @@ def test_a_pause_meanwhile_is_attended_to_and_then_it_is_done(virtual_board: Vir
     class Twice(FakeRunner):
         asked = 0
 
-        def prepare(self, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
+        def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
             self.asked += 1
-            on_event(Preparing("once", 1.0, 2.0))
+            on_progress("once", 1.0, 2.0)
             time.sleep(0.05)
             if self.asked == 1:
                 stop.set()

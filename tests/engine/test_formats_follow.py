@@ -16,16 +16,18 @@ from formats_samples import CACHE, T4, closed_cache, open_cache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.engine import following
-from app.engine.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted, SessionState
-from app.engine.following import follow_session, is_growing, plan_follow
 from app.engine.formats.follow import CacheFollower
 from app.engine.formats.read import read_recording
 from app.engine.measurement import State
 from app.engine.objectives import Goal
-from app.engine.planning import plan_resume
-from app.engine.running import SessionResult, run_session
-from app.engine.store import Store
+from app.engine.session import follow as following
+from app.engine.session.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
+from app.engine.session.follow import follow_session, is_growing, plan_follow
+from app.engine.session.planning import plan_resume
+from app.engine.session.result import SessionResult
+from app.engine.session.run import run_session
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 
 ALL = len(CACHE["cache"])

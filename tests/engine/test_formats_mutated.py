@@ -13,8 +13,8 @@ from mutations import mutated
 from app.engine.formats.follow import CacheFollower
 from app.engine.formats.read import read_recording
 from app.engine.formats.t1 import is_specification
-from app.engine.planning import plan_replay, space_of
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_replay, space_of
 from app.errors import InputError
 
 

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.formats.csv_table import write_csv
-from app.engine.formats.export import export_session
 from app.engine.formats.kernel_tuner_writer import write_cache
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
@@ -23,14 +22,16 @@ from app.engine.formats.recording import Recording
 from app.engine.formats.t4_writer import write_t4
 from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal, Objective
-from app.engine.planning import plan_replay, plan_specification
-from app.engine.results import ResultTable
-from app.engine.running import SessionResult, run_session
-from app.engine.session import SessionPlan
+from app.engine.report.export import export_session
+from app.engine.session.import_known import with_recording
+from app.engine.session.load import load_specification
+from app.engine.session.plan import SessionPlan
+from app.engine.session.planning import plan_replay, plan_specification
+from app.engine.session.result import SessionResult
+from app.engine.session.run import run_session
 from app.engine.space.build import space_of_table
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
-from app.engine.taking_over import with_recording
+from app.engine.space.result_table import ResultTable
+from app.engine.store.database import Store
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.clock import VirtualClock

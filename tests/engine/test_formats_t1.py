@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from app.engine.formats.t1_values import values_of
 from app.engine.formats.t1_writer import write_t1
-from app.engine.planning import plan_specification, space_of
-from app.engine.runner.cuda.arguments import Argument, make_array
-from app.engine.specification import ArgumentSpec, Specification
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification, space_of
+from app.engine.specification.model import ArgumentSpec, Specification
+from app.engine.workloads.cuda_arguments import Argument, make_array
 from app.engine.workloads.cuda_kernel import CudaKernel
 from app.errors import InputError
 from app.paths import resources

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.arithmetic import column_of
-from app.engine.expressions import parse
-from app.engine.intervals import hull_of
+from app.engine.expressions.arithmetic import column_of
+from app.engine.expressions.expression import parse
+from app.engine.expressions.intervals import hull_of
 from app.errors import InputError
 
 NAMES = ("x", "y", "z", "w")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.runner.launching import require_launching
+from app.engine.metering.launching import require_launching
 from app.errors import WattridgeError
 
 

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, measurement_of, plan
 
-from app.engine.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted, SessionState
 from app.engine.formats.csv_table import write_csv
-from app.engine.formats.export import export_session
 from app.engine.formats.read import read_recording
 from app.engine.objectives import Goal
-from app.engine.opening import best_of, import_recording, open_session
-from app.engine.planning import plan_of
-from app.engine.results import ResultTable
-from app.engine.store import Store
-from app.engine.tuner import Tuner
+from app.engine.report.export import export_session
+from app.engine.session.events import EngineFault, FitFinished, Open, SessionChanged, SessionStarted
+from app.engine.session.opening import best_of, import_recording, open_session
+from app.engine.session.planning import plan_of
+from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
+from app.engine.space.result_table import ResultTable
+from app.engine.store.database import Store
 from app.errors import InputError
 
 SPACE = grid()

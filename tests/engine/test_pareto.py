@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from app.engine.analysis.pareto import best, front, hypervolume, reference_point
 from app.engine.formats.read import read_recording
+from app.engine.pareto import best, front, hypervolume, reference_point
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

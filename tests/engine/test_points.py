@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from app.engine.measurement import Measurement, State
 from app.engine.models.points import fit_points, fit_to_json
 from app.engine.models.series import points_of_table, read_points, read_series
-from app.engine.results import ResultTable
 from app.engine.space.build import space_of_table
+from app.engine.space.result_table import ResultTable
 from app.errors import InputError
 from app.sensors.event_reasons import EventReason
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.characterisation.characterise import characterise, wave_loads
-from app.engine.characterisation.store import save_characterisation
-from app.engine.runner.meter import Meter
-from app.engine.runner.polled import PolledPower
-from app.engine.runner.power_source import PowerSource
-from app.engine.runner.window import Window
+from app.engine.metering.characterisation.characterise import characterise, wave_loads
+from app.engine.metering.characterisation.store import save_characterisation
+from app.engine.metering.meter import Meter
+from app.engine.metering.polled import PolledPower
+from app.engine.metering.power_source import PowerSource
+from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
 from app.sensors.load import Load
 from app.sensors.simulated.figures import Twin

@@ -10,10 +10,10 @@ import pytest
 
 from app.engine.measurement import Measurement, State
 from app.engine.models.frequency import fit_frequency_model
-from app.engine.recipes import METHODS, Clocks, Seen, Steering, base_clock_mhz, compare_methods, recipe
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
-from app.engine.steering import steer_by_measurements
+from app.engine.strategies.methods import METHODS, Clocks, Seen, Steering, base_clock_mhz, compare_methods, recipe
+from app.engine.tuning_methods.steering import steer_by_measurements
 from app.errors import InputError
 from app.sensors.device_limits import limits_of
 

@@ -15,10 +15,10 @@ from app.engine.analysis.session import analyse
 from app.engine.measurement import Measurement, State
 from app.engine.models.series import read_points, series_of_table
 from app.engine.objectives import Goal, Objective
-from app.engine.opening import best_of
-from app.engine.repeats import fold, is_repeat, repeat_names
-from app.engine.results import ResultTable
+from app.engine.session.opening import best_of
 from app.engine.space.build import space_of_table
+from app.engine.space.repeats import fold, is_repeat, repeat_names
+from app.engine.space.result_table import ResultTable
 
 TIMES = {32: 0.020, 64: 0.010, 128: 0.011}  # s
 

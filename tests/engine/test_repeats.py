@@ -18,18 +18,18 @@ from virtual_cuda import VirtualBoard
 
 from app.cli import main
 from app.engine.analysis.session import observed_in
-from app.engine.formats.export import export_session, export_specification
 from app.engine.formats.read import read_recording
 from app.engine.measurement import SPREADS, Measurement, State
+from app.engine.metering import meter as metering
+from app.engine.metering.window import Window, confidence_interval
 from app.engine.models.series import read_series
-from app.engine.planning import plan_resume, plan_specification
-from app.engine.runner import meter as metering
+from app.engine.report.export import export_session, export_specification
 from app.engine.runner.figures import figures_of
-from app.engine.runner.window import Window, confidence_interval
-from app.engine.running import run_session
-from app.engine.specification import Specification
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_resume, plan_specification
+from app.engine.session.run import run_session
+from app.engine.specification.model import Specification
+from app.engine.store.database import Store
 from app.errors import InputError
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason

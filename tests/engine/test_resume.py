@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, plan
 
-from app.engine.events import SessionStarted, SessionState
-from app.engine.running import run_session
-from app.engine.store import Store
+from app.engine.session.events import SessionStarted
+from app.engine.session.run import run_session
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 
 SPACE = grid(20, 20)
@@ -23,9 +24,9 @@ SPACE = grid(20, 20)
 VICTIM = """
 import sys, threading, time
 from engine_fakes import FakeRunner, grid, plan
-from app.engine.events import MeasurementsAdded, SessionStarted
-from app.engine.running import run_session
-from app.engine.store import Store
+from app.engine.session.events import MeasurementsAdded, SessionStarted
+from app.engine.session.run import run_session
+from app.engine.store.database import Store
 
 space = grid(20, 20)
 table, told = None, 0

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.runner.meter import Meter
-from app.engine.runner.power_source import PowerSource, find_power_source
-from app.engine.runner.window import confidence_interval
-from app.engine.sweep import spread_clocks, sweep_clocks
+from app.engine.metering.meter import Meter
+from app.engine.metering.power_source import PowerSource, find_power_source
+from app.engine.metering.window import confidence_interval
+from app.engine.tuning_methods.sweep import spread_clocks, sweep_clocks
 from app.errors import WattridgeError
 from app.sensors.clock import VirtualClock
 from app.sensors.load import Load
@@ -113,7 +113,7 @@ def test_a_program_that_is_held_up_anywhere_still_reads_the_power(
         board = FakeBoard(buffer=True) if sensor == "buffer" else FakeBoard(refresh_s=0.1, averaging_s=1.0)
         clock = board.clock = LateClock()
         if sensor == "polled":
-            monkeypatch.setattr("app.engine.runner.meter.find_power_source", lambda *_: SLOW)
+            monkeypatch.setattr("app.engine.metering.meter.find_power_source", lambda *_: SLOW)
         meter = Meter(board)
         meter.measure(HEAVY)
         clock.hold_up(at, late_s)

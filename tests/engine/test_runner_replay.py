@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from engine_fakes import Listener
 
-from app.engine.events import MeasurementsAdded, SessionState
 from app.engine.objectives import Goal, parse_front
-from app.engine.planning import plan_of, plan_replay, plan_resume
-from app.engine.running import run_session
-from app.engine.store import Store
+from app.engine.session.events import MeasurementsAdded
+from app.engine.session.planning import plan_of, plan_replay, plan_resume
+from app.engine.session.run import run_session
+from app.engine.session.summary import session_summary
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
-from app.engine.summary import session_summary
 from app.errors import InputError, WattridgeError
 
 FRONT = parse_front("max:TFLOPS,max:TFLOPS/J")

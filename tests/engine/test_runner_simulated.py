@@ -11,7 +11,10 @@ import pytest
 from engine_fakes import Listener
 
 from app.engine.control.guard import DeviceGuard
-from app.engine.events import (
+from app.engine.measurement import Measurement, State
+from app.engine.metering.meter import Meter
+from app.engine.runner.cuda.open import require_kernel
+from app.engine.session.events import (
     Apply,
     EngineFault,
     Fit,
@@ -19,22 +22,19 @@ from app.engine.events import (
     FitProgress,
     SessionChanged,
     SessionStarted,
-    SessionState,
     SettingApplied,
     Start,
     Stop,
 )
-from app.engine.fitting import fit_of_session, fit_of_sweep
-from app.engine.measurement import Measurement, State
-from app.engine.planning import plan_resume, plan_specification, space_of
-from app.engine.runner.cuda.open import require_kernel
-from app.engine.runner.meter import Meter
-from app.engine.running import run_session
-from app.engine.specification import Specification
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
-from app.engine.summary import session_summary
-from app.engine.tuner import Tuner
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_resume, plan_specification, space_of
+from app.engine.session.run import run_session
+from app.engine.session.summary import session_summary
+from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
+from app.engine.specification.model import Specification
+from app.engine.store.database import Store
+from app.engine.tuning_methods.fits import fit_of_session, fit_of_sweep
 from app.errors import InputError, WattridgeError
 from app.sensors.clock import VirtualClock
 from app.sensors.device_limits import limits_of

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.expressions import parse
+from app.engine.expressions.expression import parse
 from app.engine.space import build, checking, effort, factors
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import SearchSpace

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.objectives import Goal
+from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.specification import Specification, evaluate_metrics
-from app.engine.specification_loader import load_specification
+from app.engine.specification.model import Specification, evaluate_metrics
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.device_limits import limits_of

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from specification_mutations import mutated
 
-from app.engine.planning import space_of
+from app.engine.session.load import load_specification
+from app.engine.session.planning import space_of
 from app.engine.space import effort
-from app.engine.specification_loader import load_specification
 from app.errors import InputError
 from app.paths import resources
 

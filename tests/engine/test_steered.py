@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from engine_fakes import Listener
 
-from app.engine.events import SessionRemark
 from app.engine.measurement import State
 from app.engine.objectives import Goal
-from app.engine.planning import plan_replay, plan_specification
-from app.engine.running import run_session
+from app.engine.session.events import SessionRemark
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_replay, plan_specification
+from app.engine.session.run import run_session
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
+from app.engine.store.database import Store
 from app.engine.strategies import base
 from app.engine.strategies.base import Outcome, Remarked
 from app.errors import InputError

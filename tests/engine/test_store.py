@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from engine_fakes import FakeRunner, grid, measurement_of, plan
 
-from app.engine.events import SessionState
 from app.engine.measurement import Measurement, State
 from app.engine.models.frequency import FrequencyFit
-from app.engine.session_record import Label
-from app.engine.store import Store
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
+from app.engine.store.record import Label
 from app.errors import InputError, WattridgeError
 
 SPACE = grid()

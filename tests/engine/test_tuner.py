@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from engine_fakes import FakeRunner, Listener, grid, plan
 
-from app.engine.events import (
+from app.engine.objectives import Goal, Objective
+from app.engine.session.events import (
     Apply,
     EngineFault,
     Fit,
@@ -17,15 +18,14 @@ from app.engine.events import (
     Resume,
     SessionChanged,
     SessionStarted,
-    SessionState,
     Start,
     Stop,
 )
-from app.engine.objectives import Goal, Objective
-from app.engine.running import run_session
-from app.engine.store import Store
-from app.engine.summary import session_summary
-from app.engine.tuner import Tuner
+from app.engine.session.run import run_session
+from app.engine.session.summary import session_summary
+from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 from app.errors import InputError, WattridgeError
 
 SPACE = grid()

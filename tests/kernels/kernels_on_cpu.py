@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.expressions import parse
+from app.engine.expressions.expression import parse
 from app.engine.measurement import Value
-from app.engine.specification import ArgumentSpec, Specification
+from app.engine.specification.model import ArgumentSpec, Specification
 
 HERE = Path(__file__).parent
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int"}

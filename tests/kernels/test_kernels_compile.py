@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from kernels_on_cpu import defines
 
+from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.specification_loader import load_specification
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 

@@ -12,9 +12,9 @@ import pytest
 from kernels_on_cpu import Arrays, KernelOnCpu
 
 from app.engine.measurement import Value
+from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.specification import Specification
-from app.engine.specification_loader import load_specification
+from app.engine.specification.model import Specification
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 

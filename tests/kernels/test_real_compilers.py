@@ -21,8 +21,8 @@ from app.engine.runner.cuda.compiler import Compiler, symbol
 from app.engine.runner.cuda.nvrtc import library_version
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
+from app.engine.session.load import load_specification
 from app.engine.space.build import build_space
-from app.engine.specification_loader import load_specification
 from app.engine.workloads.cuda_kernel import Build, CudaKernel
 from app.paths import resources
 from app.sensors.device_limits import limits_of

@@ -12,7 +12,7 @@ sys.path[:0] = [str(_TESTS / "nvml"), str(_TESTS / "engine"), str(_TESTS.parent)
 
 def install(jobs: int = 1) -> None:
     """Put the stand-ins where the compiler and the CUDA backend would be."""
-    from app.engine.runner import meter
+    from app.engine.metering import meter
     from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda import runner
     from app.engine.runner.cuda.toolchain import Toolchain

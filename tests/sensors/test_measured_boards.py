@@ -9,8 +9,8 @@ import pytest
 from fake_pynvml import NOT_SUPPORTED, Board, FakePynvml
 
 from app import measure
-from app.engine import watching
-from app.engine.watching import watch
+from app.engine.metering import watching
+from app.engine.metering.watching import watch
 from app.sensors.nvml import NvmlGpu
 from app.sensors.nvml_library import NvmlLibrary
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.analysis.pareto import front
+from app.engine.pareto import front
 from app.errors import InputError
 from app.sensors.load import Load
 from app.sensors.simulated import laws

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.planning import space_of
+from app.engine.session.load import load_specification
+from app.engine.session.planning import space_of
 from app.engine.space.device_settings import resolve_device_settings
-from app.engine.specification_loader import load_specification
 from app.errors import InputError, PermissionRefused
 from app.paths import resources
 from app.sensors.clock import VirtualClock

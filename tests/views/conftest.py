@@ -21,8 +21,8 @@ def no_garbage_collected_inside_qt() -> Iterator[None]:
 @pytest.fixture
 def open_program(qtbot: Any) -> Iterator[Callable[..., Any]]:
     """`open_program(gpu=None, speed=1.0)`: the program with its window, closed at the test's end."""
-    from app.views.app import Program, application
-    from app.views.station import watched_gpu
+    from app.views.shell.app import Program, application
+    from app.views.shell.station import watched_gpu
 
     application()
     opened: list[Any] = []

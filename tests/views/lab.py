@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from app.engine import events
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Objective
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
+from app.engine.session import events
+from app.engine.session.plan import SessionPlan
+from app.engine.session_state import Progress, SessionState
+from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
-from app.views.bridge import EngineBridge
-from app.views.context import Context
-from app.views.selection import Selection
+from app.views.shell.context import Context
+from app.views.shell.selection import Selection
+from app.views.threads.bridge import EngineBridge
 
 
 class ScriptedEngine:
@@ -56,13 +57,13 @@ class Lab:
 
 def progress(
     table: ResultTable,
-    state: events.SessionState = events.SessionState.RUNNING,
+    state: SessionState = SessionState.RUNNING,
     best: int | None = None,
     budget: int = 0,
-) -> events.Progress:
+) -> Progress:
     failed = sum(table.failures().values())
     value = None if best is None else 1.0
-    return events.Progress(1, state, len(table), failed, budget or table.space.size, 2.0, 25.0, 8.0, best, value)
+    return Progress(1, state, len(table), failed, budget or table.space.size, 2.0, 25.0, 8.0, best, value)
 
 
 def plan_for(space: SearchSpace, objective: Objective, **rest: Any) -> SessionPlan:

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.views.window import MainWindow
+from app.views.shell.window import MainWindow
 
 Open = Callable[..., Any]
 _CONTROLS = (

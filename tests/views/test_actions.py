@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.paths import resources
-from app.views.actions import every_action
-from app.views.fuzzy import score
-from app.views.help import HelpWindow
-from app.views.window import MainWindow
-from app.views.window_actions import ACTIONS
+from app.views.shell.actions import every_action
+from app.views.shell.fuzzy import score
+from app.views.shell.help import HelpWindow
+from app.views.shell.window import MainWindow
+from app.views.shell.window_actions import ACTIONS
 
 Open = Callable[..., Any]
 

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
-from app.engine.results import ResultTable
+from app.engine.space.result_table import ResultTable
 from app.views.analysis.analysed_session import Analysed
 from app.views.analysis.figures import FIGURES
 from app.views.analysis.panel import AnalysisPanel
-from app.views.plot_figures import curves_of
+from app.views.plots.plot_figures import curves_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.views.figures import ago_text, duration_text, energy_text, value_text
 from app.views.monitor.time_window import LENGTHS_S, SHORTEST_S, TimeWindow
-from app.views.ticks import round_up, time_ticks, value_ticks
+from app.views.plots.figures import ago_text, duration_text, energy_text, value_text
+from app.views.plots.ticks import round_up, time_ticks, value_ticks
 
 SECOND = 1_000_000_000
 

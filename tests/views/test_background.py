@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.errors import InputError
-from app.views.background import Background
+from app.views.threads.background import Background
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
-from app.views.context import Context
-from app.views.station import Station
+from app.views.shell.context import Context
+from app.views.shell.station import Station
 
 Open = Callable[..., Any]
 
@@ -114,8 +114,8 @@ def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[...,
 
 
 def test_any_board_in_full_and_the_other_takes_its_place(qtbot: QtBot, open_program: Open) -> None:
-    from app.views.app import Program, application
-    from app.views.station import watched_gpu
+    from app.views.shell.app import Program, application
+    from app.views.shell.station import watched_gpu
 
     application()
     program = Program(watched_gpu("simulated:a100"), others=("simulated:h200",))

@@ -10,11 +10,12 @@ import pytest
 from PySide6.QtCore import QObject, Slot
 from pytestqt.qtbot import QtBot
 
-from app.engine import events
+from app.engine.session import events
+from app.engine.session_state import Progress, SessionState
 from app.errors import InputError
-from app.views.banner import Banner
-from app.views.bridge import EngineBridge
-from app.views.selection import Selection
+from app.views.shell.banner import Banner
+from app.views.shell.selection import Selection
+from app.views.threads.bridge import EngineBridge
 
 Tell = Callable[[events.Event], None]
 
@@ -139,7 +140,7 @@ def test_nothing_can_be_selected_without_a_session(qtbot: QtBot, index: int) -> 
 
 
 def added(length: int) -> events.MeasurementsAdded:
-    progress = events.Progress(1, events.SessionState.RUNNING, length, 0, 1000, 1.0, 1.0, None, None, None)
+    progress = Progress(1, SessionState.RUNNING, length, 0, 1000, 1.0, 1.0, None, None, None)
     return events.MeasurementsAdded(1, length, progress)
 
 

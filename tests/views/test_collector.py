@@ -8,7 +8,7 @@ import weakref
 
 from pytestqt.qtbot import QtBot
 
-from app.views.collector import Collector
+from app.views.threads.collector import Collector
 
 
 class Knot:

@@ -10,8 +10,8 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.session import SessionPlan
-from app.engine.store import Store
+from app.engine.session.plan import SessionPlan
+from app.engine.store.database import Store
 from app.views.compare.panel import ComparePanel
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
@@ -34,7 +34,7 @@ def panel(store: Store, qtbot: QtBot) -> ComparePanel:
 
 def keep(store: Store, title: str, gpu: str, clocks: int) -> SessionPlan:
     """A stored session that has ended."""
-    from app.engine.events import SessionState
+    from app.engine.session_state import SessionState
 
     table = filled(grid_space(clocks))
     plan = plan_for(table.space, OBJECTIVE, title=title, gpu=gpu)

@@ -17,17 +17,17 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
-from app.engine.results import ResultTable
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.space.result_table import ResultTable
 from app.engine.workloads.cuda_kernel import CudaKernel
 from app.paths import resources
 from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import EventReason
 from app.sensors.trace import Trace
-from app.views import theme
 from app.views.configuration.panel import ConfigurationPanel
-from app.views.quantities import quantities_of
-from app.views.text_view import SourceView
+from app.views.configuration.text_view import SourceView
+from app.views.plots import theme
+from app.views.plots.quantities import quantities_of
 
 SPACE = grid_space()
 COMPILED = {"registers_per_thread": 40.0, "shared_memory_byte": 8192.0, "local_memory_byte": 16.0, "occupancy": 0.75}

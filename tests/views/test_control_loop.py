@@ -21,11 +21,11 @@ from stand_in_fixtures import boards, boards_settle_soon, sudo, with_rights  # n
 from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
-from app.engine.events import SessionState  # noqa: E402
+from app.engine.session_state import SessionState  # noqa: E402
 from app.sensors import nvml_library  # noqa: E402
-from app.views.app import Program, application  # noqa: E402
-from app.views.station import watched_gpu  # noqa: E402
-from app.views.window import MainWindow  # noqa: E402
+from app.views.shell.app import Program, application  # noqa: E402
+from app.views.shell.station import watched_gpu  # noqa: E402
+from app.views.shell.window import MainWindow  # noqa: E402
 
 SPECIFICATION = """
 [kernel]
@@ -56,7 +56,7 @@ def open_window(
     with_rights: Callable[..., StandIn],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[[], tuple[StandIn, MainWindow]]]:
-    from app.engine.runner import meter
+    from app.engine.metering import meter
     from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda import runner
 

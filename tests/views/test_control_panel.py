@@ -12,22 +12,22 @@ import pytest
 from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from pytestqt.qtbot import QtBot
 
-from app.engine import events
 from app.engine.control import installing
 from app.engine.control.device_log import Change, keep
 from app.engine.control.helper import policy
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
 from app.engine.control.rights import Asking
+from app.engine.session import events
 from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.trace import Trace
-from app.views.banner import Banner
 from app.views.configuration.apply_button import ApplyButton
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import ControlPanel
 from app.views.control.setting_rows import ClockBox
 from app.views.control.switch import ControlSwitch
+from app.views.shell.banner import Banner
 
 CLOCKS = tuple(range(210, 1411, 15))
 

@@ -6,9 +6,9 @@ import pytest
 from PySide6.QtWidgets import QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.views import docks as docks_module
-from app.views.docks import Docks
-from app.views.panels import PANELS
+from app.views.shell import docks as docks_module
+from app.views.shell.docks import Docks
+from app.views.shell.panels import PANELS
 
 
 def shown(qtbot: QtBot, width: int) -> tuple[QMainWindow, Docks]:

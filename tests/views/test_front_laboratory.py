@@ -17,11 +17,11 @@ from pytestqt.qtbot import QtBot
 from app.engine.analysis.choosers import knee, least_energy
 from app.engine.analysis.costs import costs_of
 from app.engine.measurement import State
-from app.engine.results import ResultTable
+from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
-from app.views.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
-from app.views.plot_figures import curves_of
-from app.views.settings import Settings
+from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
+from app.views.plots.plot_figures import curves_of
+from app.views.shell.settings import Settings
 from app.views.tune.row_filter import EVERYTHING, RowFilter
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.engine.objectives import Goal, Objective
-from app.engine.results import ResultTable
-from app.views import theme
+from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
+from app.views.plots import theme
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QColor, QTextBlockFormat, QTextTable
 from pytestqt.qtbot import QtBot
 
-from app.views import theme
-from app.views.help import GuideBrowser, HelpWindow, guide, guide_pages
+from app.views.plots import theme
+from app.views.shell.help import GuideBrowser, HelpWindow, guide, guide_pages
 
 Open = Callable[..., Any]
 

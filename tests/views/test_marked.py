@@ -15,11 +15,11 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.results import ResultTable
-from app.views import theme
+from app.engine.space.result_table import ResultTable
 from app.views.front.marked_bar import MarkedBar
 from app.views.monitor.lane_view import LaneView
 from app.views.monitor.window_marks import WindowMarks, stretches_px, windows_of
+from app.views.plots import theme
 from app.views.tune.results_table import ResultsView
 
 

@@ -15,12 +15,12 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine import events
-from app.engine.clock_fits import ClockFit
-from app.engine.fitting import caps_of_sweep, fit_of_sweep
-from app.engine.method_tables import methods_of_table
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.store import Store
+from app.engine.session import events
+from app.engine.store.database import Store
+from app.engine.tuning_methods.clock_fits import ClockFit
+from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
+from app.engine.tuning_methods.tables import methods_of_table
 from app.sensors.select import open_gpu
 from app.views.model.panel import ModelPanel
 

@@ -17,9 +17,9 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.engine.events import FitFinished
 from app.engine.models.frequency import fit_frequency_model
 from app.engine.models.voltage_estimate import VoltageEstimate
+from app.engine.session.events import FitFinished
 from app.sensors.channel import Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.event_reasons import EventReason

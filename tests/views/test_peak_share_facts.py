@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.engine.measurement import Measurement, State
-from app.engine.planning import plan_specification
-from app.engine.specification_loader import load_specification
+from app.engine.session.load import load_specification
+from app.engine.session.planning import plan_specification
 from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu

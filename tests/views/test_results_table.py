@@ -10,7 +10,7 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
-from app.engine.results import ResultTable
+from app.engine.space.result_table import ResultTable
 from app.views.tune.results_model import ResultsModel
 from app.views.tune.results_table import ResultsView
 

@@ -15,24 +15,24 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.cli import main
-from app.engine import events
-from app.engine.models.roofline_fit import RooflinePoints
-from app.engine.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
-from app.engine.rooflines import fit_points, read_points
-from app.engine.store import Store
-from app.engine.tuner import Tuner
+from app.engine.models.roofline.fit import RooflinePoints
+from app.engine.session import events
+from app.engine.session.tuner import Tuner
+from app.engine.store.database import Store
+from app.engine.tuning_methods.roofline_points import fit_points, read_points
+from app.engine.tuning_methods.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
 from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views import theme
-from app.views.bridge import EngineBridge
-from app.views.context import Context
-from app.views.log_axis import log_ticks
+from app.views.plots import theme
+from app.views.plots.log_axis import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
 from app.views.roofline.table import NOT_TOLD
-from app.views.selection import Selection
+from app.views.shell.context import Context
+from app.views.shell.selection import Selection
+from app.views.threads.bridge import EngineBridge
 
 
 class Window:

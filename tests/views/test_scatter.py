@@ -12,14 +12,14 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 
-from app.engine.analysis.pareto import front
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal
-from app.engine.results import ResultTable
-from app.views import theme
+from app.engine.pareto import front
+from app.engine.space.result_table import ResultTable
 from app.views.front.points import FrontPoints
-from app.views.markers import COLOURS, DIM, SHAPES, Coding, colour_scale
-from app.views.scatter import PointCloud
+from app.views.plots import theme
+from app.views.plots.markers import COLOURS, DIM, SHAPES, Coding, colour_scale
+from app.views.plots.scatter import PointCloud
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pyqtgraph as pg
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.views import theme
+from app.views.plots import theme
 from app.views.score.window import ScoreWindow
 
 

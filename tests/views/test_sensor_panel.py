@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.engine.characterisation.characterise import characterise, wave_loads
-from app.engine.characterisation.store import save_characterisation
+from app.engine.metering.characterisation.characterise import characterise, wave_loads
+from app.engine.metering.characterisation.store import save_characterisation
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin

@@ -15,12 +15,13 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from pytestqt.qtbot import QtBot
 
-from app.engine.events import Open, SessionState
-from app.engine.session_record import Label
-from app.engine.store import Store
+from app.engine.session.events import Open
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
+from app.engine.store.record import Label
 from app.paths import resources
 from app.views.sessions.panel import SessionsPanel
-from app.views.window import MainWindow
+from app.views.shell.window import MainWindow
 
 OpenProgram = Callable[..., Any]
 SPACE = grid_space(4, 4)
@@ -215,7 +216,7 @@ def drop(window: MainWindow, *paths: Path) -> None:
 
 
 def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: OpenProgram, tmp_path: Path) -> None:
-    from app.engine.formats.export import export_session
+    from app.engine.report.export import export_session
 
     table = filled(SPACE)
     [cache] = export_session(plan_for(SPACE, OBJECTIVE), table, None, None, tmp_path, ["cache"])
@@ -243,7 +244,7 @@ _CUT_OFF = """
 import os, sys
 sys.path[:0] = sys.argv[1:]
 from lab import OBJECTIVE, grid_space, measured, plan_for
-from app.engine.store import Store
+from app.engine.store.database import Store
 space = grid_space(4, 4)
 store = Store()
 session = store.create_session(plan_for(space, OBJECTIVE, title="cut off", gpu="Fake A100"))

@@ -18,12 +18,12 @@ from app import __version__
 from app.engine.analysis.tradeoff import Load
 from app.paths import resources
 from app.sensors.select import open_gpu
-from app.views import theme
-from app.views.diagnostics import diagnostics, nameless
-from app.views.log import Log, last_lines
+from app.views.plots import theme
+from app.views.shell.diagnostics import diagnostics, nameless
+from app.views.shell.log import Log, last_lines
+from app.views.shell.window import MainWindow
 from app.views.tune.draft import draft_of_file
 from app.views.tune.session_form import SessionForm
-from app.views.window import MainWindow
 
 Open = Callable[..., Any]
 UUID = "GPU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"

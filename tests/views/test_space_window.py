@@ -19,8 +19,8 @@ from app.sensors.clock import VirtualClock
 from app.sensors.device_limits import limits_of
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views import theme
-from app.views.figures import count_text
+from app.views.plots import theme
+from app.views.plots.figures import count_text
 from app.views.space.table import SpaceTable
 from app.views.space.window import SpaceWindow
 from app.views.tune.draft import Draft, draft_of_file, examples

@@ -14,20 +14,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.engine import events
-from app.engine.events import SessionState
-from app.engine.formats.export import export_session, export_specification
 from app.engine.measurement import State
-from app.engine.results import ResultTable
-from app.engine.specification_loader import load_specification
-from app.engine.store import Store
-from app.engine.tuner import Tuner
+from app.engine.report.export import export_session, export_specification
+from app.engine.session import events
+from app.engine.session.load import load_specification
+from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
+from app.engine.space.result_table import ResultTable
+from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.bridge import EngineBridge
-from app.views.context import Context
-from app.views.selection import Selection
+from app.views.shell.context import Context
+from app.views.shell.selection import Selection
+from app.views.threads.bridge import EngineBridge
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 

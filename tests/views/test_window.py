@@ -15,17 +15,17 @@ import pytest
 from fakes import FakeGpu, working
 from pytestqt.qtbot import QtBot
 
-from app.engine.events import SessionState
 from app.engine.models.frequency import fit_frequency_model
-from app.engine.store import Store
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 from app.errors import InputError
-from app.views import theme
-from app.views.app import Program
-from app.views.badge import Badge
-from app.views.panels import PANELS
-from app.views.station import watched_gpu
-from app.views.window import MainWindow
-from app.views.window_actions import ACTIONS, LENGTH_ACTIONS
+from app.views.plots import theme
+from app.views.shell.app import Program
+from app.views.shell.badge import Badge
+from app.views.shell.panels import PANELS
+from app.views.shell.station import watched_gpu
+from app.views.shell.window import MainWindow
+from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECIFICATION = """
@@ -209,7 +209,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
 _RUN = """
 import sys
 from PySide6.QtCore import QTimer
-from app.views import app as views
+from app.views.shell import app as views
 qt = views.application()
 timer = QTimer()  # again and again: Qt forgets what it is told before its loop runs
 timer.timeout.connect(qt.quit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from app.engine.analysis.choosers import (
+from .choosers import (
     at_most_power,
     at_most_slower,
     fastest,
@@ -14,8 +14,8 @@ from app.engine.analysis.choosers import (
     least_energy,
     weighted,
 )
-from app.engine.analysis.costs import Costs
-from app.engine.analysis.tradeoff import Load, Tradeoff, Yearly, percent_words, tradeoff, yearly
+from .costs import Costs
+from .tradeoff import Load, Tradeoff, Yearly, percent_words, tradeoff, yearly
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.pareto import front
+from ..pareto import front
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.choosers import fastest, least_energy
-from app.engine.analysis.costs import Costs, Floats, costs_of, values_of
-from app.engine.analysis.iso_lines import Role, role_of
-from app.engine.analysis.pareto import front, hypervolume, reference_point
-from app.engine.measurement import Configuration, Value
-from app.engine.objectives import Goal
-from app.engine.results import ResultTable
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import Configuration, Value
+from ..objectives import Goal
+from ..pareto import front, hypervolume, reference_point
+from ..space.result_table import ResultTable
+from .choosers import fastest, least_energy
+from .costs import Costs, Floats, costs_of, values_of
+from .iso_lines import Role, role_of
 
 Indices = npt.NDArray[np.int64]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.iso_lines import Role, role_of
-from app.engine.measurement import State
-from app.engine.repeats import of_configurations
-from app.engine.results import STATES, ResultTable
+from ..measurement import State
+from ..space.repeats import of_configurations
+from ..space.result_table import STATES, ResultTable
+from .iso_lines import Role, role_of
 
 Floats = npt.NDArray[np.float64]
 _OK = STATES.index(State.OK)

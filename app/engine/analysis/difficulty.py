@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.search_space import Neighbourhood, SearchSpace
+from ..space.search_space import Neighbourhood, SearchSpace
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

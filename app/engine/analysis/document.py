@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from app.engine.analysis.choices import Choice
-from app.engine.analysis.choosers import weight_ranges
-from app.engine.analysis.convergence import steps
-from app.engine.analysis.correlations import Coefficient, Correlation
-from app.engine.analysis.costs import Floats
-from app.engine.analysis.difficulty import Difficulty
-from app.engine.analysis.drift import DriftOf
-from app.engine.analysis.session import Analysis, Effects, Plane
-from app.engine.models.points import plain
-from app.engine.results import ResultTable
+from ..models.points import plain
+from ..space.result_table import ResultTable
+from .choices import Choice
+from .choosers import weight_ranges
+from .convergence import steps
+from .correlations import Coefficient, Correlation
+from .costs import Floats
+from .difficulty import Difficulty
+from .drift import DriftOf
+from .session import Analysis, Effects, Plane
 
 DIFFICULTY_AT = tuple(round(1 + 0.01 * step, 2) for step in range(51))  # p of the curves
 _MOST_STEPS = 1000  # points of a curve over evaluations

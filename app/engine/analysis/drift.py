@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.costs import Floats, readings_of
-from app.engine.results import ResultTable
+from ..space.result_table import ResultTable
+from .costs import Floats, readings_of
 
 REFERENCES = ("reference_time_s", "reference_power_w", "reference_energy_j")
 

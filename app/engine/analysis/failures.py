@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.measurement import State, Value
-from app.engine.results import STATES, ResultTable
+from ..measurement import State, Value
+from ..space.result_table import STATES, ResultTable
 
 Indices = npt.NDArray[np.int64]
 _SIGNIFICANT = 0.01  # after Bonferroni over every value of every parameter

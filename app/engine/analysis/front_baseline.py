@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from app.engine.analysis.pareto import hypervolume, reference_point
-from app.engine.analysis.scoring import Floats, Indices, chance_to_miss, first_below
-from app.errors import InputError
+from ...errors import InputError
+from ..pareto import hypervolume, reference_point
+from .scoring import Floats, Indices, chance_to_miss, first_below
 
 _ENOUGH = 0.95  # of the whole hypervolume: where the budget ends
 

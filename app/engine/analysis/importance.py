@@ -17,8 +17,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.measurement import Value
-from app.engine.space.search_space import SearchSpace
+from ..measurement import Value
+from ..space.search_space import SearchSpace
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.pareto import front
+from ..pareto import front
 
 
 @dataclass(frozen=True, slots=True)

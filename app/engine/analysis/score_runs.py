@@ -16,8 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from app.engine.analysis.front_baseline import FrontBaseline
-from app.engine.analysis.scoring import (
+from ...errors import InputError
+from ..children.ending import end_with_parent
+from ..children.python import multiprocessing_without_working_directory
+from ..formats.read import read_recording
+from ..formats.recording import Recording
+from ..measurement import State
+from ..objectives import Goal
+from ..space.search_space import SearchSpace
+from ..strategies import base
+from ..strategies.base import Outcome
+from .front_baseline import FrontBaseline
+from .scoring import (
     Baseline,
     Floats,
     Indices,
@@ -28,16 +38,6 @@ from app.engine.analysis.scoring import (
     mean_over_spaces,
     pairwise_wins,
 )
-from app.engine.children.ending import end_with_parent
-from app.engine.children.python import multiprocessing_without_working_directory
-from app.engine.formats.read import read_recording
-from app.engine.formats.recording import Recording
-from app.engine.measurement import State
-from app.engine.objectives import Goal
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies import base
-from app.engine.strategies.base import Outcome
-from app.errors import InputError
 
 _LOOK_S = 0.1  # between looks at `stop` while other processes work
 

@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.errors import InputError
+from ...errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.choices import Choice, Wishes, choices
-from app.engine.analysis.convergence import best_so_far, hypervolume_so_far
-from app.engine.analysis.correlations import Correlation, Observed, Split, correlations, split_by_mean
-from app.engine.analysis.costs import Costs, Floats, costs_of, positive, values_of
-from app.engine.analysis.difficulty import Difficulty, Flow, difficulty
-from app.engine.analysis.drift import REFERENCES, DriftOf, drifts_of
-from app.engine.analysis.failures import FailuresOf, failures_of
-from app.engine.analysis.hull import Spread, convex_hull, spread_at
-from app.engine.analysis.importance import Importance, Interaction, importances, interactions
-from app.engine.analysis.iso_lines import Role, role_of
-from app.engine.analysis.pareto import front, hypervolume, reference_point
-from app.engine.analysis.quadrants import Quadrants, quadrants
-from app.engine.analysis.tradeoff import Load
-from app.engine.measurement import spreads
-from app.engine.models.points import CLOCK_SETTINGS
-from app.engine.objectives import Goal, Objective
-from app.engine.repeats import repeat_names
-from app.engine.results import ResultTable
+from ..measurement import spreads
+from ..models.points import CLOCK_SETTINGS
+from ..objectives import Goal, Objective
+from ..pareto import front, hypervolume, reference_point
+from ..space.repeats import repeat_names
+from ..space.result_table import ResultTable
+from .choices import Choice, Wishes, choices
+from .convergence import best_so_far, hypervolume_so_far
+from .correlations import Correlation, Observed, Split, correlations, split_by_mean
+from .costs import Costs, Floats, costs_of, positive, values_of
+from .difficulty import Difficulty, Flow, difficulty
+from .drift import REFERENCES, DriftOf, drifts_of
+from .failures import FailuresOf, failures_of
+from .hull import Spread, convex_hull, spread_at
+from .importance import Importance, Interaction, importances, interactions
+from .iso_lines import Role, role_of
+from .quadrants import Quadrants, quadrants
+from .tradeoff import Load
 
 Indices = npt.NDArray[np.int64]
 _NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")

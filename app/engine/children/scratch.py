@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from app.engine.session_lock import SessionLock
+from .lock import SessionLock
 
 _PREFIX: Final = "wattridge-"
 _LOCK: Final = "in-use"

@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any, Final
 
-from app.engine.control.helper.grammar import Refused, line_of
-from app.errors import PermissionRefused, WattridgeError
-from app.sensors.errors import GpuLost, NoPermission, NotSupported, SensorError
+from ...errors import PermissionRefused, WattridgeError
+from ...sensors.errors import GpuLost, NoPermission, NotSupported, SensorError
+from .helper.grammar import Refused, line_of
 
 BEAT_S: Final = 1.0  # the helper takes five seconds of silence for our death
 ANSWER_S: Final = 20.0  # a driver may take seconds; the helper tries three times to put a setting back

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from app.engine.control.client import UNREADABLE_REMEDY, Helper, HelperGone
-from app.engine.control.installing import OTHER_VERSION, installation
-from app.engine.control.left_over import left_over
-from app.engine.control.rights import Asking, start_helper
-from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
-from app.errors import PermissionRefused, WattridgeError
-from app.sensors.gpu import Gpu, SettableGpu
+from ...errors import PermissionRefused, WattridgeError
+from ...sensors.gpu import Gpu, SettableGpu
+from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
+from .client import UNREADABLE_REMEDY, Helper, HelperGone
+from .installing import OTHER_VERSION, installation
+from .left_over import left_over
+from .rights import Asking, start_helper
 
 _CHANNEL_OF = {
     "power_limit_w": "power_limit_w",

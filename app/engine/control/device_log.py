@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from app.errors import WattridgeError
-from app.paths import data_folder, open_private, private_folder
-from app.sensors.gpu import GpuInfo
+from ...errors import WattridgeError
+from ...paths import data_folder, open_private, private_folder
+from ...sensors.gpu import GpuInfo
 
 _MOST_BYTES: Final = 1 << 20  # then the older half is let go
 

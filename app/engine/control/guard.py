@@ -8,17 +8,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from app.engine.characterisation.store import stored_characterisation
-from app.engine.control.client import HelperGone
-from app.engine.control.controls import Control, DirectControl, HelperControl
-from app.engine.control.device_log import Change
-from app.engine.control.left_over import confirmed
-from app.engine.control.obeying import Watched, differences, watch_board
-from app.engine.control.rights import Asking, read_only, why_read_only
-from app.engine.control.settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
-from app.errors import PermissionRefused, WattridgeError
-from app.sensors.errors import NotSupported
-from app.sensors.gpu import Gpu
+from ...errors import PermissionRefused, WattridgeError
+from ...sensors.errors import NotSupported
+from ...sensors.gpu import Gpu
+from ..board_settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
+from ..metering.characterisation.store import stored_characterisation
+from .client import HelperGone
+from .controls import Control, DirectControl, HelperControl
+from .device_log import Change
+from .left_over import confirmed
+from .obeying import Watched, differences, watch_board
+from .rights import Asking, read_only, why_read_only
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
 

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from app.engine.control.helper import policy, record
-from app.engine.control.helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
-from app.engine.control.rights import (
+from ...errors import PermissionRefused, WattridgeError
+from ...paths import resources
+from .helper import policy, record
+from .helper.__main__ import LAUNCHER, MANIFEST, unsafe_tree
+from .rights import (
     INSTALL,
     LIBRARY,
     PYTHON,
@@ -29,8 +31,6 @@ from app.engine.control.rights import (
     read_only,
     ways_to_root,
 )
-from app.errors import PermissionRefused, WattridgeError
-from app.paths import resources
 
 _PACKAGE: Final = "app/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.control.helper import record as records
-from app.engine.control.settings import SETTINGS, WORDS, setting_of, unit
-from app.errors import WattridgeError
-from app.sensors.gpu import Gpu
+from ...errors import WattridgeError
+from ...sensors.gpu import Gpu
+from ..board_settings import SETTINGS, WORDS, setting_of, unit
+from .helper import record as records
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.control.controls import channels_now
-from app.engine.control.settings import WORDS, Setting, in_words, lower, shown, step_mhz, unit, upper
-from app.sensors.event_reasons import LIMITING, EventReason, names
-from app.sensors.gpu import Gpu
+from ...sensors.event_reasons import LIMITING, EventReason, names
+from ...sensors.gpu import Gpu
+from ..board_settings import WORDS, Setting, in_words, lower, shown, step_mhz, unit, upper
+from .controls import channels_now
 
 _TOLERANCE_W: Final = 1.0
 _LOOK_S: Final = 0.02

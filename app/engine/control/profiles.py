@@ -7,11 +7,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.engine.control.settings import SETTINGS, Setting, lower, upper
-from app.engine.formats.files import read_text, write_text
-from app.errors import InputError
-from app.input_files import is_there
-from app.paths import data_folder
+from ...errors import InputError
+from ...files import read_text, write_text
+from ...input_files import is_there
+from ...paths import data_folder
+from ..board_settings import SETTINGS, Setting, lower, upper
 
 VERSION: Final = 1
 _MOST_BYTES: Final = 1 << 20

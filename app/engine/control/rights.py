@@ -16,10 +16,10 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Final
 
-from app.engine.control.client import Helper
-from app.engine.control.helper import policy
-from app.engine.control.helper.__main__ import LAUNCHER, unsafe, unsafe_path, unsafe_tree
-from app.errors import PermissionRefused
+from ...errors import PermissionRefused
+from .client import Helper
+from .helper import policy
+from .helper.__main__ import LAUNCHER, unsafe, unsafe_path, unsafe_tree
 
 READ_ONLY: Final = "WATTRIDGE_READ_ONLY"
 UNSAFE: Final = "WATTRIDGE_UNSAFE_HELPER_FROM_CHECKOUT"  # for the development of the helper, and its tests

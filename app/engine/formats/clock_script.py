@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.engine.control.settings import Setting
-from app.engine.formats.nvidia_smi import in_comment, smi_option
-from app.engine.measurement import Value
+from ..board_settings import Setting
+from ..measurement import Value
+from .nvidia_smi import in_comment, smi_option
 
 _FRAME = """\
 #!/bin/sh

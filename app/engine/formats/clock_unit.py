@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.engine.control.settings import Setting
-from app.engine.formats.nvidia_smi import in_comment, settings_for_smi, smi_option
-from app.sensors.gpu import Gpu
+from ...sensors.gpu import Gpu
+from ..board_settings import Setting
+from .nvidia_smi import in_comment, settings_for_smi, smi_option
 
 SMI = "/usr/bin/nvidia-smi"
 

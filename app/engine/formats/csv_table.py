@@ -16,17 +16,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from app.engine.formats.entries import NO_VALUE, OWN
-from app.engine.formats.facts import Facts
-from app.engine.formats.files import text_lines, write_text
-from app.engine.formats.own import About, OwnHeader
-from app.engine.formats.recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from app.engine.formats.units import heading, name_of_heading, unit_of_heading
-from app.engine.measurement import State, Value
-from app.engine.objectives import Objective
-from app.engine.results import ResultTable
-from app.errors import InputError
-from app.spreadsheet import cell_text, text_cell
+from ...errors import InputError
+from ...files import text_lines, write_text
+from ...spreadsheet import cell_text, text_cell
+from ..measurement import State, Value
+from ..objectives import Objective
+from ..space.result_table import ResultTable
+from .entries import NO_VALUE, OWN
+from .facts import Facts
+from .own import About, OwnHeader
+from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .units import heading, name_of_heading, unit_of_heading
 
 _STATE = ("state", "error", "source", "power_source", "event_reasons")
 SIGNATURE = ",".join(_STATE)  # in the header of every file written here

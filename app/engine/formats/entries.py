@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from app.engine.formats.facts import Facts
-from app.engine.formats.names import OwnNames
-from app.engine.measurement import State, Value
+from ..measurement import State, Value
+from .facts import Facts
+from .names import OwnNames
 
 OWN = "wattridge"  # the key under which this program keeps what others have no place for
 

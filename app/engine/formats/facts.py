@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from app.engine.measurement import Configuration, Measurement, State
-from app.engine.results import STATES
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import Configuration, Measurement, State
+from ..space.result_table import STATES
 
 MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB
 _CODE_OF_STATE = {state: code for code, state in enumerate(STATES)}

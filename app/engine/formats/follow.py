@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from app.engine.formats.entries import BadEntry, EntryReader
-from app.engine.formats.facts import Facts
-from app.engine.formats.files import decode
-from app.engine.formats.json_stream import JsonStream, Member
-from app.engine.formats.kernel_tuner import CacheHeader
-from app.engine.measurement import Value
-from app.errors import InputError
+from ...errors import InputError
+from ...files import decode
+from ..measurement import Value
+from .entries import BadEntry, EntryReader
+from .facts import Facts
+from .json_stream import JsonStream, Member
+from .kernel_tuner import CacheHeader
 
 CHUNK = 1 << 18  # bytes that one look takes at most
 _TAIL = 256  # bytes before the end of what was read, by which a replaced file is known

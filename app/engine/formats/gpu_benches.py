@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from app.errors import InputError
+from ...errors import InputError
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _LINE = re.compile(

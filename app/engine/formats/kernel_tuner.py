@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.engine.formats.entries import OWN, EntryReader
-from app.engine.formats.facts import Facts
-from app.engine.formats.own import OwnHeader, plain_lists, text_of
-from app.engine.formats.recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from app.errors import InputError
+from ...errors import InputError
+from .entries import OWN, EntryReader
+from .facts import Facts
+from .own import OwnHeader, plain_lists, text_of
+from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 
 class CacheHeader:

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from app.engine.formats.entries import OWN
-from app.engine.formats.files import write_text
-from app.engine.formats.names import THEIR_SETTINGS
-from app.engine.formats.own import About, own_entry, own_header
-from app.engine.measurement import Measurement, State
-from app.engine.results import ResultTable
-from app.errors import InputError
+from ...errors import InputError
+from ...files import write_text
+from ..measurement import Measurement, State
+from ..space.result_table import ResultTable
+from .entries import OWN
+from .names import THEIR_SETTINGS
+from .own import About, own_entry, own_header
 
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
 

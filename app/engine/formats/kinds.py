@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.engine.formats.dmon import is_dmon
-from app.engine.formats.files import text_chunks
-from app.engine.formats.gpu_benches import is_gpu_benches
-from app.errors import InputError
+from ...errors import InputError
+from ...files import text_chunks
+from .dmon import is_dmon
+from .gpu_benches import is_gpu_benches
 
 _TRACE = '"wattridge-recording"'  # in the first line of a recording of a board's channels
 _LOOKED_AT = 65536  # characters

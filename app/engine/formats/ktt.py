@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.engine.formats.entries import BadEntry, EntryReader, as_number
-from app.engine.formats.own import text_of
-from app.engine.formats.recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from app.engine.formats.t4 import ms_of
-from app.errors import InputError
+from ...errors import InputError
+from .entries import BadEntry, EntryReader, as_number
+from .own import text_of
+from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .t4 import ms_of
 
 _STATES = {
     "ComputationFailed": "runtime",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from app.engine.control.settings import SETTINGS, Setting, has_locks, lower, supported_clocks, upper
-from app.engine.measurement import Value
-from app.sensors.gpu import Gpu
+from ...sensors.gpu import Gpu
+from ..board_settings import SETTINGS, Setting, has_locks, lower, supported_clocks, upper
+from ..measurement import Value
 
 APPLICATION_CLOCKS: Final = "application_clocks_mhz"  # (memory, graphics), of boards that cannot lock theirs
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app import __version__
-from app.engine.formats.entries import OWN
-from app.engine.formats.names import DEVICE_SETTINGS
-from app.engine.measurement import Measurement, Value
-from app.engine.objectives import Goal, Objective, likely_goal
-from app.engine.results import ResultTable
+from ... import __version__
+from ..measurement import Measurement, Value
+from ..objectives import Goal, Objective, likely_goal
+from ..space.result_table import ResultTable
+from .entries import OWN
+from .names import DEVICE_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)

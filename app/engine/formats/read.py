@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from app.engine.formats.csv_table import is_session, read_csv
-from app.engine.formats.entries import BadEntry
-from app.engine.formats.files import text_chunks
-from app.engine.formats.json_stream import JsonStream, Member
-from app.engine.formats.kernel_tuner import CacheEntries
-from app.engine.formats.kinds import is_trace, other_kind, refused_trace
-from app.engine.formats.ktt import KttEntries
-from app.engine.formats.recording import Recording
-from app.engine.formats.result_list import ListEntries
-from app.engine.formats.t4 import T4Entries
-from app.errors import InputError
+from ...errors import InputError
+from ...files import text_chunks
+from .csv_table import is_session, read_csv
+from .entries import BadEntry
+from .json_stream import JsonStream, Member
+from .kernel_tuner import CacheEntries
+from .kinds import is_trace, other_kind, refused_trace
+from .ktt import KttEntries
+from .recording import Recording
+from .result_list import ListEntries
+from .t4 import T4Entries
 
 _MAXIMUM_HEADER = 1000  # members beside the entries
 _CUT_OFF = "the last entry is cut off in the middle and left out: it is being written, or its writer was ended"

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.formats.facts import FactColumns, Facts
-from app.engine.formats.names import SETTING_NAMES, units_of
-from app.engine.measurement import Measurement, Value
-from app.engine.objectives import Goal, Objective, likely_goal
-from app.engine.results import ResultTable
-from app.engine.space.build import space_of_table
-from app.engine.space.search_space import SearchSpace
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import Measurement, Value
+from ..objectives import Goal, Objective, likely_goal
+from ..space.build import space_of_table
+from ..space.result_table import ResultTable
+from ..space.search_space import SearchSpace
+from .facts import FactColumns, Facts
+from .names import SETTING_NAMES, units_of
 
 MAXIMUM_ENTRIES = 1_000_000
 _MAXIMUM_CARTESIAN = 2**62  # the space names its rows by a key of 64 bits

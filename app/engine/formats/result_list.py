@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.engine.formats.entries import BOOKKEEPING, OWN, BadEntry, EntryReader
-from app.engine.formats.names import DEVICE_SETTINGS, units_of
-from app.engine.formats.own import text_of
-from app.engine.formats.recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from app.engine.formats.t4 import T4Entries
-from app.engine.formats.units import unit_of
-from app.engine.objectives import Objective, likely_goal
-from app.errors import InputError
+from ...errors import InputError
+from ..objectives import Objective, likely_goal
+from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader
+from .names import DEVICE_SETTINGS, units_of
+from .own import text_of
+from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+from .t4 import T4Entries
+from .units import unit_of
 
 _FIGURES = frozenset(("time", "times", "energy", "power", "objective", OWN, *BOOKKEEPING))
 _FIGURE = re.compile(r"(nvml|ps|pwr|pmt|tegra|amd)_|.*_(energy|power|time|times|freq|temperature)|core_|mem_freq")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from app.engine.objectives import Objective
-from app.engine.specification import ARRAY_FILES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec
+from ..objectives import Objective
+from ..specification.model import ARRAY_FILES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec
 
 
 def document_of(spec: Specification, folder: Path) -> dict[str, Any]:

@@ -6,28 +6,25 @@ objective, how a simulated board costs the kernel. Without one the time is made 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import app.engine.strategies  # noqa: F401  (registers every strategy)
-from app.engine.formats.entries import OWN
-from app.engine.formats.files import read_text, text_chunks
-from app.engine.formats.json_stream import JsonStream
-from app.engine.formats.names import DEVICE_SETTINGS
-from app.engine.formats.t1_kernel import kernel_of
-from app.engine.formats.t1_text import T1Text
-from app.engine.formats.t1_values import values_of
-from app.engine.measurement import Value
-from app.engine.specification import Specification
-from app.engine.specification_checks import specification_of
-from app.engine.strategies import base as strategies
-from app.engine.toml_section import MAX_BYTES, Section
-from app.errors import InputError
+from ...errors import InputError
+from ...files import read_text, text_chunks
+from ..measurement import Value
+from ..specification.check import specification_of
+from ..specification.model import Specification
+from ..specification.toml_section import MAX_BYTES, Section
+from .entries import OWN
+from .json_stream import JsonStream
+from .names import DEVICE_SETTINGS
+from .t1_kernel import kernel_of
+from .t1_text import T1Text
+from .t1_values import values_of
 
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
 _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "bruteforce": "brute_force"}
@@ -75,8 +72,14 @@ def is_specification(path: Path) -> bool:
     return is_t1(path) if is_json(path) else path.suffix.lower() == ".toml"
 
 
-def read_t1(path: Path) -> Specification:
-    """The checked specification in a T1 file. Raises InputError naming line or key."""
+StrategyOptions = Mapping[str, Collection[str]]  # of each strategy there is, the names of its options
+
+
+def read_t1(path: Path, strategies: StrategyOptions) -> Specification:
+    """The checked specification in a T1 file; a search by another name is left out, with a note.
+
+    Raises InputError naming line or key.
+    """
     if not is_t1(path):
         what = "this is no T1 specification: it has no 'ConfigurationSpace'"
         raise InputError(what, str(path), "pass a specification, or replay a recording with: wattridge replay")
@@ -85,7 +88,7 @@ def read_t1(path: Path) -> Specification:
     own = root.table(OWN, _OWN_KEYS) if OWN in root else Section({}, root.where)
     if own.raw("digest") == digest(document):
         return specification_of(own.table("specification").as_mapping(), path)
-    reading = _Reading(root, own.table("specification"), path)
+    reading = _Reading(root, own.table("specification"), path, strategies)
     try:
         spec = specification_of(reading.document, path)
     except InputError as error:
@@ -103,7 +106,8 @@ def digest(document: Mapping[str, Any]) -> str:
 class _Reading:
     """One T1 file on its way into a document of our own shape."""
 
-    def __init__(self, root: Section, own: Section, path: Path) -> None:
+    def __init__(self, root: Section, own: Section, path: Path, strategies: StrategyOptions) -> None:
+        self._strategies = strategies
         self.notes: list[str] = []
         self.refused = ""
         if any(True for _ in own):
@@ -161,9 +165,9 @@ class _Reading:
             for ours, theirs in (("max_evaluations", "max_fevals"), ("max_seconds", "time_limit")):
                 if theirs in options:
                     search[ours] = options.pop(theirs)
-            if known in strategies.names():
+            if known in self._strategies:
                 search["strategy"] = known
-                fields = {field.name for field in dataclasses.fields(strategies.get(known).Options)}
+                fields = self._strategies[known]
                 search["options"] = {key: value for key, value in options.items() if key in fields}
                 options = {key: value for key, value in options.items() if key not in fields}
             else:

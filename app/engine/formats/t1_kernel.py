@@ -8,12 +8,12 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.engine.expressions import parse
-from app.engine.formats.t1_text import PROBLEM_SIZE, T1Text
-from app.engine.measurement import Value
-from app.engine.space.build import BLOCK_SIZE_NAMES
-from app.engine.specification import ARRAY_FILES
-from app.engine.toml_section import Section
+from ..expressions.expression import parse
+from ..measurement import Value
+from ..space.build import BLOCK_SIZE_NAMES
+from ..specification.model import ARRAY_FILES
+from ..specification.toml_section import Section
+from .t1_text import PROBLEM_SIZE, T1Text
 
 _AXES = ("X", "Y", "Z")
 TYPES = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from app.engine.compiler import shortened
-from app.engine.expressions import syntax_tree
-from app.engine.measurement import Value
-from app.errors import InputError
+from ...errors import InputError
+from ..expressions.expression import syntax_tree
+from ..expressions.grammar import shortened
+from ..measurement import Value
 
 PROBLEM_SIZE = "ProblemSize"
 

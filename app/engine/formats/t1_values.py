@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from app.engine.compiler import shortened
-from app.engine.expressions import expression_of, syntax_tree
-from app.engine.measurement import Value
-from app.engine.parameter_values import MAX_VALUES, parse_values
-from app.errors import InputError
+from ...errors import InputError
+from ..expressions.expression import expression_of, syntax_tree
+from ..expressions.grammar import shortened
+from ..expressions.values import MAX_VALUES, parse_values
+from ..measurement import Value
 
 _CALLS = ("list", "tuple", "sorted")
 _WORDS: Mapping[str, Value] = {"true": True, "false": False}

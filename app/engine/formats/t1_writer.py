@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app import __version__
-from app.engine.expressions import parse
-from app.engine.formats.entries import OWN
-from app.engine.formats.files import write_text
-from app.engine.formats.names import THEIR_SETTINGS
-from app.engine.formats.specification_document import document_of, relative
-from app.engine.formats.t1 import digest
-from app.engine.formats.t1_kernel import TYPES
-from app.engine.formats.t1_text import inlined
-from app.engine.measurement import Value
-from app.engine.parameter_values import parse_values
-from app.engine.space.search_space import SearchSpace
-from app.engine.specification import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
-from app.errors import InputError
-from app.sensors.device_limits import DeviceLimits
+from ... import __version__
+from ...errors import InputError
+from ...files import write_text
+from ...sensors.device_limits import DeviceLimits
+from ..expressions.expression import parse
+from ..expressions.values import parse_values
+from ..measurement import Value
+from ..space.search_space import SearchSpace
+from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
+from .entries import OWN
+from .names import THEIR_SETTINGS
+from .specification_document import document_of, relative
+from .t1 import digest
+from .t1_kernel import TYPES
+from .t1_text import inlined
 
 _TYPE_NAMES = {ours: theirs for theirs, ours in reversed(TYPES.items())}
 _COMPLEX = {"complex64": 8, "complex128": 16}  # bytes

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.engine.formats.entries import OWN, BadEntry, EntryReader, as_number
-from app.engine.formats.own import OwnHeader, text_of
-from app.engine.formats.recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from app.engine.measurement import State
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import State
+from .entries import OWN, BadEntry, EntryReader, as_number
+from .own import OwnHeader, text_of
+from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 # What one of a unit is in ms; the hub's own spelling is among them.
 _MS = {

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.engine.formats.entries import OWN
-from app.engine.formats.files import write_text
-from app.engine.formats.kernel_tuner_writer import their_names, time_of
-from app.engine.formats.own import About, own_entry, own_header
-from app.engine.formats.units import unit_of
-from app.engine.measurement import Measurement, State
-from app.engine.results import ResultTable
+from ...files import write_text
+from ..measurement import Measurement, State
+from ..space.result_table import ResultTable
+from .entries import OWN
+from .kernel_tuner_writer import their_names, time_of
+from .own import About, own_entry, own_header
+from .units import unit_of
 
 SCHEMA_VERSION = "1.0.0"
 

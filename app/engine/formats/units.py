@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from app.engine.formats.names import DEVICE_SETTINGS
+from .names import DEVICE_SETTINGS
 
 _ENDINGS = {
     "_s": "s",

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.departure import OF_POWER, Basis, Departure, counts, likeliest
-from app.engine.models.duration import Duration, Times
-from app.engine.models.shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
-from app.engine.student_t import student_t
+from ..metering.student_t import student_t
+from .departure import OF_POWER, Basis, Departure, counts, likeliest
+from .duration import Duration, Times
+from .shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
 
 Floats = npt.NDArray[np.float64]
 

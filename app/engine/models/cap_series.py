@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from app.engine.formats.read import is_recording, read_recording
-from app.engine.measurement import State
-from app.engine.models.caps import CapFit, fit_caps
-from app.engine.models.columns import Columns
-from app.engine.models.points import LIMIT_SETTINGS
-from app.engine.models.roles import DEVICE_COLUMNS, find_cap_roles
-from app.engine.models.series import grouped, key_columns, parse_series, same, wanted_rows
-from app.engine.models.tables import read_table
-from app.engine.results import STATES, ResultTable
+from ..formats.read import is_recording, read_recording
+from ..measurement import State
+from ..space.result_table import STATES, ResultTable
+from .caps import CapFit, fit_caps
+from .columns import Columns
+from .points import LIMIT_SETTINGS
+from .roles import DEVICE_COLUMNS, find_cap_roles
+from .series import grouped, key_columns, parse_series, same, wanted_rows
+from .tables import read_table
 
 
 def read_caps(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.frequency import FrequencyFit
+from .frequency import FrequencyFit
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.belief import Belief
+from .belief import Belief
 
 Floats = npt.NDArray[np.float64]
 

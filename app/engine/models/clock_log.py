@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.formats.dmon import READING
-from app.engine.models.columns import Columns
+from ..formats.dmon import READING
+from .columns import Columns
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

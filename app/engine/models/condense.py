@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from app.engine.models.points import Points
+    from .points import Points
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.duration import Duration
+from .duration import Duration
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.belief import Belief, believe
-from app.engine.models.duration import Duration, fit_duration
-from app.engine.models.frequency import MINIMUM_CLOCKS
-from app.engine.models.limits import effective_clocks, limited_points
-from app.engine.models.recommend import survey
+from .belief import Belief, believe
+from .duration import Duration, fit_duration
+from .frequency import MINIMUM_CLOCKS
+from .limits import effective_clocks, limited_points
+from .recommend import survey
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

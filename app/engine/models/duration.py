@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.departure import OF_TIME, Smooth
+from .departure import OF_TIME, Smooth
 
 Floats = npt.NDArray[np.float64]
 

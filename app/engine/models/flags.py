@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.duration import Duration
-from app.engine.models.least_squares import Solution, is_bent
+from .duration import Duration
+from .least_squares import Solution, is_bent
 
 Floats = npt.NDArray[np.float64]
 

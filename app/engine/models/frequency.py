@@ -10,20 +10,30 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.belief import believe
-from app.engine.models.choices import Choice, choices
-from app.engine.models.curve import Curve
-from app.engine.models.duration import Duration, fit_duration
-from app.engine.models.flags import cap_reason, optimum_flag, ridge_flag, speed_reason
-from app.engine.models.leakage import Leakage, fit_leakage
-from app.engine.models.least_squares import LEAST_R2, Solution, fit_forms, r_squared
-from app.engine.models.limits import effective_clocks, limited_points
-from app.engine.models.measured import Measured
-from app.engine.models.memory_clocks import MemoryClock
-from app.engine.models.outliers import without_outliers
-from app.engine.models.recommend import candidates, follow_data, recommend, settable_interval, survey
-from app.engine.models.voltage import voltage_ridge
-from app.errors import InputError
+from ...errors import InputError
+from .belief import believe
+from .choices import Choice, choices
+from .curve import Curve
+from .duration import Duration, fit_duration
+from .flags import cap_reason, optimum_flag, ridge_flag, speed_reason
+from .leakage import Leakage, fit_leakage
+from .least_squares import LEAST_R2, Solution, fit_forms, r_squared
+from .limits import effective_clocks, limited_points
+from .measured import Measured
+from .outliers import without_outliers
+from .recommend import candidates, follow_data, recommend, settable_interval, survey
+from .voltage import voltage_ridge
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryClock:
+    """What a memory clock makes possible, over the best of all memory clocks (energy) and the fastest of all (time)."""
+
+    memory_clock_mhz: float
+    recommended_clock_mhz: float
+    energy: float
+    time: float
+
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

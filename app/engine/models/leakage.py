@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.outliers import relative_weights
-from app.engine.models.shapes import closest_power_w
+from .outliers import relative_weights
+from .shapes import closest_power_w
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.belief import LEAST_FIXED, WAITING
-from app.engine.models.curve import Curve, activity, rise
-from app.engine.models.duration import Duration
-from app.engine.models.outliers import relative_weights
-from app.engine.models.shapes import Family, Grid
+from .belief import LEAST_FIXED, WAITING
+from .curve import Curve, activity, rise
+from .duration import Duration
+from .outliers import relative_weights
+from .shapes import Family, Grid
 
 Floats = npt.NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.clock_following import where_held
-from app.engine.models.duration import fit_duration
+from .clock_following import where_held
+from .duration import fit_duration
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

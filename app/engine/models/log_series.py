@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.clock_log import Log, ceiling_w, plateaus
-from app.engine.models.columns import Columns
-from app.engine.models.points import Points
-from app.engine.models.roles import DEVICE_COLUMNS, Roles
-from app.engine.models.settable_clocks import settable_clocks
-from app.errors import InputError
+from ...errors import InputError
+from .clock_log import Log, ceiling_w, plateaus
+from .columns import Columns
+from .points import Points
+from .roles import DEVICE_COLUMNS, Roles
+from .settable_clocks import settable_clocks
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

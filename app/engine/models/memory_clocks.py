@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from app.engine.models.frequency import FrequencyFit
+from .frequency import FrequencyFit, MemoryClock
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryClock:
-    """What a memory clock makes possible, over the best of all memory clocks (energy) and the fastest of all (time)."""
-
-    memory_clock_mhz: float
-    recommended_clock_mhz: float
-    energy: float
-    time: float
 
 
 def over_memory_clocks(fits: Sequence[FrequencyFit]) -> tuple[MemoryClock, ...]:

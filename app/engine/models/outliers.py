@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.shapes import closest_power_w
+from .shapes import closest_power_w
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

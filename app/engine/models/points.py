@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.clock_log import Plateau
-from app.engine.models.condense import condensed
-from app.engine.models.frequency import FrequencyFit, fit_frequency_model
-from app.engine.models.memory_clocks import over_memory_clocks
-from app.engine.models.settable_clocks import only_followed
+from .clock_log import Plateau
+from .condense import condensed
+from .frequency import FrequencyFit, fit_frequency_model
+from .memory_clocks import over_memory_clocks
+from .settable_clocks import only_followed
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.belief import Belief
-from app.engine.models.curve import Curve
-from app.engine.models.measured import Measured
+from .belief import Belief
+from .curve import Curve
+from .measured import Measured
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.engine.models.columns import Columns
-from app.errors import InputError
+from ...errors import InputError
+from .columns import Columns
 
 DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _SCALE = {

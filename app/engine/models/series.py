@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.formats.read import is_recording, read_recording
-from app.engine.measurement import State
-from app.engine.models.clock_log import log_times
-from app.engine.models.columns import Columns
-from app.engine.models.log_series import series_of_log
-from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
-from app.engine.models.roles import DEVICE_COLUMNS, Roles
-from app.engine.models.settable_clocks import settable_clocks
-from app.engine.models.tables import read_table, roles_of_table, transposed
-from app.engine.repeats import is_repeat, repeat_names
-from app.engine.results import STATES, ResultTable
-from app.errors import InputError
-from app.sensors.event_reasons import LIMITING
+from ...errors import InputError
+from ...sensors.event_reasons import LIMITING
+from ..formats.read import is_recording, read_recording
+from ..measurement import State
+from ..space.repeats import is_repeat, repeat_names
+from ..space.result_table import STATES, ResultTable
+from .clock_log import log_times
+from .columns import Columns
+from .log_series import series_of_log
+from .points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points, choose
+from .roles import DEVICE_COLUMNS, Roles
+from .settable_clocks import settable_clocks
+from .tables import read_table, roles_of_table, transposed
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

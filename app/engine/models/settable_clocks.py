@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.clock_following import where_held
+from .clock_following import where_held
 
 if TYPE_CHECKING:
-    from app.engine.models.points import Points
+    from .points import Points
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.curve import rise
+from .curve import rise
 
 Floats = npt.NDArray[np.float64]
 

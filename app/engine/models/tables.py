@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.engine.formats.dmon import dmon_columns, is_dmon
-from app.engine.formats.files import read_text
-from app.engine.formats.gpu_benches import is_gpu_benches
-from app.engine.formats.kinds import is_trace, refused_gpu_benches
-from app.engine.models.columns import Columns, parse_columns
-from app.engine.models.roles import Roles, find_roles
-from app.errors import InputError
-from app.sensors.recording import read_recording
+from ...errors import InputError
+from ...files import read_text
+from ...sensors.recording import read_recording
+from ..formats.dmon import dmon_columns, is_dmon
+from ..formats.gpu_benches import is_gpu_benches
+from ..formats.kinds import is_trace, refused_gpu_benches
+from .columns import Columns, parse_columns
+from .roles import Roles, find_roles
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from app.engine.models.frequency import FrequencyFit
-    from app.sensors.gpu import GpuInfo
+    from ...sensors.gpu import GpuInfo
+    from .frequency import FrequencyFit
 
 UNIT: Final = "V/V₀"  # V₀ is the voltage below the ridge; a fit to power never gives volts
 _BEYOND: Final = 1.01  # of the highest fitted clock: further up the curve is not known

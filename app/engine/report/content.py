@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.choices import Wishes
-from app.engine.analysis.compare import Comparison
-from app.engine.analysis.costs import values_of
-from app.engine.analysis.pareto import best
-from app.engine.analysis.session import Analysis, analyse
-from app.engine.analysis.tradeoff import Load
-from app.engine.characterisation.figures import Characterisation
-from app.engine.characterisation.store import latest_characterisation
-from app.engine.formats.files import digest_of, read_text
-from app.engine.models.frequency import FrequencyFit
-from app.engine.objectives import Objective
-from app.engine.results import ResultTable
-from app.engine.roofline_sweeps import PlacedKernel, Sweep, kernel_of, sweeps_on_file
-from app.engine.session import SessionPlan
-from app.engine.session_record import SessionRecord
-from app.errors import InputError, WattridgeError
+from ...errors import InputError, WattridgeError
+from ...files import digest_of, read_text
+from ..analysis.choices import Wishes
+from ..analysis.compare import Comparison
+from ..analysis.costs import values_of
+from ..analysis.session import Analysis, analyse
+from ..analysis.tradeoff import Load
+from ..metering.characterisation.figures import Characterisation
+from ..metering.characterisation.store import latest_characterisation
+from ..models.frequency import FrequencyFit
+from ..objectives import Objective
+from ..pareto import best
+from ..session.plan import SessionPlan
+from ..space.result_table import ResultTable
+from ..store.record import SessionRecord
+from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep, kernel_of, sweeps_on_file
 
 if TYPE_CHECKING:
-    from app.engine.store import Store
+    from ..store.database import Store
 
 _LONGEST_SPECIFICATION = 200_000  # bytes of a file that is shown whole
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from app.engine.analysis.choices import against
-from app.engine.analysis.choosers import fastest
-from app.engine.analysis.costs import values_of
-from app.engine.formats.units import heading, unit_of
-from app.engine.measurement import Measurement, spreads
-from app.engine.models.roofline_fit import RooflineFit
-from app.engine.peak_share import peak_share
-from app.engine.report import plots
-from app.engine.report.content import ReportContent, time_and_energy
-from app.engine.report.html import facts, figure, number, paragraph, percent, section, table
-from app.engine.rooflines import shares_of_peak, word_byte
-from app.sensors.event_reasons import LIMITING
-from app.sensors.event_reasons import names as reason_names
+from ...sensors.event_reasons import LIMITING
+from ...sensors.event_reasons import names as reason_names
+from ..analysis.choices import against
+from ..analysis.choosers import fastest
+from ..analysis.costs import values_of
+from ..analysis.peak_share import peak_share
+from ..formats.units import heading, unit_of
+from ..measurement import Measurement, spreads
+from ..models.roofline.fit import RooflineFit
+from ..tuning_methods.roofline_points import shares_of_peak, word_byte
+from . import plots
+from .content import ReportContent, time_and_energy
+from .html import facts, figure, number, paragraph, percent, section, table
 
 _MOST_ROWS = 200  # of the results, best first
 _MOST_COLUMNS = 10

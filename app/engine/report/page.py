@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.engine.formats.files import write_text
-from app.engine.report import findings, sections
-from app.engine.report.content import ReportContent
-from app.engine.report.html import element, esc, paragraph
-from app.engine.report.plots import lettered
-from app.errors import InputError, WattridgeError
-from app.input_files import is_there
+from ...errors import InputError, WattridgeError
+from ...files import write_text
+from ...input_files import is_there
+from . import findings, sections
+from .content import ReportContent
+from .html import element, esc, paragraph
+from .plots import lettered
 
 _MARK = '<meta name="generator" content="Wattridge">'
 # Colours that eyes of every kind tell apart (after Okabe and Ito); c0 to c6 go from low to high clocks.

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.engine.analysis.choices import Choice
-from app.engine.analysis.convergence import steps
-from app.engine.analysis.correlations import Correlation
-from app.engine.analysis.costs import Floats, values_of
-from app.engine.analysis.difficulty import Difficulty
-from app.engine.analysis.iso_lines import Product, iso_lines, role_of
-from app.engine.analysis.session import Analysis, Effects
-from app.engine.formats.units import heading
-from app.engine.models.frequency import FrequencyFit
-from app.engine.report.svg import CLASSES, Axis, Chart, bars
-from app.engine.results import ResultTable
-from app.engine.roofline_sweeps import PlacedKernel, Sweep
-from app.engine.space.search_space import Rows
+from ..analysis.choices import Choice
+from ..analysis.convergence import steps
+from ..analysis.correlations import Correlation
+from ..analysis.costs import Floats, values_of
+from ..analysis.difficulty import Difficulty
+from ..analysis.iso_lines import Product, iso_lines, role_of
+from ..analysis.session import Analysis, Effects
+from ..formats.units import heading
+from ..models.frequency import FrequencyFit
+from ..space.result_table import ResultTable
+from ..space.search_space import Rows
+from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+from .svg import CLASSES, Axis, Chart, bars
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MOST_BARS = 24

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from app import __version__
-from app.engine.characterisation.figures import WORDS, in_ms
-from app.engine.measurement import Measurement
-from app.engine.report.content import ReportContent
-from app.engine.report.html import Raw, element, esc, facts, number, paragraph, percent, section, table
+from ... import __version__
+from ..measurement import Measurement
+from ..metering.characterisation.figures import WORDS, in_ms
+from .content import ReportContent
+from .html import Raw, element, esc, facts, number, paragraph, percent, section, table
 
 
 def question(content: ReportContent) -> str:

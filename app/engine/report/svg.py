@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.report.html import element, esc, number
+from .html import element, esc, number
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from app.engine.events import Event
-from app.engine.measurement import Measurement
+from ...errors import WattridgeError
+from ..measurement import Measurement
 
 
 class Runner(Protocol):
@@ -26,10 +26,20 @@ class Runner(Protocol):
     def close(self) -> None: ...
 
 
+OnPreparation = Callable[[str, float, float], None]  # what is done, in words; seconds done; seconds in all
+
+
+class PreparationFailed(WattridgeError):
+    """The runner could not prepare as it should; it can measure all the same."""
+
+
 @runtime_checkable
 class Prepares(Protocol):
     """A runner with something to do before its first measurement that takes its time."""
 
-    def prepare(self, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
-        """Do it, telling how far it is; nothing where it is done already. Ends early when `stop` is set."""
+    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
+        """Do it, reporting progress; nothing where it is done already. Ends early when `stop` is set.
+
+        Raises PreparationFailed.
+        """
         ...

@@ -11,17 +11,17 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from app.engine.control.guard import DeviceGuard
-from app.engine.control.obeying import disobeyed
-from app.engine.measurement import Measurement, State
-from app.engine.runner.figures import Figures, Intervals, over_repeats
-from app.engine.runner.settings_order import by_setting, setting_names, settings_of
-from app.engine.space.search_space import SearchSpace
-from app.engine.span import Span, read_span
-from app.engine.specification import Specification, evaluate_metrics
-from app.engine.watching import Watch, watch
-from app.engine.workloads.command import Command, CommandFailed
-from app.sensors.gpu import Gpu
+from ...sensors.gpu import Gpu
+from ..control.guard import DeviceGuard
+from ..control.obeying import disobeyed
+from ..measurement import Measurement, State
+from ..metering.span import Span, read_span
+from ..metering.watching import Watch, watch
+from ..space.search_space import SearchSpace
+from ..specification.model import Specification, evaluate_metrics
+from ..workloads.command import Command, CommandFailed
+from .figures import Figures, Intervals, over_repeats
+from .settings_order import by_setting, setting_names, settings_of
 
 
 def not_its_own(source: str) -> str:

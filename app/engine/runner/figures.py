@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Final
 
-from app.engine.measurement import MEASURED, Configuration, Measurement, State
-from app.engine.runner.window import Window, confidence_interval
-from app.engine.specification import Specification, evaluate_metrics
-from app.sensors.event_reasons import LIMITING
+from ...sensors.event_reasons import LIMITING
+from ..measurement import MEASURED, Configuration, Measurement, State
+from ..metering.window import Window, confidence_interval
+from ..specification.model import Specification, evaluate_metrics
 
 Figures = dict[str, float]
 Intervals = dict[str, tuple[float, float]]

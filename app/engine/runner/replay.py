@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 
-from app.engine.formats.recording import Recording
-from app.engine.measurement import Measurement
+from ..formats.recording import Recording
+from ..measurement import Measurement
 
 
 class ReplayRunner:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.engine.control.guard import DeviceGuard
-from app.engine.control.settings import SETTINGS
-from app.engine.measurement import Configuration
-from app.engine.space.search_space import SearchSpace
+from ..board_settings import SETTINGS
+from ..control.guard import DeviceGuard
+from ..measurement import Configuration
+from ..space.search_space import SearchSpace
 
 
 def setting_names(space: SearchSpace) -> tuple[str, ...]:

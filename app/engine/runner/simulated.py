@@ -5,18 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 
-from app.engine.control.guard import DeviceGuard
-from app.engine.measurement import Measurement, State
-from app.engine.runner.figures import measurement_of
-from app.engine.runner.launching import LaunchingGpu
-from app.engine.runner.meter import Meter
-from app.engine.runner.settings_order import by_setting, settings_of
-from app.engine.runner.window import Window
-from app.engine.space.search_space import SearchSpace
-from app.engine.specification import Specification
-from app.engine.workloads.profiled import ProfiledKernel
-from app.errors import InputError
-from app.sensors.simulated.profiles import LaunchRefused
+from ...errors import InputError
+from ...sensors.simulated.profiles import LaunchRefused
+from ..control.guard import DeviceGuard
+from ..measurement import Measurement, State
+from ..metering.launching import LaunchingGpu
+from ..metering.meter import Meter
+from ..metering.window import Window
+from ..space.search_space import SearchSpace
+from ..specification.model import Specification
+from ..workloads.profiled import ProfiledKernel
+from .figures import measurement_of
+from .settings_order import by_setting, settings_of
 
 
 class SimulatedRunner:

@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.engine.arithmetic import Column, column_of, normalised
-from app.engine.compiler import shortened
-from app.engine.expressions import Expression, parse_conjuncts
-from app.engine.measurement import Value
-from app.engine.parameter_values import MAX_VALUES, parse_values
-from app.engine.space.checking import Scope
-from app.engine.space.dependent import Dependent, count_completions, expand, in_order
-from app.engine.space.effort import Effort
-from app.engine.space.factors import Codes, Factor, check_size, product
-from app.engine.space.joining import join, restrict, thinned
-from app.engine.space.search_space import Parameter, SearchSpace, compacted, smallest_dtype
-from app.engine.space.table import sorted_table
-from app.errors import InputError
-from app.sensors.device_limits import DeviceLimits
+from ...errors import InputError
+from ...sensors.device_limits import DeviceLimits
+from ..expressions.arithmetic import Column, column_of, normalised
+from ..expressions.expression import Expression, parse_conjuncts
+from ..expressions.grammar import shortened
+from ..expressions.values import MAX_VALUES, parse_values
+from ..measurement import Value
+from .checking import Scope
+from .dependent import Dependent, count_completions, expand, in_order
+from .effort import Effort
+from .factors import Codes, Factor, check_size, product
+from .joining import join, restrict, thinned
+from .search_space import Parameter, SearchSpace, compacted, smallest_dtype
+from .table import sorted_table
 
 MAX_ROWS = 2 * 10**7
 MAX_BYTES = 24 * 10**7  # of a table: 10^7 rows of 24 parameters, or of 12 where one has more than 256 values

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.engine.arithmetic import Column, Operand
-from app.engine.expressions import Expression, Possibility
-from app.engine.intervals import Interval, hull_of
-from app.engine.space.effort import Effort
-from app.engine.space.factors import Distinct, Integers, Mask
+from ..expressions.arithmetic import Column, Operand
+from ..expressions.expression import Expression, Possibility
+from ..expressions.intervals import Interval, hull_of
+from .effort import Effort
+from .factors import Distinct, Integers, Mask
 
 _BLOCK = 2**16  # combinations evaluated at once
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import Column, column_of
-from app.engine.compiler import shortened
-from app.engine.expressions import Expression
-from app.engine.parameter_values import ValuesExpression
-from app.engine.space.checking import Scope
-from app.engine.space.effort import Effort
-from app.engine.space.factors import Factor, Integers, distinct, product, spread
-from app.engine.space.joining import collected, evaluated
-from app.engine.space.search_space import smallest_dtype
-from app.errors import InputError
+from ...errors import InputError
+from ..expressions.arithmetic import Column, column_of
+from ..expressions.expression import Expression
+from ..expressions.grammar import shortened
+from ..expressions.values import ValuesExpression
+from .checking import Scope
+from .effort import Effort
+from .factors import Factor, Integers, distinct, product, spread
+from .joining import collected, evaluated
+from .search_space import smallest_dtype
 
 _COUNTED = 4 * 10**6  # rows of a table that is made only to count
 

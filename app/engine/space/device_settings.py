@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
-from app.engine.control.settings import taken, upper
-from app.engine.measurement import Value
-from app.engine.specification import SettingValues
-from app.errors import InputError
-from app.sensors.gpu import Gpu
+from ...errors import InputError
+from ...sensors.gpu import Gpu
+from ..board_settings import taken, upper
+from ..measurement import Value
+
+SettingValues = tuple[Value, ...] | Literal["supported", "ridge"] | int
+
 
 POWER_LIMIT_STEPS = 10  # how many limits 'supported' stands for, as boards take any between their ends
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from app.engine.compiler import shortened
-from app.errors import InputError
+from ...errors import InputError
+from ..expressions.grammar import shortened
 
 MAX_COST = 10**10  # about ns
 

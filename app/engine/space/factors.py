@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import Column
-from app.engine.space.keys import MAX_SPAN
-from app.errors import InputError
+from ...errors import InputError
+from ..expressions.arithmetic import Column
+from .keys import MAX_SPAN
 
 Integers = npt.NDArray[np.signedinteger]
 Codes = npt.NDArray[np.unsignedinteger]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from app.engine.arithmetic import Operand
-from app.engine.expressions import Expression
-from app.engine.space.checking import Check, Places, Scope
-from app.engine.space.effort import Effort
-from app.engine.space.factors import Codes, Distinct, Factor, Integers, check_size, distinct, spread
+from ..expressions.arithmetic import Operand
+from ..expressions.expression import Expression
+from .checking import Check, Places, Scope
+from .effort import Effort
+from .factors import Codes, Distinct, Factor, Integers, check_size, distinct, spread
 
 _A_LOOK = 2**22  # combinations that are evaluated to see whether a join would be worth it
 _ROW_COST = 40  # of making a joined row, about, in ns

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.keys import KeyIndex
+from .keys import KeyIndex
 
 Rows = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.floating]

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import Column
-from app.engine.space.keys import KeyIndex
+from ..expressions.arithmetic import Column
+from .keys import KeyIndex
 
 Rows = npt.NDArray[np.int64]
 Neighbourhood = Literal["hamming", "adjacent", "strictly_adjacent"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.space.search_space import SearchSpace
+from .search_space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.neighbours import Rows
+from .neighbours import Rows
 
 _ROUNDS = 8
 

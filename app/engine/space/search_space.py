@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import column_of
-from app.engine.measurement import Configuration, Value
-from app.engine.space.keys import KeyIndex
-from app.engine.space.nearest import NearestRows
-from app.engine.space.neighbours import Neighbourhood, Neighbours, Rows
-from app.engine.space.samples import latin_hypercube
+from ..expressions.arithmetic import column_of
+from ..measurement import Configuration, Value
+from .keys import KeyIndex
+from .nearest import NearestRows
+from .neighbours import Neighbourhood, Neighbours, Rows
+from .samples import latin_hypercube
 
 __all__ = ["Neighbourhood", "Parameter", "Rows", "SearchSpace", "compacted", "smallest_dtype"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.engine.arithmetic import Column
-from app.engine.space.factors import Codes, Factor, product
-from app.engine.space.keys import MAX_SPAN, radix
-from app.engine.space.search_space import smallest_dtype
+from ..expressions.arithmetic import Column
+from .factors import Codes, Factor, product
+from .keys import MAX_SPAN, radix
+from .search_space import smallest_dtype
 
 _BLOCK = 2**15  # rows decoded at once
 _FEW = 32  # codes

@@ -1,6 +1,6 @@
 """Search strategies, one file each. Importing the package registers them all."""
 
-from app.engine.strategies import (  # noqa: F401
+from . import (  # noqa: F401
     auto,
     basin_hopping,
     bayesian_optimisation,

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
-from app.engine.strategies.features import Floats
+from .features import Floats
 
 Acquisition = Callable[[Floats, Floats, float], Floats]  # of means, deviations and the best cost so far
 

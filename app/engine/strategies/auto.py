@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.bayesian_optimisation import BayesianOptimisation
-from app.engine.strategies.greedy_ils import GreedyIls
-from app.engine.strategies.moves import check_least
-from app.engine.strategies.multi_objective_bayesian import MultiObjectiveBayesian
-from app.engine.strategies.nsga2 import Nsga2
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search, strategy
+from .bayesian_optimisation import BayesianOptimisation
+from .greedy_ils import GreedyIls
+from .moves import check_least
+from .multi_objective_bayesian import MultiObjectiveBayesian
+from .nsga2 import Nsga2
 
 
 @strategy

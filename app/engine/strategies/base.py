@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from app.engine.measurement import State
-from app.engine.space.search_space import SearchSpace
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import State
+from ..space.search_space import SearchSpace
 
 LARGEST = 1_000_000  # of any option that is a number
 
@@ -220,3 +220,8 @@ class Evaluations:
         if fresh:
             self.learn((yield Remarked(fresh, remark) if remark else fresh))
         return [self._outcomes[int(row)].cost for row in rows]
+
+
+def option_names() -> dict[str, frozenset[str]]:
+    """Of every registered strategy the names of its options."""
+    return {name: frozenset(field.name for field in dataclasses.fields(get(name).Options)) for name in names()}

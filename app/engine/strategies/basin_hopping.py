@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Search, strategy
-from app.engine.strategies.blocking import Landscape, restarted, scipy_optimize
-from app.engine.strategies.box import Reals
-from app.engine.strategies.moves import check_least
+from ..space.search_space import SearchSpace
+from .base import Search, strategy
+from .blocking import Landscape, restarted, scipy_optimize
+from .box import Reals
+from .moves import check_least
 
 _FOREVER = 1_000_000
 

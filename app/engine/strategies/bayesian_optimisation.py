@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.learning import Learning, LearningOptions
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search, strategy
+from .learning import Learning, LearningOptions
 
 if TYPE_CHECKING:
-    from app.engine.strategies.features import Floats
-    from app.engine.strategies.surrogate import Prediction, Surrogate
+    from .features import Floats
+    from .surrogate import Prediction, Surrogate
 
 _ACQUISITIONS = (
     "expected_improvement",
@@ -56,8 +56,8 @@ class BayesianOptimisation(Learning):
         until: float = math.inf,
     ) -> Search:
         """With what is known, until so many rows are, or all."""
-        from app.engine.strategies.acquisition import Portfolio  # imported late: SciPy, and the window opens without it
-        from app.engine.strategies.surrogate import Surrogate
+        from .acquisition import Portfolio  # imported late: SciPy, and the window opens without it
+        from .surrogate import Surrogate
 
         surrogate, portfolio = Surrogate(space, 1, rng), Portfolio(rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
@@ -73,7 +73,7 @@ class BayesianOptimisation(Learning):
 
 
 def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> Floats:
-    from app.engine.strategies.acquisition import ACQUISITIONS
+    from .acquisition import ACQUISITIONS
 
     if acquisition == "thompson":
         among, drawn = surrogate.draw(0, prediction, _DRAWN)

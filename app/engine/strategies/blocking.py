@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from app.engine.space.search_space import Neighbourhood, SearchSpace
-from app.engine.strategies.base import Evaluations, Search
-from app.engine.strategies.box import Box, Reals
+from ..space.search_space import Neighbourhood, SearchSpace
+from .base import Evaluations, Search
+from .box import Box, Reals
 
 Q = TypeVar("Q")
 A = TypeVar("A")

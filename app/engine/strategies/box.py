@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.arithmetic import column_of
-from app.engine.space.search_space import Neighbourhood, Rows, SearchSpace
+from ..expressions.arithmetic import column_of
+from ..space.search_space import Neighbourhood, Rows, SearchSpace
 
 Reals = npt.NDArray[np.float64]
 _REMEMBERED = 2**16  # cells

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.control.settings import SETTINGS
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Search, strategy
+from ..board_settings import SETTINGS
+from ..space.search_space import SearchSpace
+from .base import Search, strategy
 
 
 @strategy

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.search_space import Rows, SearchSpace
+from ..space.search_space import Rows, SearchSpace
 
 WHOLE: Final = 20_000  # spaces up to this size are looked at as a whole
 _RANDOM: Final = 3000  # a pool begins with so many random rows and the neighbours of the best

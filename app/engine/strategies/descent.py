@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from app.engine.space.search_space import Neighbourhood, SearchSpace
-from app.engine.strategies.base import Evaluations, Outcome
+from ..space.search_space import Neighbourhood, SearchSpace
+from .base import Evaluations, Outcome
 
 Step = Literal["best", "first", "ordered"]
 Descent = Generator[list[int], Sequence[Outcome], tuple[int, float]]

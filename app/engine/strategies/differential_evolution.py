@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.box import Box, Reals
-from app.engine.strategies.moves import check_least, check_share, fresh_near
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search, strategy
+from .box import Box, Reals
+from .moves import check_least, check_share, fresh_near
 
 
 @strategy

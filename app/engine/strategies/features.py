@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.search_space import Parameter, Rows, SearchSpace
+from ..space.search_space import Parameter, Rows, SearchSpace
 
 Floats = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.intp]

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
 
-from app.engine.space.search_space import Rows
-from app.engine.strategies.features import Axis, Features, Floats, Levels
+from ..space.search_space import Rows
+from .features import Axis, Features, Floats, Levels
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.moves import check_least, check_share, check_within, unseen_neighbours
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search, strategy
+from .moves import check_least, check_share, check_within, unseen_neighbours
 
 
 @strategy

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.descent import descend
-from app.engine.strategies.moves import check_least, check_share, check_within, fresh_near, random_walk
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search, strategy
+from .descent import descend
+from .moves import check_least, check_share, check_within, fresh_near, random_walk
 
 
 @strategy

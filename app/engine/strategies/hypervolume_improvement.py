@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from scipy.special import ndtr
 
-from app.engine.analysis.pareto import front
-from app.engine.strategies.features import Floats
+from ..pareto import front
+from .features import Floats
 
 MOST_STRIPS: Final = 32  # of a front with more points so many are taken, evenly: bounds the cost
 _MARGIN: Final = 0.1  # the reference lies beyond the worst of the front by this share of the front's extent

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search
-from app.engine.strategies.moves import check_least
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search
+from .moves import check_least
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.engine.space.search_space import Neighbourhood, SearchSpace
-from app.engine.strategies.base import Evaluations
+from ..space.search_space import Neighbourhood, SearchSpace
+from .base import Evaluations
 
 
 def unseen_neighbours(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Search, strategy
-from app.engine.strategies.learning import Learning, LearningOptions
-from app.engine.strategies.nsga2 import NO_FRONT, costs_of
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Search, strategy
+from .learning import Learning, LearningOptions
+from .nsga2 import NO_FRONT, costs_of
 
 if TYPE_CHECKING:
-    from app.engine.strategies.features import Floats
-    from app.engine.strategies.surrogate import Prediction
+    from .features import Floats
+    from .surrogate import Prediction
 
 
 @strategy
@@ -37,7 +37,7 @@ class MultiObjectiveBayesian(Learning):
         until: float = math.inf,
     ) -> Search:
         """With what is known, one row at least, until so many rows are, or all."""
-        from app.engine.strategies.surrogate import Surrogate  # imported late: SciPy, and the window opens without it
+        from .surrogate import Surrogate  # imported late: SciPy, and the window opens without it
 
         rows = list(known)
         first = known.outcome(rows[0])
@@ -54,8 +54,8 @@ class MultiObjectiveBayesian(Learning):
 
 
 def _promise(rng: np.random.Generator, prediction: Prediction) -> Floats:
-    from app.engine.strategies.acquisition import expected_improvement
-    from app.engine.strategies.hypervolume_improvement import (
+    from .acquisition import expected_improvement
+    from .hypervolume_improvement import (
         expected_hypervolume_improvement,
         reference_beyond,
         scalarised_improvement,

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Evaluations, Outcome, Search, strategy
-from app.engine.strategies.genetic_algorithm import GeneticAlgorithm, next_generation
+from ..space.search_space import SearchSpace
+from .base import Evaluations, Outcome, Search, strategy
+from .genetic_algorithm import GeneticAlgorithm, next_generation
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies.base import Search, strategy
+from ..space.search_space import SearchSpace
+from .base import Search, strategy
 
 
 @strategy

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.engine.measurement import State
-from app.engine.recipes import METHODS, Clocks, Key, Recipe, Rows, Seen, base_clock_mhz, recipe, seen_of
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies import base as strategies
-from app.engine.strategies.base import Evaluations, Outcome, Remarked, Search, strategy
-from app.engine.strategies.moves import check_least
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import State
+from ..space.search_space import SearchSpace
+from . import base as strategies
+from .base import Evaluations, Outcome, Remarked, Search, strategy
+from .methods import METHODS, Clocks, Key, Recipe, Rows, Seen, base_clock_mhz, recipe, seen_of
+from .moves import check_least
 
 
 def _methods() -> tuple[str, ...]:

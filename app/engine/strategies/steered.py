@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.models.frequency import MINIMUM_CLOCKS, FrequencyFit
-from app.engine.models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points, fit_points
-from app.engine.space.search_space import SearchSpace
-from app.engine.strategies import base as strategies
-from app.engine.strategies.base import Evaluations, Outcome, Search, strategy
-from app.engine.strategies.moves import check_least, check_share
+from ..models.frequency import MINIMUM_CLOCKS, FrequencyFit
+from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points, fit_points
+from ..space.search_space import SearchSpace
+from . import base as strategies
+from .base import Evaluations, Outcome, Search, strategy
+from .moves import check_least, check_share
 
 Floats = npt.NDArray[np.float64]
 _LOWEST_SHARE = 0.4  # of the highest clock: no ridge measured yet lies below it

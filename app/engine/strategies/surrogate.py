@@ -15,10 +15,10 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from app.engine.space.search_space import Rows, SearchSpace
-from app.engine.strategies.candidates import Candidates
-from app.engine.strategies.features import Features, Floats
-from app.engine.strategies.gaussian_process import Kernel, Posterior, fit_kernel
+from ..space.search_space import Rows, SearchSpace
+from .candidates import Candidates
+from .features import Features, Floats
+from .gaussian_process import Kernel, Posterior, fit_kernel
 
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]

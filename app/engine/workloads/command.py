@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from app.engine.measurement import Configuration, State, Value
-from app.engine.processes import Ended, run_process
-from app.engine.specification import CommandSpec, Specification
-from app.engine.workloads.matching import TooSlow, last_matches
-from app.errors import InputError
+from ...errors import InputError
+from ..measurement import Configuration, State, Value
+from ..specification.model import CommandSpec, Specification
+from .matching import TooSlow, last_matches
+from .subprocesses import Ended, run_process
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 _SHOWN: Final = 2000  # characters of a failed program's last words

@@ -13,17 +13,17 @@ from os.path import isfile
 from pathlib import Path
 from typing import Final
 
-from app.engine.expressions import Expression, parse, parse_array_expression
-from app.engine.formats.files import read_text
-from app.engine.measurement import Configuration, State, Value
-from app.engine.runner.cuda.arguments import Argument, CallPlan, Reference
-from app.engine.runner.cuda.backend import Launch
-from app.engine.specification import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
-from app.engine.workloads.defines import define_lines
-from app.engine.workloads.machine_code import FROM_CAPABILITY
-from app.engine.workloads.signature import parameter_names
-from app.errors import InputError
-from app.sensors.device_limits import DeviceLimits
+from ...errors import InputError
+from ...files import read_text
+from ...sensors.device_limits import DeviceLimits
+from ..expressions.expression import Expression, parse, parse_array_expression
+from ..measurement import Configuration, State, Value
+from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
+from .cuda_arguments import Argument, CallPlan, Reference
+from .defines import define_lines
+from .launch import Launch
+from .machine_code import FROM_CAPABILITY
+from .signature import parameter_names
 
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 REFERENCE_BLOCK: Final = 256  # threads; a reference kernel has to be right for any launch

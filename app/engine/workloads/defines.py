@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.engine.measurement import Configuration, Value
-from app.engine.specification import Specification
+from ..measurement import Configuration, Value
+from ..specification.model import Specification
 
 
 def define_lines(spec: Specification, configuration: Configuration) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
+from ..specification.model import OPCODES
+
 FROM_CAPABILITY: Final = 7.0
 _INSTRUCTION_BYTES: Final = 16
 _OPCODE_BITS: Final = 0x1FF

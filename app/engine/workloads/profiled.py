@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.engine.measurement import Configuration, Value
-from app.engine.specification import Specification
-from app.errors import InputError
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.profiles import PROFILES, load_of
+from ...errors import InputError
+from ...sensors.device_limits import DeviceLimits
+from ...sensors.load import Load
+from ...sensors.simulated.profiles import PROFILES, load_of
+from ..measurement import Configuration, Value
+from ..specification.model import Specification
 
 
 class ProfiledKernel:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.sensors.device_limits import DeviceLimits, limits_of
-from app.sensors.load import Precision
+from ..device_limits import DeviceLimits, limits_of
+from ..load import Precision
 
 
 def figure(low: float, high: float, default: Any = dataclasses.MISSING) -> Any:

@@ -9,17 +9,17 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from app.errors import PermissionRefused
-from app.sensors.channel import CHANNELS, Channel, PowerSample, Reading, channel
-from app.sensors.clock import Clock, HostClock
-from app.sensors.errors import NotSupported, SensorError
-from app.sensors.gpu import GpuInfo, PowerLimit
-from app.sensors.load import Execution, Load
-from app.sensors.processes import GpuProcess
-from app.sensors.simulated import laws
-from app.sensors.simulated.figures import Twin
-from app.sensors.simulated.physics import Physics
-from app.sensors.simulated.sensor import BufferedPower, EnergyCounter, PolledPower
+from ...errors import PermissionRefused
+from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
+from ..clock import Clock, HostClock
+from ..errors import NotSupported, SensorError
+from ..gpu import GpuInfo, PowerLimit
+from ..load import Execution, Load
+from ..processes import GpuProcess
+from . import laws
+from .figures import Twin
+from .physics import Physics
+from .sensor import BufferedPower, EnergyCounter, PolledPower
 
 _UTILISATION_NS: Final = 200_000_000  # NVML averages it over 1/6 s to 1 s, depending on the board
 _NOT_SIMULATED: Final = (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.sensors.errors import NotSupported
-from app.sensors.load import Load
-from app.sensors.simulated.figures import Twin
+from ..errors import NotSupported
+from ..load import Load
+from .figures import Twin
 
 ROOF_BLEND: Final = 4.0  # order of the norm: the A100's measured roofline rounds its corner so (3.8 to 4.3 fit it)
 _HOTTEST_C: Final = 150.0  # where leakage would run away, the solution is held here

@@ -10,11 +10,11 @@ import math
 from bisect import bisect_right
 from typing import Final
 
-from app.sensors.event_reasons import EventReason
-from app.sensors.load import Execution, Load
-from app.sensors.simulated import laws
-from app.sensors.simulated.figures import Twin
-from app.sensors.simulated.history import History
+from ..event_reasons import EventReason
+from ..load import Execution, Load
+from . import laws
+from .figures import Twin
+from .history import History
 
 STEP_NS: Final = 20_000_000
 QUIET_STEP_NS: Final = 200_000_000

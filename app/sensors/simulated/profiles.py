@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from app.errors import InputError
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels import (
+from ...errors import InputError
+from ..device_limits import DeviceLimits
+from ..load import Load
+from .kernels import (
     blocked_gemm,
     convolution,
     gemm,
@@ -22,8 +22,8 @@ from app.sensors.simulated.kernels import (
     streaming,
     transpose,
 )
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import LaunchRefused
+from .kernels.arguments import Arguments
+from .kernels.residency import LaunchRefused
 
 __all__ = ["PROFILES", "LaunchRefused", "full_load", "load_of"]
 

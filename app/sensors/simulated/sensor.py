@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from app.sensors.channel import PowerSample
-from app.sensors.simulated.figures import PowerBuffer, PowerSensor, Sensors
-from app.sensors.simulated.history import History
+from ..channel import PowerSample
+from .figures import PowerBuffer, PowerSensor, Sensors
+from .history import History
 
 _MASK: Final = (1 << 64) - 1
 

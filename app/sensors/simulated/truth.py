@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from app.errors import InputError, PermissionRefused
-from app.sensors.errors import NotSupported
-from app.sensors.load import Load
-from app.sensors.simulated import laws
-from app.sensors.simulated.figures import Twin
-from app.sensors.simulated.profiles import PROFILES, full_load, load_of
+from ...errors import InputError, PermissionRefused
+from ..errors import NotSupported
+from ..load import Load
+from . import laws
+from .figures import Twin
+from .profiles import PROFILES, full_load, load_of
 
 # A sensible configuration of each built-in kernel.
 _USUAL: Final[Mapping[str, Mapping[str, int]]] = {

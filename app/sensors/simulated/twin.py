@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.errors import InputError
-from app.input_files import open_input
-from app.paths import resources
-from app.sensors.load import PRECISIONS
-from app.sensors.simulated.figures import Twin
+from ...errors import InputError
+from ...input_files import open_input
+from ...paths import resources
+from ..load import PRECISIONS
+from .figures import Twin
 
 __all__ = ["Twin", "load_twin", "twin_names"]
 

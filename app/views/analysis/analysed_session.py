@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.engine.analysis.session import Analysis
-from app.engine.session import SessionPlan
-from app.views.quantities import Quantity, quantities_of, quantity
+from ...engine.analysis.session import Analysis
+from ...engine.session.plan import SessionPlan
+from ..plots.quantities import Quantity, quantities_of, quantity
 
 NOTHING = "Nothing has succeeded so far, so there is nothing to compare."
 COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky")  # of the theme, for one series after the other

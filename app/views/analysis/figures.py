@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.views.analysis.analysed_session import Analysed
-from app.views.analysis.of_parameters import (
+from ..plots.plot_figure import Figure
+from .analysed_session import Analysed
+from .of_parameters import (
     correlation_bars,
     effect_goals,
     effect_parameters,
@@ -15,7 +16,7 @@ from app.views.analysis.of_parameters import (
     split_cloud,
     splits,
 )
-from app.views.analysis.of_search import (
+from .of_search import (
     best_curve,
     difficulty_curves,
     drift_curves,
@@ -23,7 +24,6 @@ from app.views.analysis.of_search import (
     failure_kinds,
     hypervolume_curve,
 )
-from app.views.plot_figure import Figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.engine.analysis.correlations import above_mean
-from app.engine.analysis.costs import values_of
-from app.engine.analysis.session import Effects
-from app.engine.analysis.tradeoff import percent_words
-from app.views.analysis.analysed_session import NOTHING, Analysed
-from app.views.figures import count_text
-from app.views.front.value_words import value_text
-from app.views.plot_figure import Figure, Series
+from ...engine.analysis.correlations import above_mean
+from ...engine.analysis.costs import values_of
+from ...engine.analysis.session import Effects
+from ...engine.analysis.tradeoff import percent_words
+from ..front.value_words import value_text
+from ..plots.figures import count_text
+from ..plots.plot_figure import Figure, Series
+from .analysed_session import NOTHING, Analysed
 
 _MOST_BARS = 28
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.engine.analysis.convergence import steps
-from app.engine.analysis.tradeoff import percent_words
-from app.views.analysis.analysed_session import COLOURS, NOTHING, SYMBOLS, Analysed
-from app.views.figures import count_text, duration_text
-from app.views.front.value_words import value_text
-from app.views.plot_figure import Figure, Series
+from ...engine.analysis.convergence import steps
+from ...engine.analysis.tradeoff import percent_words
+from ..front.value_words import value_text
+from ..plots.figures import count_text, duration_text
+from ..plots.plot_figure import Figure, Series
+from .analysed_session import COLOURS, NOTHING, SYMBOLS, Analysed
 
 _CURVE_AT = np.linspace(1.0, 1.5, 101)  # p of the difficulty's curves
 

@@ -8,17 +8,17 @@ from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine.events import MeasurementsAdded, SessionChanged, SessionStarted
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.views.analysis.analysed_session import Analysed
-from app.views.analysis.figures import FIGURES, AnalysisFigure
-from app.views.background import Background
-from app.views.context import Context
-from app.views.figure_plot import FigurePlot
-from app.views.figures import count_text
-from app.views.label import PlainLabel
-from app.views.provenance import source_words
+from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..plots.figure_plot import FigurePlot
+from ..plots.figures import count_text
+from ..shell.context import Context
+from ..shell.label import PlainLabel
+from ..shell.provenance import source_words
+from ..threads.background import Background
+from .analysed_session import Analysed
+from .figures import FIGURES, AnalysisFigure
 
 _EMPTY = (
     "No session yet.\nStart one under Tune, or open one under Sessions;\nwhat its measurements tell is then drawn here."
@@ -123,7 +123,7 @@ class AnalysisPanel(QWidget):
         self.state.setText(f"Analysing {count_text(len(table))} measurements …")
 
         def work(_stop: threading.Event) -> Analysed:
-            from app.engine.analysis.session import analyse  # imported late: SciPy takes long to load
+            from ...engine.analysis.session import analyse  # imported late: SciPy takes long to load
 
             return Analysed(analyse(table, plan.objective), plan)
 

@@ -10,10 +10,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from app.views import theme
-from app.views.boards.fleet import Watched
-from app.views.figures import UNKNOWN, value_text
-from app.views.label import PlainLabel, plain_tip
+from ..plots import theme
+from ..plots.figures import UNKNOWN, value_text
+from ..shell.label import PlainLabel, plain_tip
+from .fleet import Watched
 
 _SHOWN_S = 60.0
 # channel, unit, what it is, for the tool tip

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.sensors.errors import SensorError
-from app.sensors.gpu import Gpu
-from app.sensors.processes import GpuProcess, TellsProcesses
-from app.sensors.sampler import Sampler
-from app.sensors.select import open_gpu
-from app.sensors.trace import Trace
+from ...sensors.errors import SensorError
+from ...sensors.gpu import Gpu
+from ...sensors.processes import GpuProcess, TellsProcesses
+from ...sensors.sampler import Sampler
+from ...sensors.select import open_gpu
+from ...sensors.trace import Trace
 
 RATE_HZ = 10.0
 KEPT_S = 600.0
@@ -54,7 +54,7 @@ def watch(selector: str, *, speed: float = 1.0) -> Watched:
 
 def other_boards(uuid: str) -> list[str]:
     """The UUIDs of the real boards beside one; none where no driver answers."""
-    from app.sensors.select import gpu_selectors
+    from ...sensors.select import gpu_selectors
 
     return [selector for selector, _ in gpu_selectors() if _is_real(selector) and selector != uuid]
 

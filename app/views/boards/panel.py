@@ -20,16 +20,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.sensors.processes import GpuProcess
-from app.sensors.select import gpu_selectors
-from app.views import theme
-from app.views.background import Background
-from app.views.boards.board_row import BoardRow
-from app.views.boards.fleet import Watched, other_boards, processes_of, watch
-from app.views.context import Context
-from app.views.errands import Errands
-from app.views.figures import UNKNOWN
-from app.views.label import PlainLabel
+from ...sensors.processes import GpuProcess
+from ...sensors.select import gpu_selectors
+from ..plots import theme
+from ..plots.figures import UNKNOWN
+from ..shell.context import Context
+from ..shell.label import PlainLabel
+from ..threads.background import Background
+from ..threads.errands import Errands
+from .board_row import BoardRow
+from .fleet import Watched, other_boards, processes_of, watch
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks

@@ -19,19 +19,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.analysis.compare import Compared, Comparison, compare_sessions
-from app.engine.events import SessionChanged
-from app.engine.session_record import SessionRecord
-from app.views.background import Background
-from app.views.compare.tables import RowsTable, means_text, show_carried, show_gains
-from app.views.context import Context
-from app.views.errands import Errands
-from app.views.figure_plot import FigurePlot
-from app.views.figures import count_text
-from app.views.file_dialogs import open_files
-from app.views.label import PlainLabel, plain_tip
-from app.views.plot_figure import Figure, Series
-from app.views.quantities import Quantity, quantity
+from ...engine.analysis.compare import Compared, Comparison, compare_sessions
+from ...engine.session.events import SessionChanged
+from ...engine.store.record import SessionRecord
+from ..plots.figure_plot import FigurePlot
+from ..plots.figures import count_text
+from ..plots.plot_figure import Figure, Series
+from ..plots.quantities import Quantity, quantity
+from ..shell.context import Context
+from ..shell.file_dialogs import open_files
+from ..shell.label import PlainLabel, plain_tip
+from ..threads.background import Background
+from ..threads.errands import Errands
+from .tables import RowsTable, means_text, show_carried, show_gains
 
 _EMPTY = (
     "No session is stored yet.\nStart one under Tune, import recordings under Sessions, or add a file here;\n"
@@ -291,7 +291,7 @@ def fronts_figure(result: Result) -> Figure:
 
 
 def _stored(store: object, session: int) -> tuple[Compared, dict[str, str]]:
-    from app.engine.store import Store
+    from ...engine.store.database import Store
 
     assert isinstance(store, Store)
     loaded = store.load(session)
@@ -300,7 +300,7 @@ def _stored(store: object, session: int) -> tuple[Compared, dict[str, str]]:
 
 
 def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:
-    from app.engine.formats.read import read_recording
+    from ...engine.formats.read import read_recording
 
     recording = read_recording(path)
     return Compared(path.name.partition(".")[0], recording.device, "recorded", recording.table()), dict(recording.units)

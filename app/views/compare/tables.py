@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from app.engine.analysis.compare import Comparison, Pick, Side
-from app.views.figures import MINUS, UNKNOWN, count_text
-from app.views.label import plain_tip
-from app.views.provenance import source_words
-from app.views.quantities import Quantity, format_number
+from ...engine.analysis.compare import Comparison, Pick, Side
+from ..plots.figures import MINUS, UNKNOWN, count_text
+from ..plots.quantities import Quantity, format_number
+from ..shell.label import plain_tip
+from ..shell.provenance import source_words
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.engine import events
-from app.engine.control.settings import WORDS, in_words
-from app.engine.measurement import Measurement
-from app.engine.session import SessionPlan
-from app.views.context import Context
-from app.views.control.setting_commands import apply_command
+from ...engine.board_settings import WORDS, in_words
+from ...engine.measurement import Measurement
+from ...engine.session import events
+from ...engine.session.plan import SessionPlan
+from ..control.setting_commands import apply_command
+from ..shell.context import Context
 
 _OFF = "This window is read-only: switch control on in the toolbar first"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 
-from app.views import theme
+from ..plots import theme
 
 _PLAIN, _IN_COMMENT = 0, 1
 _WORDS = (

@@ -7,15 +7,15 @@ import html
 import math
 from collections.abc import Iterable
 
-from app.engine.measurement import SPREADS, Measurement, State, scattered, spreads
-from app.engine.peak_share import peak_share
-from app.engine.session import SessionPlan
-from app.sensors.event_reasons import names as reason_names
-from app.views import theme
-from app.views.figures import duration_text
-from app.views.front.value_words import value_text
-from app.views.provenance import source_words
-from app.views.quantities import format_number, quantities_of, quantity
+from ...engine.analysis.peak_share import peak_share
+from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
+from ...engine.session.plan import SessionPlan
+from ...sensors.event_reasons import names as reason_names
+from ..front.value_words import value_text
+from ..plots import theme
+from ..plots.figures import duration_text
+from ..plots.quantities import format_number, quantities_of, quantity
+from ..shell.provenance import source_words
 
 Rows = list[tuple[str, str]]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.engine.measurement import Configuration
+from ...engine.measurement import Configuration
 
 if TYPE_CHECKING:
-    from app.engine.specification import Specification
-    from app.engine.workloads.command import Command
+    from ...engine.specification.model import Specification
+    from ...engine.workloads.command import Command
 
 MAX_SOURCE_BYTES = 1 << 20  # of one file
 NOTHING = "This session names no kernel source."
@@ -37,7 +37,7 @@ class KernelText:
             return shlex.join(self.command.words(configuration)) + "\n"
         if self.spec is None:
             return ""
-        from app.engine.workloads.defines import define_lines
+        from ...engine.workloads.defines import define_lines
 
         return "\n".join([*define_lines(self.spec, configuration), "", ""])
 
@@ -48,9 +48,9 @@ def read_kernel_text(origin: Mapping[str, str], _stop: threading.Event | None = 
         return KernelText(REPLAYED)
     if not origin.get("file"):
         return KernelText(NOTHING)
-    from app.engine.formats.files import read_text
-    from app.engine.specification_loader import load_specification
-    from app.engine.workloads.command import Command
+    from ...engine.session.load import load_specification
+    from ...engine.workloads.command import Command
+    from ...files import read_text
 
     path = Path(origin["file"])
     spec = load_specification(path)

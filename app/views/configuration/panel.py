@@ -8,18 +8,18 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
-from app.engine.measurement import Measurement, State
-from app.engine.session import SessionPlan
-from app.views import theme
-from app.views.background import Background
-from app.views.configuration.apply_button import ApplyButton
-from app.views.configuration.facts import facts_as_html, title_as_html
-from app.views.configuration.kernel_text import KernelText, read_kernel_text
-from app.views.context import Context
-from app.views.label import PlainLabel
-from app.views.monitor.own_trace import OwnTrace, own_trace
-from app.views.monitor.own_trace_plot import OwnTracePlot
-from app.views.text_view import SourceView, TextView
+from ...engine.measurement import Measurement, State
+from ...engine.session.plan import SessionPlan
+from ..monitor.own_trace import OwnTrace, own_trace
+from ..monitor.own_trace_plot import OwnTracePlot
+from ..plots import theme
+from ..shell.context import Context
+from ..shell.label import PlainLabel
+from ..threads.background import Background
+from .apply_button import ApplyButton
+from .facts import facts_as_html, title_as_html
+from .kernel_text import KernelText, read_kernel_text
+from .text_view import SourceView, TextView
 
 _WIDE = 760  # pixels from which the facts stand beside the rest
 _SHORT, _WIDE_FOR_SHORT = 400, 520  # ... and from which they do where there is little height

@@ -7,10 +7,10 @@ import time
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
-from app.engine import events
-from app.views import theme
-from app.views.bridge import EngineBridge
-from app.views.label import PlainLabel
+from ...engine.session import events
+from ..plots import theme
+from ..shell.label import PlainLabel
+from ..threads.bridge import EngineBridge
 
 
 class ConfirmBar(QFrame):

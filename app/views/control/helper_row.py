@@ -8,10 +8,10 @@ from typing import Any
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
-from app.engine.control import installing
-from app.engine.control.rights import Asking
-from app.views.background import Background
-from app.views.label import PlainLabel
+from ...engine.control import installing
+from ...engine.control.rights import Asking
+from ..shell.label import PlainLabel
+from ..threads.background import Background
 
 
 class HelperRow(QWidget):

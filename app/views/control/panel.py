@@ -18,20 +18,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine import events
-from app.engine.control.device_log import Change, log_file
-from app.engine.control.profiles import delete_profile, profiles_of, save_profile
-from app.engine.control.rights import read_only, why_read_only
-from app.engine.control.settings import WORDS, Setting, in_words, unit
-from app.errors import WattridgeError
-from app.views import theme
-from app.views.background import Background
-from app.views.context import Context
-from app.views.control.helper_row import HelperRow
-from app.views.control.setting_commands import apply_command
-from app.views.control.setting_rows import Choices, SettingRows, choices_of
-from app.views.file_dialogs import save_file
-from app.views.label import PlainLabel
+from ...engine.board_settings import WORDS, Setting, in_words, unit
+from ...engine.control.device_log import Change, log_file
+from ...engine.control.profiles import delete_profile, profiles_of, save_profile
+from ...engine.control.rights import read_only, why_read_only
+from ...engine.session import events
+from ...engine.session_state import SessionState
+from ...errors import WattridgeError
+from ..plots import theme
+from ..shell.context import Context
+from ..shell.file_dialogs import save_file
+from ..shell.label import PlainLabel
+from ..threads.background import Background
+from .helper_row import HelperRow
+from .setting_commands import apply_command
+from .setting_rows import Choices, SettingRows, choices_of
 
 _PRESENT_MS = 500
 _KEPT_LINES = 200
@@ -186,7 +187,7 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
-        alive = event.progress.state in (events.SessionState.RUNNING, events.SessionState.PAUSED)
+        alive = event.progress.state in (SessionState.RUNNING, SessionState.PAUSED)
         self._session = self._session and alive
         self._set_buttons()
 
@@ -228,15 +229,15 @@ class ControlPanel(QWidget):
         )
 
     def _script_chosen(self, path: Path) -> None:
-        from app.engine.formats.clock_script import clock_script
-        from app.engine.formats.nvidia_smi import settings_for_smi
+        from ...engine.formats.clock_script import clock_script
+        from ...engine.formats.nvidia_smi import settings_for_smi
 
         settings = settings_for_smi(self._gpu, self._chosen())
         text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
         self._write(path, text, executable=True)
 
     def _unit_chosen(self, path: Path) -> None:
-        from app.engine.formats.clock_unit import clock_unit
+        from ...engine.formats.clock_unit import clock_unit
 
         self._write(path, clock_unit(self._gpu, self._chosen()))
 
@@ -286,7 +287,7 @@ class ControlPanel(QWidget):
         bar.setValue(bar.maximum())
 
     def _write(self, path: Path, text: str, *, executable: bool = False) -> None:
-        from app.engine.formats.files import write_text
+        from ...files import write_text
 
         try:
             write_text(path, text, overwrite=True, executable=executable)  # the dialog has asked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.engine import events
-from app.sensors.gpu import Gpu
+from ...engine.session import events
+from ...sensors.gpu import Gpu
 
 CONFIRM_S: Final = 10.0
 

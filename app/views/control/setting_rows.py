@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
 
-from app.engine.control.settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
-from app.sensors.gpu import Gpu
-from app.views.label import PlainLabel
+from ...engine.board_settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
+from ...sensors.gpu import Gpu
+from ..shell.label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)

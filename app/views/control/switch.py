@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget, QWidgetAction
 
-from app.engine import events
-from app.engine.control.rights import why_read_only
-from app.sensors.gpu import GpuInfo
-from app.views import theme
-from app.views.bridge import EngineBridge
-from app.views.label import PlainLabel
+from ...engine.control.rights import why_read_only
+from ...engine.session import events
+from ...sensors.gpu import GpuInfo
+from ..plots import theme
+from ..shell.label import PlainLabel
+from ..threads.bridge import EngineBridge
 
 _WIDTH = 400
 _OFF = (

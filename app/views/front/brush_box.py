@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGraphicsRectItem
 
-from app.views import theme
+from ..plots import theme
 
 
 class BrushBox(pg.ViewBox):  # type: ignore[misc]  # pyqtgraph has no types

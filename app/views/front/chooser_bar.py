@@ -17,16 +17,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.analysis import choosers
-from app.engine.analysis.choices import against
-from app.engine.analysis.costs import Costs, costs_of
-from app.engine.analysis.tradeoff import Load, Tradeoff, Yearly
-from app.engine.results import ResultTable
-from app.views.figures import signed
-from app.views.label import PlainLabel
-from app.views.load_form import LoadForm, menu_with
-from app.views.settings import Settings
-from app.views.tune.row_filter import EVERYTHING, RowFilter
+from ...engine.analysis import choosers
+from ...engine.analysis.choices import against
+from ...engine.analysis.costs import Costs, costs_of
+from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
+from ...engine.space.result_table import ResultTable
+from ..plots.figures import signed
+from ..shell.label import PlainLabel
+from ..shell.load_form import LoadForm, menu_with
+from ..shell.settings import Settings
+from ..tune.row_filter import EVERYTHING, RowFilter
 
 _STEPS = 100  # of the slider
 BY_HAND = "by_hand"

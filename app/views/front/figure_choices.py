@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from app.engine.analysis.iso_lines import Role, role_of
-from app.engine.objectives import Goal, likely_goal
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.views.label import PlainLabel
-from app.views.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
+from ...engine.analysis.iso_lines import Role, role_of
+from ...engine.objectives import Goal, likely_goal
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..plots.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
+from ..shell.label import PlainLabel
 
 AS_COLOUR = ""  # the marker tells what the colour tells
 

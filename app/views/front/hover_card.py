@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
-from app.views import theme
-from app.views.label import PlainLabel
+from ..plots import theme
+from ..shell.label import PlainLabel
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 

@@ -9,9 +9,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QColor
 
-from app.views import theme
-from app.views.front.points import FrontPoints
-from app.views.quantities import Quantity, is_efficiency, is_speed
+from ..plots import theme
+from ..plots.quantities import Quantity, is_efficiency, is_speed
+from .points import FrontPoints
 
 
 class FrontLine(QObject):

@@ -6,9 +6,9 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
 
-from app.views.figures import count_text
-from app.views.label import PlainLabel
-from app.views.selection import Selection
+from ..plots.figures import count_text
+from ..shell.label import PlainLabel
+from ..shell.selection import Selection
 
 
 class MarkedBar(QWidget):

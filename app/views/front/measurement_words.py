@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.views.front.value_words import value_text
-from app.views.quantities import quantities_of, quantity
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..plots.quantities import quantities_of, quantity
+from .value_words import value_text
 
 
 def measurement_words(table: ResultTable, plan: SessionPlan, index: int) -> str:

@@ -13,14 +13,14 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, QRectF, Qt, Slot
 from PySide6.QtGui import QColor
 
-from app.engine.analysis.hull import convex_hull, spread_at
-from app.engine.analysis.iso_lines import Product, iso_lines, role_of, slope
-from app.engine.analysis.quadrants import Quadrants, quadrants
-from app.engine.analysis.tradeoff import percent_words
-from app.views import theme
-from app.views.figures import count_text
-from app.views.front.points import Floats, FrontPoints, Indices
-from app.views.quantities import Quantity
+from ...engine.analysis.hull import convex_hull, spread_at
+from ...engine.analysis.iso_lines import Product, iso_lines, role_of, slope
+from ...engine.analysis.quadrants import Quadrants, quadrants
+from ...engine.analysis.tradeoff import percent_words
+from ..plots import theme
+from ..plots.figures import count_text
+from ..plots.quantities import Quantity
+from .points import Floats, FrontPoints, Indices
 
 _FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 _REACH = 0.5  # of the points' span beyond which no line of equal energy is drawn

@@ -9,26 +9,26 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from app.engine.analysis.iso_lines import Product
-from app.engine.events import MeasurementsAdded, SessionStarted
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.views import theme
-from app.views.colour_key import ColourKey
-from app.views.context import Context
-from app.views.figures import count_text
-from app.views.front.chooser_bar import ChooserBar
-from app.views.front.figure_choices import FigureChoices
-from app.views.front.measurement_words import measurement_words
-from app.views.front.plot import FrontPlot
-from app.views.front.points import FrontPoints
-from app.views.front.show_menu import ShowMenu
-from app.views.label import PlainLabel
-from app.views.markers import Coding, ShapeCoding, Styles, with_shapes
-from app.views.parameter_bars import ParameterBars
-from app.views.provenance import source_words
-from app.views.selection import Indices
-from app.views.settings import Settings
+from ...engine.analysis.iso_lines import Product
+from ...engine.session.events import MeasurementsAdded, SessionStarted
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..plots import theme
+from ..plots.colour_key import ColourKey
+from ..plots.figures import count_text
+from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
+from ..plots.parameter_bars import ParameterBars
+from ..shell.context import Context
+from ..shell.label import PlainLabel
+from ..shell.provenance import source_words
+from ..shell.selection import Indices
+from ..shell.settings import Settings
+from .chooser_bar import ChooserBar
+from .figure_choices import FigureChoices
+from .measurement_words import measurement_words
+from .plot import FrontPlot
+from .points import FrontPoints
+from .show_menu import ShowMenu
 
 _EMPTY = (
     "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"

@@ -10,17 +10,17 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from app.views import theme
-from app.views.figure_axis import FigureAxis
-from app.views.front.brush_box import BrushBox
-from app.views.front.hover_card import HoverCard
-from app.views.front.line import FrontLine
-from app.views.front.overlays import FrontOverlays
-from app.views.front.points import FrontPoints, Indices
-from app.views.label import PlainLabel
-from app.views.markers import Styles, dimmed
-from app.views.quantities import Quantity
-from app.views.scatter import PointCloud
+from ..plots import theme
+from ..plots.figure_axis import FigureAxis
+from ..plots.markers import Styles, dimmed
+from ..plots.quantities import Quantity
+from ..plots.scatter import PointCloud
+from ..shell.label import PlainLabel
+from .brush_box import BrushBox
+from .hover_card import HoverCard
+from .line import FrontLine
+from .overlays import FrontOverlays
+from .points import FrontPoints, Indices
 
 _MARGIN = 0.07  # of the span, left free around the points
 _EDGE_PX = 14.0  # a new point that close to the edge makes the picture grow: its marker would be cut off

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.analysis.pareto import front
-from app.engine.measurement import State
-from app.engine.objectives import Goal
-from app.engine.results import STATES, ResultTable
-from app.views.tune.row_filter import EVERYTHING, RowFilter
+from ...engine.measurement import State
+from ...engine.objectives import Goal
+from ...engine.pareto import front
+from ...engine.space.result_table import STATES, ResultTable
+from ..tune.row_filter import EVERYTHING, RowFilter
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -6,8 +6,8 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from app.views.front.overlays import OVERLAYS
-from app.views.settings import Settings
+from ..shell.settings import Settings
+from .overlays import OVERLAYS
 
 _KEY, _BARS = "front", "parameters"  # in the settings
 _AT_FIRST = frozenset(overlay.name for overlay in OVERLAYS if overlay.at_first) | {_BARS}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.engine.measurement import Measurement, Value
-from app.views.quantities import format_number
+from ...engine.measurement import Measurement, Value
+from ..plots.quantities import format_number
 
 
 def value_text(value: Value) -> str:

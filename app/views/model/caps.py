@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from app.engine.clock_fits import ClockFit
-from app.views import theme
-from app.views.model.plot import dress
-from app.views.overlay_colours import colour_of
+from ...engine.tuning_methods.clock_fits import ClockFit
+from ..plots import theme
+from ..plots.overlay_colours import colour_of
+from .plot import dress
 
 _ABOVE = 1.12  # room over the highest point
 

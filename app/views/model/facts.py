@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.engine.clock_fits import ClockFit
-from app.engine.models.caps import CapFit, CapsAgainstClocks
-from app.engine.models.frequency import FrequencyFit
-from app.views import theme
-from app.views.quantities import format_number
+from ...engine.models.caps import CapFit, CapsAgainstClocks
+from ...engine.models.frequency import FrequencyFit
+from ...engine.tuning_methods.clock_fits import ClockFit
+from ..plots import theme
+from ..plots.quantities import format_number
 
 _NOT_TOLD = "not identifiable"
 # attribute, as people read it, unit

@@ -8,9 +8,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from app.engine.recipes import Methods
-from app.views import theme
-from app.views.model.plot import dress
+from ...engine.strategies.methods import Methods
+from ..plots import theme
+from .plot import dress
 
 _WIDTH = 0.36  # of a method's room, each of its two bars
 _LINES = (7, 16)  # characters of a name before it goes on in the next line, at least and at most

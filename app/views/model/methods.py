@@ -18,17 +18,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.method_tables import methods_of_recording, methods_of_store, methods_of_table
-from app.engine.recipes import MethodResult, Methods
-from app.views import theme
-from app.views.background import Background
-from app.views.context import Context
-from app.views.figures import duration_text
-from app.views.file_dialogs import open_file
-from app.views.label import PlainLabel
-from app.views.model.method_bars import MethodBars
-from app.views.provenance import source_words
-from app.views.quantities import format_number
+from ...engine.strategies.methods import MethodResult, Methods
+from ...engine.tuning_methods.tables import methods_of_recording, methods_of_store, methods_of_table
+from ..plots import theme
+from ..plots.figures import duration_text
+from ..plots.quantities import format_number
+from ..shell.context import Context
+from ..shell.file_dialogs import open_file
+from ..shell.label import PlainLabel
+from ..shell.provenance import source_words
+from ..threads.background import Background
+from .method_bars import MethodBars
 
 _PAST = 15  # sessions that are offered
 _FILES = "Recordings (*.json *.json.gz *.csv);;All files (*)"

@@ -17,19 +17,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine import events
-from app.engine.clock_fits import ClockFit
-from app.engine.models.frequency import FrequencyFit
-from app.views import theme
-from app.views.context import Context
-from app.views.label import PlainLabel
-from app.views.model.caps import CapsPlot
-from app.views.model.facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
-from app.views.model.methods import MethodsView
-from app.views.model.plot import ModelPlot
-from app.views.model.sources import FitSources
-from app.views.model.voltage import VoltagePlot
-from app.views.overlay_list import OverlayList
+from ...engine.models.frequency import FrequencyFit
+from ...engine.session import events
+from ...engine.tuning_methods.clock_fits import ClockFit
+from ..plots import theme
+from ..plots.overlay_list import OverlayList
+from ..shell.context import Context
+from ..shell.label import PlainLabel
+from .caps import CapsPlot
+from .facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
+from .methods import MethodsView
+from .plot import ModelPlot
+from .sources import FitSources
+from .voltage import VoltagePlot
 
 _SWEEP_POINTS = 10
 _WIDE = 700  # pixels from which the words fit beside the plot

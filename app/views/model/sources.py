@@ -8,11 +8,11 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from app.engine.clock_fits import fits_of_file, fits_of_store, newest_fit
-from app.errors import WattridgeError
-from app.views.background import Background
-from app.views.context import Context
-from app.views.file_dialogs import open_file
+from ...engine.tuning_methods.clock_fits import fits_of_file, fits_of_store, newest_fit
+from ...errors import WattridgeError
+from ..shell.context import Context
+from ..shell.file_dialogs import open_file
+from ..threads.background import Background
 
 _PAST = 15  # sessions that are offered
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"

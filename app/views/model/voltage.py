@@ -11,10 +11,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from app.engine.models.frequency import FrequencyFit
-from app.views import theme
-from app.views.model.plot import dress, dress_mark
-from app.views.overlay_colours import colour_of
+from ...engine.models.frequency import FrequencyFit
+from ..plots import theme
+from ..plots.overlay_colours import colour_of
+from .plot import dress, dress_mark
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QFontMetrics
 
-from app.views.monitor.lanes import ShownLane
+from .lanes import ShownLane
 
 _EVENT_ROWS = 3  # room for so many is always kept, so that the lanes do not jump when a reason appears
 _LEAST_PLOT = 18

@@ -9,13 +9,13 @@ import shiboken6
 from PySide6.QtCore import QLineF, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPolygonF
 
-from app.sensors.event_reasons import NAMES, EventReason
-from app.views.figures import ago_text, signed
-from app.views.monitor.lane_layout import LaneBox, Layout
-from app.views.monitor.lanes import Line
-from app.views.snapshot import Curve, Snapshot
-from app.views.theme import Colours
-from app.views.ticks import time_ticks, value_ticks
+from ...sensors.event_reasons import NAMES, EventReason
+from ..plots.figures import ago_text, signed
+from ..plots.theme import Colours
+from ..plots.ticks import time_ticks, value_ticks
+from .lane_layout import LaneBox, Layout
+from .lanes import Line
+from .snapshot import Curve, Snapshot
 
 Range = tuple[float, float]
 _ALIGN = Qt.AlignmentFlag

@@ -26,20 +26,20 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.sensors.event_reasons import names as reason_names
-from app.views import theme
-from app.views.figures import ago_text, value_text
-from app.views.monitor.lane_layout import Layout, lay_out
-from app.views.monitor.lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
-from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
-from app.views.monitor.time_window import TimeWindow
-from app.views.monitor.wall_time import WallTime
-from app.views.snapshot import Snapshot, take_snapshot
+from ...sensors.event_reasons import names as reason_names
+from ..plots import theme
+from ..plots.figures import ago_text, value_text
+from .lane_layout import Layout, lay_out
+from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
+from .lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
+from .snapshot import Snapshot, take_snapshot
+from .time_window import TimeWindow
+from .wall_time import WallTime
 
 if TYPE_CHECKING:
-    from app.engine.models.voltage_estimate import VoltageEstimate
-    from app.sensors.gpu import Gpu
-    from app.sensors.trace import Trace
+    from ...engine.models.voltage_estimate import VoltageEstimate
+    from ...sensors.gpu import Gpu
+    from ...sensors.trace import Trace
 
 Span = tuple[int, int]
 Overlay = Callable[[QPainter, Layout, Span, theme.Colours], None]  # draws what lies within bounds over the lanes

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.engine.models.voltage_estimate import UNIT as VOLTAGE_RATIO
-from app.sensors.channel import Channel
-from app.views.ticks import round_up
+from ...engine.models.voltage_estimate import UNIT as VOLTAGE_RATIO
+from ...sensors.channel import Channel
+from ..plots.ticks import round_up
 
 POWER = "power"  # stands for the finest power series that the trace has
 # Of the frequency model, where the board reports no voltage: a ratio, never volts.

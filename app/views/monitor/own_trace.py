@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.engine.measurement import Measurement
-from app.views.snapshot import Curve
+from ...engine.measurement import Measurement
+from .snapshot import Curve
 
 if TYPE_CHECKING:
-    from app.sensors.trace import Series, Trace
+    from ...sensors.trace import Series, Trace
 
 CLOCK = "graphics_clock_mhz"
 _MARGIN_SHARE = 0.4  # of the window, shown before and after it

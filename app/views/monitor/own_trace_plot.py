@@ -10,12 +10,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.views import theme
-from app.views.figures import duration_text
-from app.views.label import PlainLabel
-from app.views.monitor.own_trace import OwnTrace
-from app.views.quantities import format_number
-from app.views.snapshot import Curve
+from ..plots import theme
+from ..plots.figures import duration_text
+from ..plots.quantities import format_number
+from ..shell.label import PlainLabel
+from .own_trace import OwnTrace
+from .snapshot import Curve
 
 _TOLD = {"power_samples_w": "driver's samples", "power_instant_w": "instant", "power_average_w": "average"}
 _AXIS_WIDTH = 52  # pixels: both plots begin at the same place

@@ -15,21 +15,21 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine.events import FitFinished
-from app.engine.models.voltage_estimate import VoltageEstimate
-from app.errors import WattridgeError
-from app.sensors.channel import CHANNELS, POWER_SAMPLES
-from app.views import theme
-from app.views.background import Background
-from app.views.figures import duration_text, energy_text, value_text
-from app.views.label import PlainLabel
-from app.views.monitor.lane_view import LaneView, Span
-from app.views.monitor.lanes import ESTIMATED_VOLTAGE
-from app.views.monitor.readout import Readout
+from ...engine.models.voltage_estimate import VoltageEstimate
+from ...engine.session.events import FitFinished
+from ...errors import WattridgeError
+from ...sensors.channel import CHANNELS, POWER_SAMPLES
+from ..plots import theme
+from ..plots.figures import duration_text, energy_text, value_text
+from ..shell.label import PlainLabel
+from ..threads.background import Background
+from .lane_view import LaneView, Span
+from .lanes import ESTIMATED_VOLTAGE
+from .readout import Readout
 
 if TYPE_CHECKING:
-    from app.sensors.gpu import Gpu
-    from app.sensors.trace import Statistics, Trace
+    from ...sensors.gpu import Gpu
+    from ...sensors.trace import Statistics, Trace
 
 _TICK_MS = 100
 _FAST_TICK_MS = 66  # where the traces move by many pixels a tick
@@ -174,7 +174,7 @@ class MonitorPanel(QWidget):
             part = path.with_name(path.name + ".part")
             try:
                 if path.suffix.lower() == ".json":
-                    from app.sensors.trace_json import write_json  # imported late: few ask for it
+                    from ...sensors.trace_json import write_json  # imported late: few ask for it
 
                     write_json(self._trace, part, start, end, gpu=label, source=source)
                 else:

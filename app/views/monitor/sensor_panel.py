@@ -11,11 +11,11 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from app.engine.characterisation.figures import WORDS, Characterisation, SourceFigures, in_ms
-from app.engine.characterisation.store import stored_characterisation
-from app.sensors.gpu import GpuInfo
-from app.views import theme
-from app.views.label import PlainLabel
+from ...engine.metering.characterisation.figures import WORDS, Characterisation, SourceFigures, in_ms
+from ...engine.metering.characterisation.store import stored_characterisation
+from ...sensors.gpu import GpuInfo
+from ..plots import theme
+from ..shell.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
-from app.sensors.clock import Clock
+from ...sensors.clock import Clock
 
 
 class WallTime:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from PySide6.QtCore import QObject, QRectF, Slot
 from PySide6.QtGui import QColor, QPainter
 
-from app.engine.results import ResultTable
-from app.views.monitor.lane_layout import Layout
-from app.views.monitor.lane_view import LaneView
-from app.views.selection import Selection
-from app.views.theme import Colours
+from ...engine.space.result_table import ResultTable
+from ..plots.theme import Colours
+from ..shell.selection import Selection
+from .lane_layout import Layout
+from .lane_view import LaneView
 
 Windows = npt.NDArray[np.int64]  # shape (n, 2): start and end, ns on the GPU's clock
 NO_WINDOWS: Windows = np.empty((0, 2), dtype=np.int64)

@@ -17,12 +17,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.roofline_sweeps import PlacedKernel, Sweep
-from app.views.figures import UNKNOWN
-from app.views.label import PlainLabel
-from app.views.overlay_colours import icon_of
-from app.views.quantities import format_number
-from app.views.roofline.table import NOT_TOLD, in_two_lines
+from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+from ..plots.figures import UNKNOWN
+from ..plots.overlay_colours import icon_of
+from ..plots.quantities import format_number
+from ..shell.label import PlainLabel
+from .table import NOT_TOLD, in_two_lines
 
 _HEADS = (
     ("Time (ms)", "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from app.engine.roofline_sweeps import Sweep
-from app.views.overlay_list import OverlayList
+from ...engine.tuning_methods.roofline_sweeps import Sweep
+from ..plots.overlay_list import OverlayList
 
 
 class SweepList(OverlayList[Sweep]):

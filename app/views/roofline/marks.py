@@ -10,10 +10,10 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
-from app.engine.roofline_sweeps import Sweep
-from app.views import theme
-from app.views.quantities import format_number
-from app.views.roofline.points import STRIP, left_margin, right_margin
+from ...engine.tuning_methods.roofline_sweeps import Sweep
+from ..plots import theme
+from ..plots.quantities import format_number
+from .points import STRIP, left_margin, right_margin
 
 _BALANCES = (  # attribute, label, colour, height of the label, what it is
     (

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine import events
-from app.engine.events import SessionState
-from app.engine.results import ResultTable
-from app.engine.roofline_sweeps import sweep_of_session
-from app.engine.rooflines import KERNEL, plan_roofline
-from app.engine.session import SessionPlan
-from app.views.background import Background
-from app.views.context import Context
+from ...engine.session import events
+from ...engine.session.plan import SessionPlan
+from ...engine.session.roofline_plan import plan_roofline
+from ...engine.session_state import Progress, SessionState
+from ...engine.space.result_table import ResultTable
+from ...engine.tuning_methods.roofline_points import KERNEL
+from ...engine.tuning_methods.roofline_sweeps import sweep_of_session
+from ..shell.context import Context
+from ..threads.background import Background
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
@@ -33,7 +34,7 @@ class RooflineMeasuring(QObject):
         self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
         self._asked = False  # the engine was given a session and has not answered yet
         self._other_runs = False
-        self.progress: events.Progress | None = None
+        self.progress: Progress | None = None
         self._planner, self._fitter = Background(self), Background(self)
         self._planner.done.connect(self._planned)
         self._planner.failed.connect(self._not_planned)

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.roofline_sweeps import (
+from ...engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, precision_words
+from ...engine.tuning_methods.roofline_sweeps import (
     Sweep,
     kernel_of,
     past_sweeps,
@@ -30,21 +31,20 @@ from app.engine.roofline_sweeps import (
     sweeps_of_store,
     sweeps_on_file,
 )
-from app.engine.rooflines import PRECISIONS, TENSOR, precision_words
-from app.errors import WattridgeError
-from app.views import theme
-from app.views.background import Background
-from app.views.colour_key import ColourKey
-from app.views.context import Context
-from app.views.file_dialogs import open_file
-from app.views.label import PlainLabel
-from app.views.provenance import source_words
-from app.views.quantities import Quantity
-from app.views.roofline.kernel import KernelPlacer
-from app.views.roofline.list import SweepList
-from app.views.roofline.measuring import RooflineMeasuring
-from app.views.roofline.plot import RooflinePlot
-from app.views.roofline.table import RooflineTable, reasons_as_html
+from ...errors import WattridgeError
+from ..plots import theme
+from ..plots.colour_key import ColourKey
+from ..plots.quantities import Quantity
+from ..shell.context import Context
+from ..shell.file_dialogs import open_file
+from ..shell.label import PlainLabel
+from ..shell.provenance import source_words
+from ..threads.background import Background
+from .kernel import KernelPlacer
+from .list import SweepList
+from .measuring import RooflineMeasuring
+from .plot import RooflinePlot
+from .table import RooflineTable, reasons_as_html
 
 _WIDE = 760  # pixels from which the table fits beside the plots
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"

@@ -12,14 +12,14 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from app.engine.roofline_sweeps import PlacedKernel, Sweep
-from app.views import theme
-from app.views.label import PlainLabel
-from app.views.log_axis import LogAxis
-from app.views.markers import COLOURS, SHAPES, Coding, colour_scale
-from app.views.overlay_colours import colour_of, pen_of
-from app.views.roofline.marks import draw_margins, draw_marks
-from app.views.roofline.points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
+from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+from ..plots import theme
+from ..plots.log_axis import LogAxis
+from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
+from ..plots.overlay_colours import colour_of, pen_of
+from ..shell.label import PlainLabel
+from .marks import draw_margins, draw_marks
+from .points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
 
 _SYMBOLS = {"circle": "o", "square": "s", "triangle": "t1", "diamond": "d", "triangle down": "t", "pentagon": "p"}
 _SYMBOLS["cross"] = "x"

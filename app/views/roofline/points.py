@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.roofline_sweeps import PlacedKernel, Sweep
-from app.views.quantities import format_number
+from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+from ..plots.quantities import format_number
 
 Floats = npt.NDArray[np.float64]
 STRIP = 0.16  # half the width of the margins where flop and copy kernels stand, decades

@@ -10,15 +10,15 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from app.engine.models.energy_roofline import EnergyRoofline
-from app.engine.models.roofline_fit import RooflineFit
-from app.engine.roofline_sweeps import Sweep
-from app.engine.rooflines import shares_of_peak, word_byte
-from app.views import theme
-from app.views.figures import UNKNOWN
-from app.views.label import plain_tip
-from app.views.overlay_colours import icon_of
-from app.views.quantities import format_number
+from ...engine.models.roofline.energy_roofline import EnergyRoofline
+from ...engine.models.roofline.fit import RooflineFit
+from ...engine.tuning_methods.roofline_points import shares_of_peak, word_byte
+from ...engine.tuning_methods.roofline_sweeps import Sweep
+from ..plots import theme
+from ..plots.figures import UNKNOWN
+from ..plots.overlay_colours import icon_of
+from ..plots.quantities import format_number
+from ..shell.label import plain_tip
 
 NOT_TOLD = "not identifiable"
 _NO_FIT = "no fit"

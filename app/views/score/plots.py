@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from app.engine.analysis.score_runs import Scores
-from app.engine.strategies import base as strategies
-from app.views import theme
+from ...engine.analysis.score_runs import Scores
+from ...engine.strategies import base as strategies
+from ..plots import theme
 
 _LINES = ("orange", "blue", "green", "purple", "vermillion", "sky", "grey")
 _DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)

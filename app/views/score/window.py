@@ -25,14 +25,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-import app.engine.strategies  # noqa: F401  (registers every strategy)
-from app.engine.analysis.score_runs import ScorePlan, Scores, score
-from app.engine.strategies import base as strategies
-from app.views.background import Background
-from app.views.file_dialogs import open_files
-from app.views.label import PlainLabel
-from app.views.score.plots import ScoreBars, ScoreCurves
-from app.views.score.wins import WinsTable
+from ...engine.analysis.score_runs import ScorePlan, Scores, score
+from ...engine.strategies import base as strategies
+from ..shell.file_dialogs import open_files
+from ..shell.label import PlainLabel
+from ..threads.background import Background
+from .plots import ScoreBars, ScoreCurves
+from .wins import WinsTable
 
 _FILES = "Kernel Tuner caches (*.json *.json.gz);;All files (*)"
 _FIRST = ("auto", "bayesian_optimisation", "greedy_ils", "genetic_algorithm", "simulated_annealing")

@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from app.engine.analysis.score_runs import Scores
-from app.views import theme
-from app.views.figures import signed
-from app.views.score.plots import label_of
+from ...engine.analysis.score_runs import Scores
+from ..plots import theme
+from ..plots.figures import signed
+from .plots import label_of
 
 
 class WinsTable(QTableWidget):

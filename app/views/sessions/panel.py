@@ -22,19 +22,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine import events
-from app.engine.events import SessionState
-from app.engine.session_record import Label, SessionRecord
-from app.views import theme
-from app.views.context import Context
-from app.views.errands import Errands
-from app.views.file_dialogs import choose_folder, open_files
-from app.views.label import PlainLabel
-from app.views.sessions.session_label import LabelForm
-from app.views.sessions.session_list import FAVOURITE, NAME, SessionsModel
+from ...engine.session import events
+from ...engine.session_state import SessionState
+from ...engine.store.record import Label, SessionRecord
+from ..plots import theme
+from ..shell.context import Context
+from ..shell.file_dialogs import choose_folder, open_files
+from ..shell.label import PlainLabel
+from ..threads.errands import Errands
+from .session_label import LabelForm
+from .session_list import FAVOURITE, NAME, SessionsModel
 
 if TYPE_CHECKING:
-    from app.engine.store import Store
+    from ...engine.store.database import Store
 
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _EMPTY = (
@@ -360,16 +360,16 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
 
 def _take_in(store: Store, path: Path) -> int | Path:
     """The session made of a recording; the path itself where it is a specification."""
-    from app.engine.formats.read import read_recording  # imported late, as below: few sessions need it
-    from app.engine.formats.t1 import is_specification
-    from app.engine.opening import import_recording
+    from ...engine.formats.read import read_recording  # imported late, as below: few sessions need it
+    from ...engine.formats.t1 import is_specification
+    from ...engine.session.opening import import_recording
 
     return path if is_specification(path) else import_recording(store, read_recording(path))
 
 
 def _export(store: Store, session: int, folder: Path) -> list[Path]:
-    from app.engine.formats.export import export_session
-    from app.engine.planning import plan_of
+    from ...engine.report.export import export_session
+    from ...engine.session.planning import plan_of
 
     loaded = store.load(session)
     return export_session(plan_of(loaded), loaded.table, session, None, folder)

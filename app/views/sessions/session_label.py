@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
-from app.engine.session_record import Label, SessionRecord
+from ...engine.store.record import Label, SessionRecord
 
 
 class LabelForm(QWidget):

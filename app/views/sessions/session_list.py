@@ -10,8 +10,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 
-from app.engine.events import Progress
-from app.engine.session_record import SessionRecord
+from ...engine.session_state import Progress
+from ...engine.store.record import SessionRecord
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()

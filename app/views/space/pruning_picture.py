@@ -9,9 +9,9 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.engine.space.pruning import PruningStep
-from app.views import theme
-from app.views.figures import count_text
+from ...engine.space.pruning import PruningStep
+from ..plots import theme
+from ..plots.figures import count_text
 
 _GAP = 10  # pixels between columns
 _WORDS = 0.42  # of the width is for what a restriction says

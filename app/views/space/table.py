@@ -8,10 +8,10 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from app.engine.session import SessionPlan
-from app.engine.space.search_space import SearchSpace
-from app.views.front.value_words import value_text
-from app.views.quantities import quantities_of
+from ...engine.session.plan import SessionPlan
+from ...engine.space.search_space import SearchSpace
+from ..front.value_words import value_text
+from ..plots.quantities import quantities_of
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
-from app.engine.space.pruning import pruning_steps
-from app.views.figures import count_text, duration_text
-from app.views.label import PlainLabel
-from app.views.space.pruning_picture import PruningPicture
-from app.views.space.table import SpaceTable
-from app.views.tune.draft import Draft
+from ...engine.space.pruning import pruning_steps
+from ..plots.figures import count_text, duration_text
+from ..shell.label import PlainLabel
+from ..tune.draft import Draft
+from .pruning_picture import PruningPicture
+from .table import SpaceTable
 
 _LINES_AT_FIRST = 12  # of the picture; it scrolls beyond
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.engine.measurement import MEASURED
-from app.engine.session import SessionPlan
-from app.errors import InputError
-from app.paths import resources
+from ...engine.measurement import MEASURED
+from ...engine.session.plan import SessionPlan
+from ...errors import InputError
+from ...paths import resources
 
 if TYPE_CHECKING:
-    from app.engine.control.guard import DeviceGuard
-    from app.engine.store import Store
-    from app.sensors.gpu import Gpu
+    from ...engine.control.guard import DeviceGuard
+    from ...engine.store.database import Store
+    from ...sensors.gpu import Gpu
 
 Range = tuple[float, float]
 
@@ -52,10 +52,10 @@ def draft_of_file(
     `taken_over` is a recording whose measurements count as evaluated. Raises InputError or WattridgeError with the one
     line to show.
     """
-    from app.engine import planning  # imported late: a window that only watches needs none of it
-    from app.engine.formats.read import read_recording
-    from app.engine.formats.t1 import is_specification
-    from app.engine.specification_loader import load_specification
+    from ...engine.formats.read import read_recording
+    from ...engine.formats.t1 import is_specification
+    from ...engine.session import planning  # imported late: a window that only watches needs none of it
+    from ...engine.session.load import load_specification
 
     if not path.is_file():
         raise InputError("there is no such file", str(path), "check the path")
@@ -65,7 +65,7 @@ def draft_of_file(
     settings = None if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
     plan = planning.plan_specification(spec, gpu, device_settings=settings, guard=guard, stop=stop)
     if taken_over is not None:
-        from app.engine.taking_over import with_recording
+        from ...engine.session.import_known import with_recording
 
         plan = with_recording(plan, spec, read_recording(taken_over))
     return Draft(path, plan, (*spec.metrics, *MEASURED), clocks_mhz, taken_over)
@@ -73,9 +73,9 @@ def draft_of_file(
 
 def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
     """A recording; one that is still written is waited for until a configuration in it succeeded."""
-    from app.engine import planning
-    from app.engine.following import is_growing, plan_follow
-    from app.engine.formats.read import read_recording
+    from ...engine.formats.read import read_recording
+    from ...engine.session import planning
+    from ...engine.session.follow import is_growing, plan_follow
 
     follow = plan_follow(path, stop) if is_growing(path) else None
     recording = read_recording(path)
@@ -84,7 +84,7 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
 
 def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:
     """A stored session, to be gone on with. Raises InputError where it cannot be."""
-    from app.engine import planning
+    from ...engine.session import planning
 
     record = store.session(session)
     replay = record.origin.get("kind") == "replay"

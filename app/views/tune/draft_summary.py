@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.space.search_space import SearchSpace
-from app.views import theme
-from app.views.figures import count_text, duration_text
-from app.views.label import PlainLabel
-from app.views.provenance import source_words
-from app.views.tune.draft import Draft
+from ...engine.space.search_space import SearchSpace
+from ..plots import theme
+from ..plots.figures import count_text, duration_text
+from ..shell.label import PlainLabel
+from ..shell.provenance import source_words
+from .draft import Draft
 
 _FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
 

@@ -10,17 +10,17 @@ from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from app.engine.events import MeasurementsAdded, SessionStarted
-from app.engine.measurement import State
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.paths import data_folder
-from app.views import theme
-from app.views.background import Background
-from app.views.context import Context
-from app.views.file_dialogs import choose_folder
-from app.views.front.value_words import configuration_text
-from app.views.label import PlainLabel
+from ...engine.measurement import State
+from ...engine.session.events import MeasurementsAdded, SessionStarted
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ...paths import data_folder
+from ..front.value_words import configuration_text
+from ..plots import theme
+from ..shell.context import Context
+from ..shell.file_dialogs import choose_folder
+from ..shell.label import PlainLabel
+from ..threads.background import Background
 
 # kind, as people read it, what it holds
 _KINDS = (
@@ -178,6 +178,6 @@ def _write(
     kinds: list[str],
     _stop: threading.Event,
 ) -> list[Path]:
-    from app.engine.formats.export import export_session  # imported late: most sessions export at their end
+    from ...engine.report.export import export_session  # imported late: most sessions export at their end
 
     return export_session(plan, table, session, index, folder, kinds)

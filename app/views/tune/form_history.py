@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal, Slot
 
 if TYPE_CHECKING:
-    from app.views.tune.session_form import SessionForm
+    from .session_form import SessionForm
 
 _KEPT = 200
 

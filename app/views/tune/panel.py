@@ -18,22 +18,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine import events
-from app.engine.events import SessionState
-from app.errors import WattridgeError
-from app.views.background import Background
-from app.views.context import Context
-from app.views.file_dialogs import open_file
-from app.views.front.marked_bar import MarkedBar
-from app.views.tune.draft import Draft, draft_of_file, draft_of_session, examples
-from app.views.tune.draft_summary import DraftSummary
-from app.views.tune.export_panel import ExportPanel
-from app.views.tune.results_table import ResultsView
-from app.views.tune.session_form import SessionForm
-from app.views.tune.session_progress import SessionProgress
+from ...engine.session import events
+from ...engine.session_state import SessionState
+from ...errors import WattridgeError
+from ..front.marked_bar import MarkedBar
+from ..shell.context import Context
+from ..shell.file_dialogs import open_file
+from ..threads.background import Background
+from .draft import Draft, draft_of_file, draft_of_session, examples
+from .draft_summary import DraftSummary
+from .export_panel import ExportPanel
+from .results_table import ResultsView
+from .session_form import SessionForm
+from .session_progress import SessionProgress
 
 if TYPE_CHECKING:
-    from app.views.space.window import SpaceWindow
+    from ..space.window import SpaceWindow
 
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _STORED_SHOWN = 15
@@ -241,7 +241,7 @@ class TunePanel(QWidget):
     @Slot()
     def show_space(self) -> None:
         """Open the window of the space that was built."""
-        from app.views.space.window import SpaceWindow  # imported late: the panel does not need it
+        from ..space.window import SpaceWindow  # imported late: the panel does not need it
 
         if self._space_window is None:
             self._space_window = SpaceWindow(self)

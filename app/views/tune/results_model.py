@@ -17,12 +17,12 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QWidget
 
-from app.engine.measurement import State
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.views import theme
-from app.views.front.value_words import value_text
-from app.views.quantities import Quantity, quantities_of, quantity
+from ...engine.measurement import State
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..front.value_words import value_text
+from ..plots import theme
+from ..plots.quantities import Quantity, quantities_of, quantity
 
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex

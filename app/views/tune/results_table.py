@@ -16,11 +16,11 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
-from app.engine.results import ResultTable
-from app.engine.session import SessionPlan
-from app.views.front.value_words import configuration_text
-from app.views.selection import Selection
-from app.views.tune.results_model import ResultsModel
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..front.value_words import configuration_text
+from ..shell.selection import Selection
+from .results_model import ResultsModel
 
 _MOST_FOLLOWED = 200  # selected rows
 _PADDING = 14  # pixels around a cell's text

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.space.search_space import SearchSpace
+from ...engine.space.search_space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, QObject, Signal, Slot
 
-from app.engine.events import Open, SessionState
-from app.views.errands import Errands
+from ...engine.session.events import Open
+from ...engine.session_state import SessionState
+from ..threads.errands import Errands
 
 if TYPE_CHECKING:
-    from app.engine.session_record import SessionRecord
-    from app.views.window import MainWindow
+    from ...engine.store.record import SessionRecord
+    from ..shell.window import MainWindow
 
 _RECOVERY = "recovery"
 
@@ -63,8 +64,8 @@ class SessionFlow(QObject):
         load = settings.load
 
         def work() -> Path:
-            from app.engine.report.content import gather  # imported late: the window's first frame needs none of it
-            from app.engine.report.page import write_report
+            from ...engine.report.content import gather  # imported late: the window's first frame needs none of it
+            from ...engine.report.page import write_report
 
             record = store.session(session) if session else None
             content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=load)

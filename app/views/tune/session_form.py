@@ -17,14 +17,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine.objectives import Goal, Objective, likely_goal
-from app.engine.session import SessionPlan
-from app.engine.strategies import base as strategies
-from app.views.label import PlainLabel
-from app.views.quantities import quantity
-from app.views.tune.draft import Draft
-from app.views.tune.form_history import FormHistory
-from app.views.tune.strategy_options import StrategyOptions
+from ...engine.objectives import Goal, Objective, likely_goal
+from ...engine.session.plan import SessionPlan
+from ...engine.strategies import base as strategies
+from ..plots.quantities import quantity
+from ..shell.label import PlainLabel
+from .draft import Draft
+from .form_history import FormHistory
+from .strategy_options import StrategyOptions
 
 _LARGEST = 2_000_000_000
 
@@ -107,8 +107,6 @@ class SessionForm(QWidget):
 
     def show_draft(self, draft: Draft) -> None:
         """Fill in a draft's plan. Of a session that is gone on with only the budget can change."""
-        import app.engine.strategies  # noqa: F401  (registers every strategy)
-
         self._filling = True
         self._draft, plan = draft, draft.plan
         with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):

@@ -9,14 +9,15 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from app.engine.events import Preparing, Progress, SessionState
-from app.engine.measurement import State
-from app.engine.results import STATES, ResultTable
-from app.engine.session import SessionPlan
-from app.views import theme
-from app.views.figures import UNKNOWN, duration_text
-from app.views.label import PlainLabel, axis_title, plain_tip
-from app.views.quantities import format_number, quantity
+from ...engine.measurement import State
+from ...engine.session.events import Preparing
+from ...engine.session.plan import SessionPlan
+from ...engine.session_state import Progress, SessionState
+from ...engine.space.result_table import STATES, ResultTable
+from ..plots import theme
+from ..plots.figures import UNKNOWN, duration_text
+from ..plots.quantities import format_number, quantity
+from ..shell.label import PlainLabel, axis_title, plain_tip
 
 _OK = STATES.index(State.OK)
 _STATE_WORDS = {

@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
-from app.engine.strategies.base import LARGEST, Strategy, choices_of, description
-from app.views.label import PlainLabel
+from ...engine.strategies.base import LARGEST, Strategy, choices_of, description
+from ..shell.label import PlainLabel
 
 
 class StrategyOptions(QWidget):

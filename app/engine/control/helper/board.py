@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from app.engine.control.helper.record import KNOBS_OF
+from .record import KNOBS_OF
 
 GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
 _CLOCKS_S = 5.0  # the lists of supported clocks hang on some boards

@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from app.engine.control.helper import policy
-from app.engine.control.helper import record as records
-from app.engine.control.helper.board import Board, Failed
-from app.engine.control.helper.keeper import Keeper
-from app.engine.control.helper.serve import serve
-from app.engine.control.helper.watchdog import STALL_S, Child
+from . import policy
+from . import record as records
+from .board import Board, Failed
+from .keeper import Keeper
+from .serve import serve
+from .watchdog import STALL_S, Child
 
 READ_ONLY = "WATTRIDGE_READ_ONLY"
 LOCK_S = 3.0  # the helper before this one may still be putting the board back

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from app.engine.control.helper.board import Board, Failed
-from app.engine.control.helper.grammar import SETTINGS
-from app.engine.control.helper.record import KNOBS, KNOBS_OF, Record, RecordError, Records, boot
+from .board import Board, Failed
+from .grammar import SETTINGS
+from .record import KNOBS, KNOBS_OF, Record, RecordError, Records, boot
 
 _TRIES, _BETWEEN_S = 3, 0.2  # of putting back
 

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.engine.control.helper.__main__ import unsafe_path
-from app.engine.control.helper.grammar import SETTINGS
+from .__main__ import unsafe_path
+from .grammar import SETTINGS
 
 PATH = "/etc/wattridge/policy.conf"
 ALL_BOARDS = "all boards"

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from app.engine.control.helper import policy
-from app.engine.control.helper.board import Failed
-from app.engine.control.helper.grammar import MOST_BYTES, Refused, Request, parse
-from app.engine.control.helper.keeper import Keeper
+from . import policy
+from .board import Failed
+from .grammar import MOST_BYTES, Refused, Request, parse
+from .keeper import Keeper
 
 BEAT_S = 5.0  # without a request for so long, whoever asked for the settings is taken for dead
 _TURN_S = 1.0

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ...workloads.launch import Launch
+
 Array = npt.NDArray[Any]
 
 
@@ -18,16 +20,6 @@ class DeviceFault(Exception):
     def __init__(self, message: str, *, fatal: bool = False) -> None:
         super().__init__(message)
         self.fatal = fatal
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """One kernel of an image, and how it is launched."""
-
-    name: str  # as the image has it
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared_byte: int = 0  # dynamic
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,16 +21,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from app.engine.children.ending import ends_with_us, prepare_for_the_end
-from app.engine.children.python import python_environment
-from app.engine.children.reaper import Family
-from app.engine.children.scratch import scratch_folder
-from app.engine.measurement import State
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.cuda.toolchain import COMPILE_S, Toolchain, find_toolchain
-from app.engine.workloads.cuda_kernel import Build
-from app.errors import WattridgeError
-from app.paths import make_folder, open_private, private_folder
+from ....errors import WattridgeError
+from ....paths import make_folder, open_private, private_folder
+from ...children.ending import ends_with_us, prepare_for_the_end
+from ...children.python import python_environment
+from ...children.reaper import Family
+from ...children.scratch import scratch_folder
+from ...measurement import State
+from ...workloads.cuda_kernel import Build
+from .process import KernelFailed
+from .toolchain import COMPILE_S, Toolchain, find_toolchain
 
 MAX_CACHE_BYTES: Final = 512 << 20
 MAX_INCLUDES: Final = 2000

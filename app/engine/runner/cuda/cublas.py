@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from app.engine.runner.cuda.toolkit import library_places
+from .toolkit import library_places
 
 N: Final = 4096  # C = A B of N x N matrices: a few milliseconds on a large board, enough blocks for any
 BYTES: Final = 4 * N * N

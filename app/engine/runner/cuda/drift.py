@@ -10,13 +10,13 @@ import threading
 from concurrent.futures import Future
 from typing import Final
 
-from app.engine.runner.cuda.compiler import Compiled, Compiler
-from app.engine.runner.cuda.gpu import CudaGpu
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.cuda.square_wave import wave_build, wave_launch
-from app.engine.runner.meter import Meter
-from app.engine.runner.window import Run, Window
-from app.sensors.load import Load
+from ....sensors.load import Load
+from ...metering.meter import Meter
+from ...metering.window import Run, Window
+from .compiler import Compiled, Compiler
+from .gpu import CudaGpu
+from .process import KernelFailed
+from .square_wave import wave_build, wave_launch
 
 EVERY: Final = 40  # configurations from one look to the next; a look costs about as much as a configuration
 LOAD: Final = Load("reference kernel", "fp32", 0.0, 0.0)

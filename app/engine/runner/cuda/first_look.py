@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from typing import Final
 
-from app.engine.characterisation.characterise import characterise, wave_loads
-from app.engine.characterisation.store import save_characterisation, stored_characterisation
-from app.engine.events import EngineFault, Event, Preparing
-from app.engine.runner.cuda.gpu import CudaGpu
-from app.engine.runner.cuda.square_wave import WaveGpu
-from app.engine.runner.cuda.toolchain import Toolchain
-from app.errors import WattridgeError
+from ....errors import WattridgeError
+from ...metering.characterisation.characterise import characterise, wave_loads
+from ...metering.characterisation.store import save_characterisation, stored_characterisation
+from ..base import OnPreparation, PreparationFailed
+from .gpu import CudaGpu
+from .square_wave import WaveGpu
+from .toolchain import Toolchain
 
 WORDS: Final = "characterising the power sensor, once for this board and driver"
 _TELL_S: Final = 0.5
 
 
-def look_once(gpu: CudaGpu, toolchain: Toolchain, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
+def look_once(gpu: CudaGpu, toolchain: Toolchain, stop: threading.Event, on_progress: OnPreparation) -> None:
     """Characterise the board, in a process beside its runner's, unless that is kept already; nothing when stopped.
 
-    It takes a minute or two. Where it cannot be done a person is told why, and measurements use defaults.
+    It takes a minute or two. Raises PreparationFailed where it cannot be done: measurements use defaults then.
     """
     if stored_characterisation(gpu.info) is not None:
         return
@@ -32,7 +31,7 @@ def look_once(gpu: CudaGpu, toolchain: Toolchain, stop: threading.Event, on_even
         nonlocal told_s
         if done_s - told_s >= _TELL_S:
             told_s = done_s
-            on_event(Preparing(WORDS, done_s, total_s))
+            on_progress(WORDS, done_s, total_s)
 
     tell(0.0, 1.0)
     try:
@@ -42,4 +41,4 @@ def look_once(gpu: CudaGpu, toolchain: Toolchain, stop: threading.Event, on_even
             save_characterisation(found)
     except (WattridgeError, OSError) as error:
         what = f"the power sensor could not be characterised, and its defaults are used: {error}"
-        on_event(EngineFault(what, "(to try again: wattridge characterise)"))
+        raise PreparationFailed(what, remedy="to try again: wattridge characterise") from error

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
-from app.engine.runner.cuda.process import KernelFailed, RunnerProcess, RunnerProcesses
-from app.sensors.channel import PowerSample, Reading
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.gpu import Gpu, Held, HoldsValues
-from app.sensors.load import Execution, Load
+from ....sensors.channel import PowerSample, Reading
+from ....sensors.device_limits import DeviceLimits
+from ....sensors.gpu import Gpu, Held, HoldsValues
+from ....sensors.load import Execution, Load
+from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
 DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
 BACKEND: Final = "app.engine.runner.cuda.pycuda_backend"

@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.runner.cuda.toolkit import library_places, pip_folders, toolkits
-from app.paths import private_folder
+from ....paths import private_folder
+from .toolkit import library_places, pip_folders, toolkits
 
 _VERSIONS: Final = ("13", "12", "11.2")
 _RELEASE: Final = re.compile(r"^#define CUDART_VERSION +(\d+)\d{3}$", re.MULTILINE)

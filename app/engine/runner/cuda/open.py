@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 
-from app.engine.control.guard import DeviceGuard
-from app.engine.runner.cuda.compiler import Compiler
-from app.engine.runner.cuda.gpu import BACKEND, CudaGpu
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.cuda.runner import CudaRunner
-from app.engine.runner.cuda.toolchain import Toolchain, find_toolchain
-from app.engine.space.search_space import SearchSpace
-from app.engine.specification import Specification
-from app.engine.workloads.cuda_kernel import CudaKernel
-from app.errors import InputError, WattridgeError
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.gpu import Gpu
+from ....errors import InputError, WattridgeError
+from ....sensors.device_limits import DeviceLimits
+from ....sensors.gpu import Gpu
+from ...control.guard import DeviceGuard
+from ...space.search_space import SearchSpace
+from ...specification.model import Specification
+from ...workloads.cuda_kernel import CudaKernel
+from .compiler import Compiler
+from .gpu import BACKEND, CudaGpu
+from .process import KernelFailed
+from .runner import CudaRunner
+from .toolchain import Toolchain, find_toolchain
 
 
 def require_cuda(gpu: Gpu) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
-from app.engine.children.python import python_command, python_environment
-from app.engine.measurement import State
-from app.engine.runner.cuda.wire import Message, WireError, receive, send
-from app.errors import InputError, WattridgeError
+from ....errors import InputError, WattridgeError
+from ...children.python import python_command, python_environment
+from ...measurement import State
+from .wire import Message, WireError, receive, send
 
 START_S: Final = 120.0  # a CUDA context takes a second or so; the first one after a boot much longer
 ASK_S: Final = 60.0

@@ -12,11 +12,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pycuda.driver as cuda
 
-from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, Launch, difference
-from app.engine.runner.cuda.comparer import TYPES, compared_type
-from app.engine.runner.cuda.cublas import BYTES, Product, cublas
-from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
-from app.sensors.device_limits import DeviceLimits
+from ....sensors.device_limits import DeviceLimits
+from ...workloads.launch import Launch
+from .backend import Array, DeviceFault, Difference, KernelFacts, difference
+from .comparer import TYPES, compared_type
+from .cublas import BYTES, Product, cublas
+from .occupancy import occupancy, resident_blocks
 
 GRAPHED: Final = 64  # launches in one captured graph: Python queues a launch in ~5 us, kernels may be quicker
 CAPTURE_MODE: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED

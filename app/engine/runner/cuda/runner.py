@@ -9,36 +9,36 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, groupby
 from typing import Any, Final
 
-from app.engine.children.scratch import scratch_folder
-from app.engine.control.guard import DeviceGuard
-from app.engine.control.obeying import disobeyed
-from app.engine.events import Event
-from app.engine.measurement import Configuration, Measurement, State
-from app.engine.runner.cuda.arguments import CallPlan
-from app.engine.runner.cuda.backend import Launch
-from app.engine.runner.cuda.comparer import SOURCE
-from app.engine.runner.cuda.compiler import Compiled, Compiler, symbol
-from app.engine.runner.cuda.drift import Drift, reference_figures
-from app.engine.runner.cuda.first_look import look_once
-from app.engine.runner.cuda.gpu import CudaGpu
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.figures import measurement_of
-from app.engine.runner.meter import Meter
-from app.engine.runner.settings_order import by_setting, settings_of
-from app.engine.runner.window import Run, Window
-from app.engine.space.search_space import SearchSpace
-from app.engine.specification import Specification
-from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused, Prepared
-from app.engine.workloads.machine_code import shortfall
-from app.errors import InputError, WattridgeError
-from app.sensors.load import Load
+from ....errors import InputError, WattridgeError
+from ....sensors.load import Load
+from ...children.scratch import scratch_folder
+from ...control.guard import DeviceGuard
+from ...control.obeying import disobeyed
+from ...measurement import Configuration, Measurement, State
+from ...metering.meter import Meter
+from ...metering.window import Run, Window
+from ...space.search_space import SearchSpace
+from ...specification.model import Specification
+from ...workloads.cuda_arguments import CallPlan
+from ...workloads.cuda_kernel import Build, CudaKernel, KernelRefused, Prepared
+from ...workloads.launch import Launch
+from ...workloads.machine_code import shortfall
+from ..base import OnPreparation
+from ..figures import measurement_of
+from ..settings_order import by_setting, settings_of
+from .comparer import SOURCE
+from .compiler import Compiled, Compiler, symbol
+from .drift import Drift, reference_figures
+from .first_look import look_once
+from .gpu import CudaGpu
+from .process import KernelFailed
 
 SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
 LEAST_BATCH: Final = 16
@@ -100,9 +100,9 @@ class CudaRunner:
         self._finished: list[Measurement] = []
         self._unmet = ""  # by the board, of the setting in force
 
-    def prepare(self, stop: threading.Event, on_event: Callable[[Event], None]) -> None:
+    def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         """Characterise the power sensor where nothing is kept of this board and driver."""
-        look_once(self._gpu, self._compiler.toolchain, stop, on_event)
+        look_once(self._gpu, self._compiler.toolchain, stop, on_progress)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""

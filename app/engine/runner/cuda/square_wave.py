@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from app.engine.characterisation.square_wave import AsksOneSource
-from app.engine.runner.cuda.arguments import Argument, CallPlan
-from app.engine.runner.cuda.compiler import Compiler
-from app.engine.runner.cuda.gpu import BACKEND, CudaGpu
-from app.engine.runner.cuda.process import KernelFailed
-from app.engine.runner.cuda.toolchain import Toolchain
-from app.engine.workloads.cuda_kernel import Build
-from app.errors import WattridgeError
-from app.paths import resources
-from app.sensors.gpu import Gpu
-from app.sensors.load import Load
+from ....errors import WattridgeError
+from ....paths import resources
+from ....sensors.gpu import Gpu
+from ....sensors.load import Load
+from ...metering.characterisation.square_wave import AsksOneSource
+from ...workloads.cuda_arguments import Argument, CallPlan
+from ...workloads.cuda_kernel import Build
+from .compiler import Compiler
+from .gpu import BACKEND, CudaGpu
+from .process import KernelFailed
+from .toolchain import Toolchain
 
 NAME: Final = "square_wave"
 THREADS: Final = 1024  # of a block: a multiprocessor full

@@ -13,10 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from app.engine.children.python import python_command
-from app.engine.runner.cuda.nvrtc import library_version
-from app.engine.runner.cuda.toolkit import toolkits
-from app.errors import WattridgeError
+from ....errors import WattridgeError
+from ...children.python import python_command
+from .nvrtc import library_version
+from .toolkit import toolkits
 
 COMPILE_S: Final = 300.0
 

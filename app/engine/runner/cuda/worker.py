@@ -20,10 +20,11 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from app.engine.runner.cuda.arguments import CallPlan, make_array, make_references
-from app.engine.runner.cuda.backend import Array, Backend, DeviceFault, Kernel, Launch, Mark
-from app.engine.runner.cuda.wire import Message, WireError, receive, send
-from app.errors import InputError
+from ....errors import InputError
+from ...workloads.cuda_arguments import CallPlan, make_array, make_references
+from ...workloads.launch import Launch
+from .backend import Array, Backend, DeviceFault, Kernel, Mark
+from .wire import Message, WireError, receive, send
 
 BATCH_S: Final = 0.012  # launches between two marks; two batches in the queue bridge what the host may be late by
 AHEAD: Final = 2  # batches in the queue

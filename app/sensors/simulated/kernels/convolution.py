@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import (
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import (
     bank_conflicts,
     issue_slots_per_fma,
     latency_hiding,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import LaunchRefused, bank_conflicts
-from app.sensors.simulated.kernels.tiled_product import TiledProduct
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import LaunchRefused, bank_conflicts
+from .tiled_product import TiledProduct
 
 
 def load(given: Arguments, limits: DeviceLimits) -> Load:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import LaunchRefused, issue_slots_per_fma, latency_hiding, residency
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import LaunchRefused, issue_slots_per_fma, latency_hiding, residency
 
 FLOP_PER_PAIR: Final = 20.0
 _FIXED_REGISTERS: Final = 20

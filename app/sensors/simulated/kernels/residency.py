@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Precision
+from ...device_limits import DeviceLimits
+from ...load import Precision
 
 _REGISTER_GRAIN: Final = 8  # registers per thread are handed out in eights, per warp
 _MOST_REGISTERS: Final = 255  # of one thread

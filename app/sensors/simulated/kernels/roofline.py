@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import issue_slots_per_fma, latency_hiding, residency
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import issue_slots_per_fma, latency_hiding, residency
 
 _LANE_BYTES: Final = 16  # of a load; each of its words is an independent chain, on tensor cores there are two
 _STEP: Final = 128.0  # operations between two branches of the loop

@@ -9,10 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import LaunchRefused, Residency, residency
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import LaunchRefused, Residency, residency
 
 _ITEMS: Final = ("items_per_thread", "tile_size_x", "elements_per_thread")
 _IN_FLIGHT: Final = 4.0  # numbers of 4 bytes under way per thread at full occupancy that make the bandwidth full

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load, Precision
-from app.sensors.simulated.kernels.residency import issue_slots_per_fma, latency_hiding, residency, softly_capped
+from ...device_limits import DeviceLimits
+from ...load import Load, Precision
+from .residency import issue_slots_per_fma, latency_hiding, residency, softly_capped
 
 _FIXED_REGISTERS: Final = 22  # addresses, indices, loop counters
 _GLOBAL_LATENCY_CYCLES: Final = 600.0  # load, store to shared memory, two barriers

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.sensors.device_limits import DeviceLimits
-from app.sensors.load import Load
-from app.sensors.simulated.kernels.arguments import Arguments
-from app.sensors.simulated.kernels.residency import LaunchRefused, bank_conflicts, residency
+from ...device_limits import DeviceLimits
+from ...load import Load
+from .arguments import Arguments
+from .residency import LaunchRefused, bank_conflicts, residency
 
 _FIXED_REGISTERS: Final = 16
 _SECTOR_BYTE: Final = 32.0

@@ -1,0 +1,68 @@
+"""What a measurement reaches of a board's theoretical peak: of its speed, and of the efficiency at the power limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..measurement import Measurement, State, speed_of
+from ..models.roofline.published_boards import board_named
+from ..store.record import NewSession
+
+
+@dataclass(frozen=True, slots=True)
+class PeakShare:
+    """Shares of the theoretical peak of one precision, 0..1."""
+
+    precision: str
+    peak_gflops: float  # theoretical
+    tdp_w: float
+    speed: float
+    efficiency: float | None  # None where the energy was not measured
+    source: str  # of peak and power limit
+
+    @property
+    def peak_gflops_per_w(self) -> float:
+        """Theoretical peak efficiency, peak speed over the power limit (S2 section 4: 6.08 GFLOPS/W on the K20X)."""
+        return self.peak_gflops / self.tdp_w
+
+    @property
+    def words(self) -> str:
+        """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (fp64: ...)'."""
+        shares = [f"{100 * self.speed:.1f} % of the peak speed"]
+        if self.efficiency is not None:
+            shares.insert(0, f"{100 * self.efficiency:.1f} % of the theoretical peak efficiency")
+        peak = f"{self.peak_gflops:.0f} GFLOP/s / {self.tdp_w:.0f} W = {self.peak_gflops_per_w:.2f} GFLOPS/W"
+        above = "; lower clocks can exceed it" if (self.efficiency or 0.0) > 1 else ""
+        return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit{above}; {self.source})"
+
+    def to_json(self) -> dict[str, Any]:
+        """With the units in the names."""
+        return {
+            "precision": self.precision,
+            "theoretical_peak_gflops": self.peak_gflops,
+            "tdp_w": self.tdp_w,
+            "theoretical_peak_gflops_per_w": self.peak_gflops_per_w,
+            "speed": self.speed,
+            "efficiency": self.efficiency,
+            "source": self.source,
+            "words": self.words,
+        }
+
+
+def peak_share(plan: NewSession, measurement: Measurement) -> PeakShare | None:
+    """None where the specification gives no speed or precision, or nothing is published for the board."""
+    board = board_named(plan.gpu)
+    precision = plan.origin.get("precision", "")
+    speed = speed_of(measurement.values)
+    if board is None or measurement.state is not State.OK or precision not in board.gflops or not speed > 0:
+        return None
+    peak, power_w = board.gflops[precision], measurement.values.get("power_w", 0.0)
+    return PeakShare(
+        precision=precision,
+        peak_gflops=peak,
+        tdp_w=board.tdp_w,
+        speed=speed / 1e9 / peak,
+        efficiency=speed / 1e9 / power_w / (peak / board.tdp_w) if power_w > 0 else None,
+        source=board.source,
+    )

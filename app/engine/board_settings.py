@@ -1,0 +1,126 @@
+"""Settings as values travel: their names and words, and what a board takes of what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from ..errors import InputError
+from ..sensors.errors import NotSupported
+from ..sensors.gpu import Gpu
+
+Range = tuple[float, float]  # of clocks: the board chooses within it
+Setting = float | Range
+
+# In order of application: the supported graphics clocks depend on the memory clock.
+WORDS: Final[Mapping[str, str]] = {
+    "power_limit_w": "power limit",
+    "memory_clock_mhz": "memory clock",
+    "graphics_clock_mhz": "graphics clock",
+}
+SETTINGS: Final = tuple(WORDS)
+_LOCKED_SINCE: Final = {"graphics_clock_mhz": (7, 0), "memory_clock_mhz": (8, 0)}  # compute capability
+
+
+def upper(value: Setting) -> float:
+    """The value, or the upper end of a range."""
+    return value[1] if isinstance(value, tuple) else value
+
+
+def lower(value: Setting) -> float:
+    """The value, or the lower end of a range."""
+    return value[0] if isinstance(value, tuple) else value
+
+
+def unit(name: str) -> str:
+    """W or MHz."""
+    return "W" if name.endswith("_w") else "MHz"
+
+
+def shown(value: Setting) -> str:
+    """A value without its unit."""
+    return f"{value[0]:g}–{value[1]:g}" if isinstance(value, tuple) else f"{value:g}"
+
+
+def in_words(settings: Mapping[str, Setting]) -> str:
+    """'power limit 300 W, graphics clock 1200 MHz'."""
+    return ", ".join(f"{WORDS[name]} {shown(value)} {unit(name)}" for name, value in settings.items())
+
+
+def why_not_set(gpu: Gpu, name: str) -> str | None:
+    """Why a board does not let a setting be made; None where it does, as far as it tells without being tried."""
+    if gpu.info.source == "recorded":
+        return "a recording cannot be set"
+    says = getattr(gpu, "why_not_set", None)
+    if says is not None and (why := says(name)):
+        return str(why)
+    if name == "power_limit_w":
+        limit = gpu.info.power_limit
+        return "this board tells no power limits" if None in (limit.minimum_w, limit.maximum_w) else None
+    return None if supported_clocks(gpu, name) else "this board does not tell its clocks"
+
+
+def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
+    """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where not told."""
+    return gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
+
+
+def has_locks(gpu: Gpu, name: str) -> bool:
+    """Whether boards of this generation lock that clock; older ones have application clocks, if anything."""
+    least = _LOCKED_SINCE[name]
+    return (gpu.info.compute_capability or least) >= least
+
+
+def step_mhz(gpu: Gpu) -> float:
+    """Between two supported graphics clocks; 1 where not told."""
+    return float(min((b - a for a, b in pairwise(gpu.graphics_clocks_mhz())), default=1))
+
+
+def taken(gpu: Gpu, name: str, value: Setting) -> tuple[Setting, str]:
+    """What a board takes of a value, the nearest supported clock, and what to say where that is another.
+
+    Raises InputError where the value is outside the board's range, NotSupported where it tells no clocks.
+    """
+    if name == "power_limit_w":
+        return _limit(gpu, upper(value)), ""
+    clocks = supported_clocks(gpu, name)
+    if not clocks:
+        raise NotSupported(f"{gpu.info.label} does not tell its clocks", WORDS[name], "leave this setting out")
+    low, high = (_nearest(gpu, name, end, clocks) for end in (lower(value), upper(value)))
+    settled: Setting = (low, high) if low != high else low
+    if (low, high) == (lower(value), upper(value)):
+        return settled, ""
+    return settled, f"{shown(value)} MHz lies between two supported clocks: {shown(settled)} MHz was taken"
+
+
+def _limit(gpu: Gpu, watt: float) -> float:
+    limit, label = gpu.info.power_limit, gpu.info.label
+    low, high = limit.minimum_w, limit.maximum_w
+    if low is not None and high is not None and not low <= watt <= high:
+        raise InputError(f"{watt:g} W is outside what {label} takes", WORDS["power_limit_w"], f"{low:g} to {high:g} W")
+    return watt
+
+
+def _nearest(gpu: Gpu, name: str, mhz: float, clocks: Sequence[int]) -> float:
+    step = step_mhz(gpu)
+    if not clocks[0] - step < mhz < clocks[-1] + step:
+        where = f"{clocks[0]} to {clocks[-1]} MHz"
+        raise InputError(f"{mhz:g} MHz is outside what {gpu.info.label} takes", WORDS[name], where)
+    return float(min(clocks, key=lambda clock: abs(clock - mhz)))
+
+
+def setting_of(name: str, knobs: Mapping[str, Any]) -> float | None:
+    """A setting's value among knobs as the helper reports them; a lock goes before application clocks."""
+    if name == "power_limit_w":
+        return watts(knobs.get("power_limit_mw"))
+    lock = knobs.get("locked_graphics_mhz" if name == "graphics_clock_mhz" else "locked_memory_mhz")
+    clocks = knobs.get("application_clocks_mhz")
+    if lock:
+        return float(lock[1])
+    return None if not clocks else float(clocks[1 if name == "graphics_clock_mhz" else 0])
+
+
+def watts(milliwatt: Any) -> float | None:
+    """W of mW; None stays None."""
+    return None if milliwatt is None else float(milliwatt) / 1000

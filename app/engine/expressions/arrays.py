@@ -1,0 +1,97 @@
+"""Array expressions such as `a @ b`: what a kernel's outputs are checked against, evaluated with NumPy, never eval'ed.
+
+The syntax is checked by `expressions.parse_array_expression`; here it is walked. Half-precision floats are calculated
+in single precision, everything else in its own type.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from .expression import parse_array_expression
+
+Array = npt.NDArray[Any]
+
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+}
+
+
+def convolve(image: Array, kernel: Array) -> Array:
+    """The convolution of two arrays of the same number of dimensions, where they overlap wholly ('valid')."""
+    if image.ndim != kernel.ndim:
+        raise ValueError(f"convolve of {image.ndim} and {kernel.ndim} dimensions")
+    if image.dtype.kind in "iub" or (image.ndim == 1 and kernel.size <= 64):
+        from scipy.signal import convolve as direct
+
+        return np.asarray(direct(image, kernel, mode="valid", method="direct"))
+    from scipy.signal import oaconvolve
+
+    kind = np.result_type(image, kernel)
+    wide = np.complex128 if kind.kind == "c" else np.float64  # a transform spreads rounding errors over all outputs
+    return np.asarray(oaconvolve(image.astype(wide), kernel.astype(wide), mode="valid")).astype(kind)
+
+
+def _sum(array: Array) -> Any:
+    """The sum of all elements, floats in double precision."""
+    return np.sum(array, dtype=np.float64 if array.dtype.kind == "f" else None)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": _sum,
+    "dot": np.dot,
+    "convolve": convolve,
+    "transpose": np.transpose,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+
+
+def evaluate_array(text: str, where: str, values: Mapping[str, Any]) -> Array:
+    """The value of an array expression over named arrays and numbers.
+
+    Raises InputError for a name that is not among `values`, a wrong number of arguments or shapes that do not match.
+    """
+    for name in parse_array_expression(text, where):
+        if name not in values:
+            raise InputError(f"unknown name '{name}' in '{text}'", where, f"known: {', '.join(values)}")
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(_value(ast.parse(text.strip(), mode="eval").body, values))
+    except (ValueError, TypeError, MemoryError) as error:
+        raise InputError(f"'{text}' cannot be calculated: {error}", where, "check shapes and types") from None
+
+
+def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            value = values[name]
+            return value.astype(np.float32) if getattr(value, "dtype", None) == np.float16 else value
+        case ast.UnaryOp(op=op, operand=operand):
+            value = _value(operand, values)
+            return operator.neg(value) if isinstance(op, ast.USub) else value
+        case ast.BinOp(left=left, op=op, right=right):
+            return _OPERATORS[type(op)](_value(left, values), _value(right, values))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _FUNCTIONS[name](*[_value(argument, values) for argument in arguments])
+        case _:
+            raise TypeError(f"'{type(node).__name__}' is not allowed")

@@ -1,0 +1,182 @@
+"""Averaging window and lag of a power source, from its answer to a square wave whose edges are known.
+
+A value told at time t is taken as the mean of the true power over [t - lag - window, t - lag]. The true power has two
+levels, with load and without, that drift slowly as the board warms up. Levels enter linearly, so they are solved for
+at every window and lag tried (variable projection), and the pair with the least relative residual counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from .figures import Floats
+
+DEGREE: Final = 2  # of the levels' drift, as a polynomial of time
+LEAST_WINDOW_S: Final = 1e-3
+MOST_WINDOW_S: Final = 4.0
+LEAST_LAG_S: Final = -0.06  # a stamp may stand at the beginning or the middle of what it tells
+MOST_LAG_S: Final = 0.4
+STARTS: Final = 3
+ROUGH: Final = 300  # readings that the first look at all windows and lags takes
+OUTLIER: Final = 6.0  # standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """When the load ran: [start, end) pairs, ascending, in s since the same origin as the readings; shape (n,)."""
+
+    start_s: Floats
+    end_s: Floats
+
+    def on_time(self, time_s: Floats) -> Floats:
+        """Seconds under load since the first span's start, up to each time."""
+        edges = np.column_stack([self.start_s, self.end_s]).ravel()
+        done = np.cumsum(self.end_s - self.start_s)
+        values = np.column_stack([done - (self.end_s - self.start_s), done]).ravel()
+        return np.interp(time_s, edges, values)
+
+    def share(self, from_s: Floats, to_s: Floats) -> Floats:
+        """Share of each interval under load, 0..1."""
+        return (self.on_time(to_s) - self.on_time(from_s)) / (to_s - from_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFit:
+    """A source's window and lag with 95 % margins, and the power behind its readings."""
+
+    window_s: float
+    lag_s: float
+    window_margin_s: float
+    lag_margin_s: float
+    noise: float  # relative scatter of single values
+    until_s: float  # of the last reading; the levels do not reach beyond
+    _centre_s: float
+    _scale_s: float
+    _levels: Floats  # shape (2 (DEGREE + 1),): under load, then without
+
+    def energy_j(self, spans: Spans, from_s: float, to_s: float) -> float:
+        """Integral of the power that this source saw, by its levels."""
+        edges = np.linspace(from_s, to_s, max(2, round((to_s - from_s) / 1e-3)))
+        share = spans.share(edges[:-1], edges[1:])
+        middle = (edges[:-1] + edges[1:]) / 2
+        power = _design(share, (middle - self._centre_s) / self._scale_s) @ self._levels
+        return float(np.sum(power * np.diff(edges)))
+
+
+def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Floats | None = None) -> ResponseFit:
+    """Window and lag of the readings `power_w` told at `time_s`, both of shape (n,).
+
+    `windows_s` (n,) are known windows, as a counter's increments have them; then only the lag is looked for.
+    """
+    from scipy.optimize import minimize  # imported late: the window opens without it
+
+    problem = _Problem(time_s, power_w, spans, windows_s)
+    rough = problem
+    if len(time_s) > ROUGH:  # enough to find the valley
+        few = slice(None, ROUGH)
+        rough = _Problem(time_s[few], power_w[few], spans, None if windows_s is None else windows_s[few])
+    starts = sorted(rough.grid(), key=rough.cost)[:STARTS]
+    for _ in range(2):
+        found = [
+            minimize(problem.cost, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-9, "maxiter": 400})
+            for start in starts
+        ]
+        best = min(found, key=lambda each: float(each.fun))
+        if not problem.drop_outliers(best.x):
+            break
+        starts = [best.x]
+    window_s, lag_s = problem.unpack(best.x)
+    margins = problem.margins(best.x)
+    return ResponseFit(
+        window_s=window_s,
+        lag_s=lag_s,
+        window_margin_s=margins[0] if windows_s is None else 0.0,
+        lag_margin_s=margins[-1],
+        noise=float(np.sqrt(problem.cost(best.x))),
+        until_s=float(time_s[-1]),
+        _centre_s=problem.centre_s,
+        _scale_s=problem.scale_s,
+        _levels=problem.levels(best.x),
+    )
+
+
+class _Problem:
+    """The residuals as a function of (ln window, lag / 0.1 s), or of the lag alone."""
+
+    def __init__(self, time_s: Floats, power_w: Floats, spans: Spans, windows_s: Floats | None) -> None:
+        self._time_s, self._power_w, self._windows_s = time_s, power_w, windows_s
+        self._spans = spans
+        self.centre_s = float((time_s[0] + time_s[-1]) / 2)
+        self.scale_s = float((time_s[-1] - time_s[0]) / 2)
+        self._weight = 1.0 / np.maximum(np.abs(power_w), 0.02 * np.max(power_w))
+
+    def unpack(self, at: Floats) -> tuple[float, float]:
+        """(window, lag) in s; the window is the mean one where the windows are known."""
+        lag_s = float(np.clip(0.1 * at[-1], LEAST_LAG_S, MOST_LAG_S))
+        if self._windows_s is not None:
+            return float(np.mean(self._windows_s)), lag_s
+        return float(np.clip(np.exp(at[0]), LEAST_WINDOW_S, MOST_WINDOW_S)), lag_s
+
+    def grid(self) -> list[Floats]:
+        lags = np.linspace(LEAST_LAG_S, MOST_LAG_S, 24) / 0.1
+        if self._windows_s is not None:
+            return [np.asarray([lag]) for lag in lags]
+        logs = np.log(np.geomspace(4e-3, 2.5, 18))
+        return [np.asarray([log, lag]) for log in logs for lag in lags]
+
+    def cost(self, at: Floats) -> float:
+        """Mean squared relative residual."""
+        return float(np.mean(self._residuals(at) ** 2))
+
+    def levels(self, at: Floats) -> Floats:
+        return self._solve(at)[1]
+
+    def drop_outliers(self, at: Floats) -> bool:
+        """Leave out readings far off the fit (a reading the driver repeated, say); False where there are none."""
+        residuals = np.abs(self._residuals(at))
+        sigma = 1.4826 * float(np.median(residuals))
+        keep = residuals <= OUTLIER * max(sigma, 1e-6)
+        if keep.all() or keep.sum() < 0.8 * len(keep):
+            return False
+        self._time_s, self._power_w, self._weight = self._time_s[keep], self._power_w[keep], self._weight[keep]
+        if self._windows_s is not None:
+            self._windows_s = self._windows_s[keep]
+        return True
+
+    def margins(self, at: Floats) -> list[float]:
+        """95 % half-widths in s, from the curvature of the residuals at the optimum."""
+        steps = 1e-3 * np.eye(len(at))
+        jacobian = np.column_stack([(self._residuals(at + s) - self._residuals(at - s)) / 2e-3 for s in steps])
+        variance = self.cost(at) * len(self._time_s) / max(1, len(self._time_s) - 2 * (DEGREE + 1) - len(at))
+        errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
+        scales = [self.unpack(at)[0], 0.1] if len(at) == 2 else [0.1]
+        return [1.96 * float(error) * scale for error, scale in zip(errors, scales, strict=True)]
+
+    def _residuals(self, at: Floats) -> Floats:
+        return self._solve(at)[0]
+
+    def _solve(self, at: Floats) -> tuple[Floats, Floats]:
+        window_s, lag_s = self.unpack(at)
+        windows_s = window_s if self._windows_s is None else self._windows_s
+        to_s = self._time_s - lag_s
+        share = self._spans.share(to_s - windows_s, to_s)
+        design = _design(share, (self._time_s - self.centre_s) / self.scale_s) * self._weight[:, None]
+        wanted = self._power_w * self._weight
+        levels: Floats = np.linalg.pinv(design.T @ design, hermitian=True) @ (design.T @ wanted)  # 6 x 6
+        return design @ levels - wanted, levels
+
+
+def _design(share: Floats, time: Floats) -> Floats:
+    """Columns of the levels under load and without, each times 1, t, t^2; shape (n, 2 (DEGREE + 1))."""
+    powers = np.vander(time, DEGREE + 1, increasing=True)
+    return np.hstack([share[:, None] * powers, (1.0 - share)[:, None] * powers])
+
+
+def spans_of(pairs_ns: Sequence[tuple[int, int]], origin_ns: int) -> Spans:
+    """Spans from (start, end) in ns."""
+    table = (np.asarray(pairs_ns, dtype=np.int64).reshape(-1, 2) - origin_ns) / 1e9
+    return Spans(table[:, 0], table[:, 1])

@@ -1,0 +1,178 @@
+"""Drives a square wave of load on a board and watches every power source it has, as densely as they can be asked."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from typing import Final, Protocol, runtime_checkable
+
+from ....sensors.channel import PowerSample
+from ....sensors.errors import NotSupported
+from ....sensors.event_reasons import LIMITING
+from ....sensors.load import Load
+from ..launching import LaunchingGpu
+from .figures import CHANNEL_OF
+from .ticks import Change
+
+POLL_S: Final = 0.002  # mean time between two polls; it varies, so that polls and ticks never march in step
+# Shortest and longest half-period. Mostly off: an average with little power in it scatters less; but never off for so
+# long that the clocks go down.
+ON_S: Final = (0.05, 0.35)
+OFF_S: Final = (0.1, 0.75)
+READS_TIMED: Final = 15
+SHARE_OF_TIME: Final = 0.25  # that a slow source may be asked
+
+
+@runtime_checkable
+class AsksOneSource(Protocol):
+    """A board that can be asked for one power channel alone."""
+
+    def ask_power_w(self, channel: str) -> float: ...
+
+
+class Stopped(Exception):
+    """Not an error: the person stopped it."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was told while the wave ran. Times are ns on the board's clock."""
+
+    changes: dict[str, list[Change]] = field(default_factory=dict)  # of instant, average, counter
+    samples: list[PowerSample] = field(default_factory=list)  # of the driver's buffer
+    drains: list[tuple[int, int]] = field(default_factory=list)  # (time, stamp of the newest sample), when it changed
+    spans: list[tuple[int, int]] = field(default_factory=list)  # when the load ran
+    reasons: int = 0  # clock event reasons seen under load
+
+
+class Watch:
+    """Polls the sources of one board into a `Seen`."""
+
+    def __init__(self, gpu: LaunchingGpu, seed: int, on_time: Callable[[], None] = lambda: None) -> None:
+        self.gpu = gpu
+        self.missing: dict[str, str] = {}
+        self.read_s: dict[str, float] = {}
+        self._dither = random.Random(seed)
+        self._on_time = on_time
+        self._place = {c.name: place for place, c in enumerate(gpu.channels) if c.available}
+        self._why = {c.name: c.unavailable or "" for c in gpu.channels}
+        self._polled = {source: self._place[name] for source, name in CHANNEL_OF.items() if name in self._place}
+        self._last: dict[str, tuple[int, float]] = {}
+        self._due_ns: dict[str, int] = {}
+        self._newest_ns = 0
+        self._look_at_costs()
+        self.start()
+
+    def start(self) -> Seen:
+        """A new record, from now on."""
+        self.seen = Seen({source: [] for source in (*self._polled, "counter")})
+        return self.seen
+
+    def wave(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
+        """Load on and off in turn; half-periods vary so that the edges meet the sensors at every phase.
+
+        Raises Stopped, SensorError.
+        """
+        for on_s, off_s in self._half_periods(seconds):
+            self.run(load, on_s, stop)
+            self.rest(off_s, stop)
+
+    def run(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
+        """Load for that long. Raises Stopped."""
+        self.gpu.begin(load)
+        try:
+            self._poll_for(seconds, stop, under_load=True)
+        finally:
+            execution = self.gpu.end()
+        self.seen.spans.append((execution.start_ns, execution.end_ns))
+
+    def rest(self, seconds: float, stop: threading.Event | None) -> None:
+        """No load for that long. Raises Stopped."""
+        self._poll_for(seconds, stop, under_load=False)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _half_periods(self, seconds: float) -> Iterator[tuple[float, float]]:
+        while seconds > 0:
+            on_s, off_s = (math.exp(self._dither.uniform(math.log(a), math.log(b))) for a, b in (ON_S, OFF_S))
+            yield on_s, off_s
+            seconds -= on_s + off_s
+
+    def _poll_for(self, seconds: float, stop: threading.Event | None, *, under_load: bool) -> None:
+        end_ns = self.gpu.clock.now_ns() + round(seconds * 1e9)
+        while (left_ns := end_ns - self.gpu.clock.now_ns()) > 0:
+            if self.gpu.clock.wait(min(left_ns / 1e9, POLL_S * self._dither.uniform(0.5, 1.5)), stop):
+                raise Stopped
+            self._poll(under_load)
+            self._on_time()
+
+    def _poll(self, under_load: bool) -> None:
+        reading = self.gpu.read()
+        for source, place in self._polled.items():
+            self._note(source, reading.time_ns, reading.values[place])
+        if under_load and "event_reasons" in self._place:
+            bits = reading.values[self._place["event_reasons"]]
+            self.seen.reasons |= 0 if math.isnan(bits) else int(bits) & LIMITING
+        if "counter" not in self.missing and self._is_due("counter"):
+            asked_ns = self.gpu.clock.now_ns()
+            self._note("counter", asked_ns, self.gpu.energy_j())
+        if "buffer" not in self.missing and self._is_due("buffer"):
+            self._drain()
+
+    def _note(self, source: str, time_ns: int, value: float) -> None:
+        if math.isnan(value):
+            return
+        before = self._last.get(source)
+        self._last[source] = (time_ns, value)
+        if before is not None and before[1] != value:
+            self.seen.changes[source].append(Change(before[0], time_ns, value))
+
+    def _drain(self) -> None:
+        samples = self.gpu.power_samples(self._newest_ns)
+        if samples:
+            self._newest_ns = samples[-1].time_ns
+            self.seen.samples.extend(samples)
+            self.seen.drains.append((self.gpu.clock.now_ns(), self._newest_ns))
+
+    def _is_due(self, source: str) -> bool:
+        """A source whose read is slow is asked less often, so that it does not hold up the others."""
+        now_ns = self.gpu.clock.now_ns()
+        if now_ns < self._due_ns.get(source, 0):
+            return False
+        speed = self.gpu.clock.speed
+        pause_s = self.read_s[source] / SHARE_OF_TIME * speed if math.isfinite(speed) else 0.0
+        self._due_ns[source] = now_ns + round(pause_s * 1e9)
+        return True
+
+    def _look_at_costs(self) -> None:
+        for source, name in CHANNEL_OF.items():
+            if name not in self._place:
+                self.missing[source] = self._why.get(name) or "this board does not tell it"
+            elif isinstance(self.gpu, AsksOneSource):
+                self.read_s[source] = _cost_s(partial(self.gpu.ask_power_w, name))
+            else:
+                self.read_s[source] = _cost_s(self.gpu.read)
+        for source, ask in (("counter", self.gpu.energy_j), ("buffer", lambda: self.gpu.power_samples(0))):
+            try:
+                answer = ask()
+                if source == "buffer" and not answer:
+                    raise NotSupported("the driver's buffer of power samples is empty")
+                self.read_s[source] = _cost_s(ask)
+            except NotSupported as error:
+                self.missing[source] = error.what
+
+
+def _cost_s(ask: Callable[[], object]) -> float:
+    """The median of several calls, by the wall's clock."""
+    took = []
+    for _ in range(READS_TIMED):
+        before = time.perf_counter()
+        ask()
+        took.append(time.perf_counter() - before)
+    return median(took)

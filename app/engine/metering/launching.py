@@ -1,0 +1,59 @@
+"""A board that can run work for us, and the words for one that cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from ...errors import WattridgeError
+from ...sensors.device_limits import DeviceLimits
+from ...sensors.gpu import Gpu
+from ...sensors.load import Execution, Load
+
+
+@runtime_checkable
+class LaunchingGpu(Gpu, Protocol):
+    """Launches of a load, back to back, timed by the device's own events."""
+
+    limits: DeviceLimits
+
+    def begin(self, load: Load) -> None:
+        """Start launching; returns at once. Work under way goes over to the new load."""
+        ...
+
+    def end(self) -> Execution:
+        """Stop, and tell how the launches since `begin` went."""
+        ...
+
+
+@runtime_checkable
+class BringsLoads(Protocol):
+    """A board that knows loads of its own to be characterised with (a simulated one takes any)."""
+
+    def wave_loads(self) -> Sequence[Load]:
+        """Loads of short launches (milliseconds at most) that differ in power, heaviest first."""
+        ...
+
+
+def require_launching(gpu: Gpu) -> LaunchingGpu:
+    """The board, known to run work. Raises WattridgeError, with what to choose instead, where it cannot."""
+    if isinstance(gpu, LaunchingGpu):
+        return gpu
+    if gpu.info.source == "recorded":
+        raise WattridgeError("a recording cannot run kernels", gpu.info.label, "choose --gpu simulated:NAME")
+    raise WattridgeError(
+        "its sensors alone launch no kernels: a real board needs a CUDA process for that",
+        gpu.info.label,
+        "with rights to set it: wattridge fit --gpu N --allow-control; without: fit a file of measurements",
+    )
+
+
+def lap(gpu: LaunchingGpu, load: Load) -> Execution:
+    """How the launches since `begin` or the last lap went, while launches of `load` go on."""
+    own = getattr(gpu, "lap", None)
+    if own is not None:
+        told: Execution = own()
+        return told
+    execution = gpu.end()
+    gpu.begin(load)
+    return execution

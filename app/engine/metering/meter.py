@@ -1,0 +1,383 @@
+"""`Meter`: time, power and energy of one load on one board, through nothing but its sensors.
+
+Time and power come from the same stretch of back-to-back launches. It opens once the sensor has settled and whatever
+the load before left behind (a limit, a clock on its way) has gone, and it closes when the confidence interval of mean
+power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the fact
+(DOMAIN 2), so the board may already run something else when they are told.
+
+A board at its power limit swings: on an H200 the controller lets a kernel exceed the limit for up to 0.7 s, then
+undershoots, so that about one second averages to the limit. A window under a limit is therefore one such period, and
+it is settled when its mean is the limit itself or when two windows in a row tell the same.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Collection, Sequence
+from statistics import fmean, stdev
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from ...errors import WattridgeError
+from ...sensors.channel import Reading
+from ...sensors.event_reasons import LIMITING
+from ...sensors.gpu import HoldsValues
+from ...sensors.load import Execution, Load
+from .characterisation.aftereffect import HISTORY_S
+from .drained import DrainedPower
+from .launching import LaunchingGpu, lap
+from .polled import PolledPower
+from .power_source import PowerSource, find_power_source
+from .student_t import student_t
+from .window import Run, Spread, Window, confidence_interval, limited_interval, steady
+
+__all__ = ["Meter", "Run", "Window", "confidence_interval"]
+
+RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
+BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
+BUFFER_MOST_S: Final = 1.0
+POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
+POLLED_MOST_S: Final = 3.0
+TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
+LEAST_TOLD: Final = 2  # samples before their spread, with the board's usual one, says anything
+LOOK_S: Final = 0.02  # between looks where the buffer tells power
+LEFT_OVER_S: Final = 1.5  # how long a limit that the load before ran into may last
+LIMITED_WINDOW_S: Final = 0.95  # one period of the controller
+LIMITED_MOST_S: Final = 6.0  # windows under a limit, in all
+BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back by it
+AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
+BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
+SAMPLE_NS: Final = 20_000_000  # what one sample of the buffer averages over
+LEAST_HISTORY: Final = 0.5  # of the second before a window, that the buffer must still hold
+NORMAL_95: Final = 1.96
+MOVED: Final = 0.01  # change of clock within a window that opens it anew
+MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
+VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
+FOLLOW_CLOCKS: Final = ("core_voltage_mv", "memory_clock_mhz")  # of another kernel or clock, they would be wrong
+WARM_STEP_S: Final = 1.0
+WARM_STEADY_C: Final = 0.25  # change over a step
+WARM_MOST_S: Final = 30.0
+COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
+
+_sources: WeakKeyDictionary[object, PowerSource] = WeakKeyDictionary()  # one look per board and run of the program
+
+
+class Meter:
+    """Measures loads on one board. Not thread-safe; other threads may read the board meanwhile."""
+
+    def __init__(self, gpu: LaunchingGpu, *, needs: Collection[str] = (), target: float = TARGET) -> None:
+        """`needs` names figures that windows must be long enough for, where the board reports them: the memory's power
+        is a slow average, and the core voltage of a real board is asked for about once a second.
+        """
+        self._gpu = gpu
+        self._target = target
+        self._channel = {channel.name: i for i, channel in enumerate(gpu.channels) if channel.available}
+        self._wants_memory_power = "memory_power_w" in needs and "memory_power_w" in self._channel
+        self._wants_voltage = "core_voltage_mv" in needs and "core_voltage_mv" in self._channel
+        self._holding = gpu if isinstance(gpu, HoldsValues) else None
+        self._last_end_ns: int | None = None
+        self._spread = Spread()
+        self._drained = DrainedPower(gpu)  # of the driver's buffer
+        self._polled: PolledPower | None = None  # of a polled source that is characterised
+
+    def measure(
+        self,
+        load: Load,
+        *,
+        stop: threading.Event | None = None,
+        settle_s: float = 0.0,
+        window_s: float = 0.0,
+    ) -> Window | None:
+        """Run and measure `load`; None when `stop` was set first. Both times are lower bounds, on the board's clock."""
+        run = self.run(load, stop=stop, settle_s=settle_s, window_s=window_s)
+        if run is None:
+            return None
+        if not run.source.buffered:
+            return self.window(run)
+        self._begin(load)  # the board stays as it is until the buffer has told the last samples
+        try:
+            return self.window(run)
+        finally:
+            self._end()
+
+    def warm(self, load: Load, stop: threading.Event | None = None) -> bool:
+        """Run until temperature and time per launch stand still; False when stopped. Nothing to do on a warm board."""
+        last, now = self._last_end_ns, self._gpu.clock.now_ns()
+        if last is not None and now - last < COLD_AFTER_S * 1e9:
+            return True
+        before = math.nan
+        for _ in range(round(WARM_MOST_S / WARM_STEP_S)):
+            self._begin(load)
+            try:
+                if self._gpu.clock.wait(WARM_STEP_S, stop):
+                    return False
+            finally:
+                self._end()
+            temperature = self._value(self._gpu.read(), "temperature_c")
+            if math.isnan(temperature) or abs(temperature - before) < WARM_STEADY_C:
+                break
+            before = temperature
+        self._last_end_ns = self._gpu.clock.now_ns()
+        return True
+
+    def run(
+        self,
+        load: Load,
+        *,
+        stop: threading.Event | None = None,
+        settle_s: float = 0.0,
+        window_s: float = 0.0,
+    ) -> Run | None:
+        """Launch `load` and watch until its window holds enough, then end the launches; None when `stop` was set.
+
+        `window` may be called later, while something else runs.
+        """
+        source = self._source(load, stop)
+        if source is None or not self.warm(load, stop):
+            return None
+        by_stamps = source.buffered or self._polled is not None
+        settle_s = max(settle_s, RISE_S, 0.0 if by_stamps else source.settle_s)
+        if self._wants_memory_power:
+            settle_s = max(settle_s, MEMORY_POWER_S)
+        run = Run(load, source, self._gpu.clock.now_ns())
+        self._begin(load)
+        try:
+            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, max(window_s, self._least_s(source)), stop):
+                return None
+        finally:
+            execution = self._end()
+        if run.execution is None:
+            run.execution = execution
+        return run
+
+    def window(self, run: Run) -> Window:
+        """The figures of a run; waits until the buffer has told its samples. Raises WattridgeError without any."""
+        execution = run.execution
+        assert execution is not None, "a run that `run` returned has ended"
+        history: Sequence[float] = ()
+        if run.source.buffered:
+            history, powers = self._buffered_powers(run.opened_ns, execution.end_ns)
+            if not self._limited(run.readings, powers):
+                self._spread.note(powers)
+        else:
+            powers = self._polled_powers(run, execution.end_ns)
+        if not powers:
+            raise WattridgeError(
+                "no power reading fell into the window", self._gpu.info.label, "look at it with: wattridge monitor"
+            )
+        return self._describe(run, execution, powers, history)
+
+    # --- watching ---------------------------------------------------------------------------------------------------
+
+    def _source(self, load: Load, stop: threading.Event | None) -> PowerSource | None:
+        source = _sources.get(self._gpu)
+        if source is None:
+            source = find_power_source(self._gpu, load, stop)
+            if source is not None:
+                _sources[self._gpu] = source
+        if self._polled is None and source is not None and not source.buffered and source.averaging_s is not None:
+            self._polled = PolledPower(source)
+        return source
+
+    def _least_s(self, source: PowerSource) -> float:
+        """The shortest window worth looking at."""
+        if source.buffered:
+            return BUFFER_WINDOW_S
+        if self._polled is not None and source.measure_s is not None:
+            return self._polled.lead_s + source.refresh_s + source.measure_s
+        return max(POLLED_WINDOW_S, 10 * source.refresh_s)
+
+    def _begin(self, load: Load) -> None:
+        self._gpu.begin(load)
+        if self._polled is not None:
+            self._polled.edge(self._gpu.clock.now_ns())
+
+    def _end(self) -> Execution:
+        execution = self._gpu.end()
+        self._last_end_ns = self._gpu.clock.now_ns()
+        if self._polled is not None:
+            self._polled.edge(execution.end_ns)
+        return execution
+
+    def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
+        """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
+        self._open(run)
+        most_s = least_s + (BUFFER_MOST_S if run.source.buffered else POLLED_MOST_S)
+        look_s = LOOK_S if run.source.buffered else run.source.poll_s
+        before: Window | None = None
+        while True:
+            if self._gpu.clock.wait(look_s, stop):
+                return False
+            run.readings.append(self._look(run.opened_ns))
+            if self._polled is not None:
+                self._polled.note(run.readings[-1].time_ns, self._value(run.readings[-1], run.source.channel or ""))
+            now = self._gpu.clock.now_ns()
+            seconds = (now - run.opened_ns) / 1e9 + 1e-6
+            powers = self._known_powers(run)
+            limited = self._limited(run.readings, powers)
+            if before is None and now - run.began_ns < LEFT_OVER_S * 1e9 and self._left_over(run, limited, powers):
+                self._open(run)
+            elif limited and seconds >= max(least_s, LIMITED_WINDOW_S):
+                execution = lap(self._gpu, run.load)
+                window = self._describe(run, execution, powers)
+                at_rest = self._at_limit(powers, run.readings[-1]) or (before is not None and steady(before, window))
+                if at_rest or (now - run.began_ns) / 1e9 >= LIMITED_MOST_S:
+                    run.settled, run.execution = at_rest, execution
+                    return True
+                before = window
+                self._open(run)
+            elif not limited and seconds >= least_s and not self._awaits_voltage(run, seconds):
+                looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
+                if (seconds >= most_s and looked_enough) or self._certain(run, powers, seconds):
+                    return True
+
+    def _look(self, opened_ns: int) -> Reading:
+        """A reading, in which what follows the clocks is unknown where it was asked for before the window opened."""
+        ages = {name: self._holding.held(name) for name in FOLLOW_CLOCKS} if self._holding is not None else {}
+        reading = self._gpu.read()  # after the ages: what it holds is at least as new
+        stale = {self._channel.get(name) for name, age in ages.items() if age is not None and age.asked_ns < opened_ns}
+        if not stale:
+            return reading
+        return Reading(reading.time_ns, tuple(math.nan if i in stale else v for i, v in enumerate(reading.values)))
+
+    def _awaits_voltage(self, run: Run, seconds: float) -> bool:
+        return self._wants_voltage and seconds < VOLTAGE_MOST_S and not self._reported(run.readings, "core_voltage_mv")
+
+    def _open(self, run: Run) -> None:
+        """The window begins now."""
+        lap(self._gpu, run.load)
+        run.opened_ns = self._gpu.clock.now_ns()
+        run.readings.clear()
+
+    def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
+        """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
+        if not run.source.buffered or not (limited or self._moved(run.readings)):
+            return False
+        return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
+
+    def _limited(self, readings: Sequence[Reading], powers: Sequence[float]) -> bool:
+        """A limit acts, or will: its controller takes a while to see that it is exceeded."""
+        limit_w = self._limit_w(readings[-1])
+        return bool(self._reasons(readings) & LIMITING) or (len(powers) >= 4 and fmean(powers) > limit_w)
+
+    def _at_limit(self, powers: Sequence[float], reading: Reading) -> bool:
+        """The window's mean is the limit itself: the controller has used up its swing."""
+        limit_w = self._limit_w(reading)
+        return bool(powers) and AT_LIMIT[0] * limit_w <= fmean(powers) <= AT_LIMIT[1] * limit_w
+
+    def _moved(self, readings: Sequence[Reading]) -> bool:
+        clocks = [c for c in (self._value(r, "graphics_clock_mhz") for r in readings) if not math.isnan(c)]
+        return bool(clocks) and max(clocks) - min(clocks) > MOVED * max(clocks)
+
+    def _certain(self, run: Run, powers: Sequence[float], seconds: float) -> bool:
+        """Whether mean power will be known well enough, from the spread of the samples told so far."""
+        if len(powers) < 2:
+            return not run.source.buffered and self._polled is None  # a slow sensor's window is long for what it is
+        told = len(powers) if run.source.buffered else self._independent(run, powers)
+        due = max(told, int(seconds * 1e9) // SAMPLE_NS - 1) if run.source.buffered else told
+        if told < 2 or (run.source.buffered and told < LEAST_TOLD):
+            return not run.source.buffered
+        if run.source.buffered:
+            half_w = self._spread.half_w(powers, due)
+        else:
+            half_w = student_t(told - 1) * stdev(powers) / math.sqrt(due)
+        return half_w <= self._target * abs(fmean(powers))
+
+    # --- power ------------------------------------------------------------------------------------------------------
+
+    def _known_powers(self, run: Run) -> list[float]:
+        """What is told of the window so far, W."""
+        now_ns = self._gpu.clock.now_ns()
+        if not run.source.buffered:
+            return self._polled_powers(run, now_ns)
+        self._drained.drain()
+        return self._drained.powers(run.opened_ns + SAMPLE_NS, now_ns)
+
+    def _polled_powers(self, run: Run, end_ns: int) -> list[float]:
+        if self._polled is not None:
+            return self._polled.powers(run.opened_ns, end_ns)
+        powers = (self._value(reading, run.source.channel or "") for reading in run.readings)
+        return [power for power in powers if not math.isnan(power)]
+
+    def _buffered_powers(self, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
+        """Samples of the second before the window, and those wholly in it once the buffer has told them all."""
+        deadline_ns = end_ns + round(BUFFER_PATIENCE_S * 1e9)
+        self._drained.drain()
+        while self._drained.newest_ns < end_ns and self._gpu.clock.now_ns() < deadline_ns:
+            self._gpu.clock.wait(LOOK_S)
+            self._drained.drain()
+        before = self._drained.powers(start_ns - round(HISTORY_S * 1e9) + 1, start_ns)
+        return before, self._drained.powers(start_ns + SAMPLE_NS, end_ns)
+
+    def _aftereffect_w(self, run: Run, power_w: float, history: Sequence[float]) -> float:
+        """What the second before still adds to the power; nothing where the buffer does not reach back that far."""
+        if len(history) * SAMPLE_NS < LEAST_HISTORY * HISTORY_S * 1e9:
+            return 0.0
+        return run.source.aftereffect * (fmean(history) - power_w)
+
+    def _independent(self, run: Run, powers: Sequence[float]) -> int:
+        """How many of the values tell something new."""
+        if run.source.buffered:
+            return len(powers)
+        held_s = run.source.averaging_s or run.source.settle_s
+        return round(len(powers) * min(1.0, run.source.refresh_s / held_s))
+
+    # --- figures ----------------------------------------------------------------------------------------------------
+
+    def _describe(
+        self, run: Run, execution: Execution, powers: Sequence[float], history: Sequence[float] = ()
+    ) -> Window:
+        reasons = self._reasons(run.readings)
+        power_w = fmean(powers) if powers else math.nan
+        aftereffect_w = 0.0
+        if self._limited(run.readings, powers):
+            interval = limited_interval(
+                powers, self._independent(run, powers), self._limit_w(run.readings[-1]), run.settled
+            )
+        elif run.source.buffered and len(powers) > 1:
+            aftereffect_w = self._aftereffect_w(run, power_w, history)
+            half_w = math.hypot(self._spread.half_w(powers, len(powers)), NORMAL_95 * run.source.wander * power_w)
+            power_w -= aftereffect_w
+            interval = (power_w - half_w, power_w + half_w)
+        else:
+            interval = confidence_interval(powers, self._independent(run, powers))
+        return Window(
+            time_s=execution.time_s,
+            power_w=power_w,
+            power_interval_w=interval,
+            observed_clock_mhz=self._mean(run.readings, "graphics_clock_mhz"),
+            memory_power_w=self._value(run.readings[-1], "memory_power_w") if self._wants_memory_power else math.nan,
+            temperature_c=self._mean(run.readings, "temperature_c"),
+            core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
+            memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
+            event_reasons=reasons,
+            window_ns=(run.opened_ns, execution.end_ns),
+            power_source=run.source.name,
+            settled=run.settled,
+            aftereffect_w=aftereffect_w,
+        )
+
+    def _reasons(self, readings: Sequence[Reading]) -> int:
+        reasons = 0
+        for reading in readings:
+            bits = self._value(reading, "event_reasons")
+            reasons |= 0 if math.isnan(bits) else int(bits)
+        return reasons
+
+    def _limit_w(self, reading: Reading) -> float:
+        """The power limit in force; NaN where not told."""
+        told = self._value(reading, "power_limit_w")
+        known = self._gpu.info.power_limit.current_w
+        return told if not math.isnan(told) else math.nan if known is None else known
+
+    def _value(self, reading: Reading, name: str) -> float:
+        at = self._channel.get(name)
+        return math.nan if at is None else reading.values[at]
+
+    def _mean(self, readings: Sequence[Reading], name: str) -> float:
+        known = self._reported(readings, name)
+        return fmean(known) if known else math.nan
+
+    def _reported(self, readings: Sequence[Reading], name: str) -> list[float]:
+        return [value for value in (self._value(r, name) for r in readings) if not math.isnan(value)]

@@ -1,0 +1,154 @@
+"""`Watch`: one sampler per board for everybody who looks at it, from any thread, nested or side by side.
+
+The last one to go leaves the sampler running for a second: what was measured is attributed by time stamps after the
+fact, and the driver's buffer tells its samples about 0.1 s late.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from ...errors import InputError
+from ...sensors.errors import SensorError
+from ...sensors.gpu import Gpu
+from ...sensors.sampler import Sampler, SensorEvent
+from ...sensors.select import open_gpu
+from ...sensors.trace import Trace
+from .characterisation.store import stored_characterisation
+
+INTERVAL_S: Final = 0.02
+KEPT_S: Final = 8 * 3600.0
+LINGER_S: Final = 1.0
+BACKLOG_S: Final = 0.3  # of the driver's buffer, so that its samples cover the first instant
+_LOOK_S: Final = 0.005
+_FIRST_READING_S: Final = 2.0  # how long to wait for it, on the wall
+
+Opener = Callable[[str | None], Gpu]
+
+
+class Watch:
+    """A board with its trace. Made by `watch`, given back by `release`."""
+
+    def __init__(self, gpu: Gpu, *, owned: bool) -> None:
+        self.gpu = gpu
+        self.trace = Trace(gpu.channels, rate_hz=1.0 / INTERVAL_S, span_s=KEPT_S)
+        self.events: deque[SensorEvent] = deque(maxlen=100)
+        self._sampler = Sampler(
+            gpu, self.trace, interval_s=INTERVAL_S, on_event=self.events.append, backlog_s=BACKLOG_S
+        )
+        self.buffered = False  # the driver keeps a buffer of power samples
+        with suppress(SensorError):
+            gpu.power_samples(gpu.clock.now_ns())
+            self.buffered = True
+        self.characterisation = None
+        with suppress(OSError):  # a person without a data folder can measure too
+            self.characterisation = stored_characterisation(gpu.info)
+        self._owned = owned
+        self._users = 0
+        self._linger: threading.Timer | None = None
+        self._ended = threading.Event()
+        self._sampler.start()
+
+    @property
+    def interval_s(self) -> float:
+        """Between two readings, on the board's clock."""
+        return self._sampler.interval_s
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will come into the trace."""
+        return self._ended.is_set()
+
+    def wait_until(self, known: Callable[[], bool], patience_s: float) -> bool:
+        """Wait until `known()`; False when that long passed on the board's clock, or nothing more will come."""
+        deadline_ns = self.gpu.clock.now_ns() + round(patience_s * 1e9)
+        while not known():
+            if self.ended or self.gpu.clock.now_ns() >= deadline_ns:
+                return known()
+            self.gpu.clock.wait(_LOOK_S)
+        return True
+
+    def release(self) -> None:
+        """Look no longer. Once per `watch`."""
+        with _lock:
+            self._users -= 1
+            if self._users == 0:
+                self._linger = threading.Timer(LINGER_S / min(1.0, self.gpu.clock.speed), self._retire)
+                self._linger.name = "lingering sampler"
+                self._linger.daemon = True
+                self._linger.start()
+
+    # --- called with the lock held ----------------------------------------------------------------------------------
+
+    def _take(self) -> None:
+        self._users += 1
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+
+    # --- on the timer's thread --------------------------------------------------------------------------------------
+
+    def _retire(self) -> None:
+        with _lock:
+            if self._users or self._linger is not threading.current_thread():
+                return  # somebody looks again
+            for key in [key for key, other in _watches.items() if other is self]:
+                del _watches[key]
+        self._sampler.stop()
+        self._sampler.join()
+        self._ended.set()
+        if self._owned:
+            self.gpu.close()
+
+
+_lock = threading.Lock()
+_watches: dict[tuple[str, str], Watch] = {}
+
+
+def watch(board: Gpu | str | int | None, opener: Opener | None = None) -> Watch:
+    """Look at a board: one that is open already, or what `--gpu` would name. Give it back with `release`.
+
+    A board that is named is opened for all who name it, without its voltage, and closed after the last. Raises
+    InputError where there is no such board or where its clock runs as fast as can be computed, SensorError where it
+    does not open.
+    """
+    named = board is None or isinstance(board, str | int)
+    key = ("name", "" if board is None else str(board).strip()) if named else ("object", str(id(board)))
+    with _lock:
+        found = _watches.get(key)
+        if found is None:
+            found = _watches[key] = _begin(board, opener or _open)
+        found._take()
+    begun = time.monotonic()
+    while not found.trace.last_ns and time.monotonic() - begun < _FIRST_READING_S:
+        time.sleep(0.001)
+    return found
+
+
+def _begin(board: Gpu | str | int | None, opener: Opener) -> Watch:
+    owned = board is None or isinstance(board, str | int)
+    if board is None or isinstance(board, str | int):
+        gpu = opener(None if board is None else str(board).strip())
+    else:
+        gpu = board
+    if gpu.clock.speed == float("inf"):
+        raise InputError(
+            "this board's clock runs as fast as it can be computed, and code takes real time",
+            gpu.info.label,
+            "open it with speed 1",
+        )
+    if owned and gpu.info.source == "nvml":
+        for other in _watches.values():
+            if other._owned and other.gpu.info.uuid == gpu.info.uuid:  # named in another way
+                gpu.close()
+                return other
+    return Watch(gpu, owned=owned)
+
+
+def _open(name: str | None) -> Gpu:
+    return open_gpu(name, voltage=False)

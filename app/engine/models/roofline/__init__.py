@@ -1,0 +1,1 @@
+"""The energy roofline: its equations and its fit."""

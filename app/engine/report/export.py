@@ -1,0 +1,320 @@
+"""Take a configuration away as JSON, C header or a script that sets its clocks; its session as CSV, cache or T4; what
+was tuned as T1."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...errors import InputError, WattridgeError
+from ...files import digest_of, write_text
+from ...input_files import is_input, is_there
+from ...sensors.event_reasons import names as reason_names
+from ...sensors.gpu import Gpu
+from ..formats.clock_script import clock_script
+from ..formats.csv_table import SIGNATURE, write_csv
+from ..formats.header import c_header
+from ..formats.kernel_tuner_writer import write_cache
+from ..formats.names import DEVICE_SETTINGS
+from ..formats.own import About
+from ..formats.t1_writer import write_t1
+from ..formats.t4_writer import write_t4
+from ..formats.units import unit_of
+from ..measurement import MEASURED, Measurement, State, Value
+from ..session.load import load_specification
+from ..session.plan import SessionPlan
+from ..space.repeats import fold
+from ..space.result_table import STATES, ResultTable
+from ..specification.model import Specification
+
+# kind -> how its file's name ends: a configuration's first, then those of the whole session
+KINDS = {
+    "json": ".json",
+    "header": ".h",
+    "script": "-clocks.sh",
+    "csv": "-session.csv",
+    "cache": "-cache.json",
+    "t4": "-t4.json",
+    "t1": "-t1.json",
+}
+_OURS = ("Wattridge", '"wattridge"', SIGNATURE)  # one of these stands in every file written here
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One measured configuration and everything a reader needs to trust it."""
+
+    measurement: Measurement
+    title: str  # of the session: the kernel's or the cache's name
+    gpu: str
+    driver: str
+    source: str  # nvml, simulated or recorded
+    objective: str
+    strategy: str
+    seed: int = 0
+    session: int | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()  # which parameters are device settings
+    origin: Mapping[str, str] = field(default_factory=dict)
+    version: str = __version__
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """What the kernel is compiled with."""
+        return {n: v for n, v in self.measurement.configuration.items() if n not in self.settings}
+
+    @property
+    def device_settings(self) -> dict[str, Value]:
+        """Clocks and cap under this program's names (MHz, W)."""
+        chosen = self.measurement.configuration
+        return {DEVICE_SETTINGS.get(n, n): v for n, v in chosen.items() if n in self.settings}
+
+    @property
+    def provenance(self) -> str:
+        """One line: where the figures come from."""
+        board = f"{self.gpu}, driver {self.driver}" if self.driver else self.gpu
+        how = {
+            "nvml": f"measured on {board}",
+            "simulated": f"SIMULATED: from a model of {self.gpu}, not measured on a board",
+            "recorded": f"replayed from a recording made on {self.gpu}",
+        }
+        return how.get(self.source, f"{self.source}: {board}")
+
+
+def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: int | None) -> Choice:
+    """The measurement at `index`; None: the best by the session's objective, WattridgeError where none succeeded.
+
+    Where a parameter only repeats the configurations, the mean over the repeats of the chosen one.
+    """
+    repeats = fold(table)
+    if repeats is not None:
+        table, index = repeats.table, None if index is None else int(repeats.index_of[index])
+    if index is None:
+        index = _best(plan, table)
+    measurement = table.measurement(index)
+    if repeats is not None and repeats.single:
+        measurement = replace(measurement, configuration={})
+    return Choice(
+        measurement=measurement,
+        title=plan.title,
+        gpu=plan.gpu,
+        driver=plan.driver,
+        source=measurement.source or plan.source,
+        objective=str(plan.objective),
+        strategy=plan.strategy,
+        seed=plan.seed,
+        session=session,
+        units=plan.units,
+        settings=tuple(p.name for p in table.space.parameters if p.device_setting),
+        origin=plan.origin,
+    )
+
+
+def _best(plan: SessionPlan, table: ResultTable) -> int:
+    length = len(table)
+    costs = table.values(plan.objective.goal.name)[:length].copy()
+    costs *= -1.0 if plan.objective.goal.maximise else 1.0
+    costs[table.states()[:length] != STATES.index(State.OK)] = np.nan
+    if not np.isfinite(costs).any():
+        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
+    return int(np.nanargmin(costs))
+
+
+def export_session(
+    plan: SessionPlan,
+    table: ResultTable,
+    session: int | None,
+    index: int | None,
+    folder: Path,
+    kinds: Sequence[str] | None = None,
+) -> list[Path]:
+    """Write the chosen configuration (None: the best one) and the session in the kinds asked for (None: all).
+
+    Each file is written whole or not at all; one that this program did not write is never overwritten. Raises
+    InputError for an unknown kind, and for T1 where no specification was tuned, WattridgeError where nothing succeeded
+    or the folder refuses.
+    """
+    unknown = set(kinds or ()) - set(KINDS)
+    if unknown:
+        raise InputError(f"unknown kind '{sorted(unknown)[0]}'", "export", f"one of {', '.join(KINDS)}")
+    wanted = [kind for kind in KINDS if (kind in kinds if kinds is not None else kind != "t1" or _has_t1(plan))]
+    stem = file_stem(plan.title)
+    paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
+    for path in paths.values():
+        _refuse_foreign(path)
+    size = plan.origin.get("problem_size", "")
+    about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
+    choice = choose(plan, table, session, index) if set(paths) & set(_CHOICES) else None
+    for kind, path in paths.items():
+        if choice is not None and kind in _CHOICES:
+            write_text(path, _CHOICES[kind](choice), overwrite=True, executable=kind == "script")
+        elif kind == "t1":
+            _write_plan_as_t1(plan, path)
+        else:
+            _SESSIONS[kind](table, path, about, overwrite=True)
+    return list(paths.values())
+
+
+def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = None) -> Path:
+    """Write a specification as T1, its device limits those of the board, else of compute capability 8.0.
+
+    Raises InputError and WattridgeError as `export_session` does.
+    """
+    path = folder / f"{file_stem(spec.name)}{KINDS['t1']}"
+    _refuse_foreign(path)
+    return _write_as_t1(spec, path, gpu)
+
+
+def _has_t1(plan: SessionPlan) -> bool:
+    """Whether the session's specification is there, as it was, and describes a kernel."""
+    path = Path(plan.origin.get("file", ""))
+    if plan.origin.get("kind") != "specification" or not is_input(path):
+        return False
+    return digest_of(path) == plan.origin.get("sha256") and load_specification(path).command is None
+
+
+def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:
+    from ...sensors.select import open_gpu
+
+    if not _has_t1(plan):
+        what = "T1 is written of a kernel's specification, and this session has none that is as it was"
+        raise InputError(what, plan.title, "choose other kinds")
+    gpu = None
+    with suppress(WattridgeError):  # a board that is gone only leaves its limits unknown
+        gpu = open_gpu(plan.origin.get("gpu"), speed=math.inf)
+    try:
+        _write_as_t1(load_specification(Path(plan.origin["file"])), path, gpu)
+    finally:
+        if gpu is not None:
+            gpu.close()
+
+
+def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None) -> Path:
+    from ..session.planning import limits_on, space_of
+
+    return write_t1(spec, space_of(spec, gpu), limits_on(gpu), path, overwrite=True)
+
+
+def export_json(choice: Choice) -> str:
+    """Everything known of the choice: each figure with its unit and source. Figures that are not known are null."""
+    m = choice.measurement
+    document = {
+        "wattridge": {"version": choice.version, "written": datetime.now(UTC).isoformat(timespec="seconds")},
+        "provenance": choice.provenance,
+        "kernel": choice.title,
+        "session": choice.session,
+        "gpu": choice.gpu,
+        "driver": choice.driver or None,
+        "source": choice.source,
+        "origin": dict(choice.origin),
+        "objective": choice.objective,
+        "strategy": choice.strategy,
+        "seed": choice.seed,
+        "state": m.state.value,
+        "error": m.error or None,
+        "message": m.message or None,
+        "configuration": dict(m.configuration),
+        "parameters": choice.parameters,
+        "device_settings": {
+            name: {"value": value, "unit": unit_of(name, choice.units)}
+            for name, value in choice.device_settings.items()
+        },
+        "values": {name: _figure(choice, name, value) for name, value in m.values.items()},
+        "observed_clock_mhz": _known(m.observed_clock_mhz),
+        "event_reasons": list(reason_names(m.event_reasons)),
+        "power_source": m.power_source or None,
+        "window_s": (m.window_ns[1] - m.window_ns[0]) / 1e9 if m.window_ns else None,
+        "measured_at": _time(m.timestamp_s),
+        "cost_s": _known(m.cost_s),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def export_header(choice: Choice) -> str:
+    """The kernel's parameters as #defines, clocks and figures as comments."""
+    figures = [f"{name} = {value:.6g} {unit_of(name, choice.units)}".strip() for name, value in _figures(choice)]
+    settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
+    remarks = [
+        f"Written by Wattridge {choice.version}: the configuration of {choice.title} chosen for {choice.objective}.",
+        f"Figures {choice.provenance}.",
+        *(f"Device setting: {text}" for text in settings),
+        *figures,
+    ]
+    return c_header(choice.title, choice.parameters, remarks)
+
+
+def export_script(choice: Choice) -> str:
+    """A POSIX shell script that sets the clocks or the cap with nvidia-smi, and puts them back."""
+    remarks = [
+        f"Written by Wattridge {choice.version}: clocks of {choice.title} chosen for {choice.objective}.",
+        f"Figures {choice.provenance}.",
+    ]
+    return clock_script(choice.device_settings, remarks)
+
+
+_CHOICES = {"json": export_json, "header": export_header, "script": export_script}
+_SESSIONS = {"csv": write_csv, "cache": write_cache, "t4": write_t4}
+
+
+def file_stem(title: str) -> str:
+    """A file name that every system takes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", title).strip("-._")[:60] or "session"
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A file that this program did not write is somebody's work."""
+    if not is_there(path):
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(65536).decode("utf-8", errors="replace")
+    except OSError as error:
+        raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), "choose another folder") from None
+    if not any(mark in head for mark in _OURS):
+        raise WattridgeError("a file of another origin is there", str(path), "choose another folder, or move the file")
+
+
+def _figures(choice: Choice) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in choice.measurement.values.items() if math.isfinite(value)]
+
+
+def _figure(choice: Choice, name: str, value: float) -> dict[str, Any]:
+    interval = choice.measurement.intervals.get(name)
+    return {
+        "value": _known(value),
+        "unit": unit_of(name, choice.units) or None,
+        "interval_95": [_known(end) for end in interval] if interval else None,
+        "source": _source(choice, name),
+    }
+
+
+def _source(choice: Choice, name: str) -> str:
+    """Where one figure comes from."""
+    if choice.source == "recorded":
+        of_power = re.search("energy|power|watt", name.lower())
+        meter = choice.measurement.power_source or "meter not told"
+        return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
+    said = "simulated, " if choice.source == "simulated" else ""
+    if name not in MEASURED:
+        return f"{said}computed from the measured values"
+    if name in ("energy_j", "power_w", "memory_power_w"):
+        return f"{said}measured by {choice.measurement.power_source or 'the power sensor'}"
+    return f"{said}measured by {'launch events' if name == 'time_s' else 'the board'}"
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _time(seconds: float) -> str | None:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if math.isfinite(seconds) else None

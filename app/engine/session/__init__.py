@@ -1,0 +1,1 @@
+"""A session: its plan, its run, its events, and what resumes or follows one."""

@@ -1,0 +1,201 @@
+"""What goes into the engine thread (commands, by a queue) and what comes out (immutable events, by a callback)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..session_state import Progress
+
+if TYPE_CHECKING:
+    from ..control.device_log import Change
+    from ..models.caps import CapFit
+    from ..models.frequency import FrequencyFit
+    from ..space.result_table import ResultTable
+    from .plan import SessionPlan
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Run a session. The engine takes over the plan's runner and closes it at the end."""
+
+    plan: SessionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Show a stored session as if it had just ended. Nothing is measured."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`.
+
+    A sweep may be made at each memory clock, and the same load be measured under power limits too.
+    """
+
+    sweep: bool
+    points: int = 10
+    memory_clocks: bool = False
+    power_limits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Set clocks or a cap through the DeviceGuard; None leaves a setting as it is, `reset` restores the prior state.
+
+    With `defaults`, `reset` unlocks what an unreadable record does not hold, and sets the default power limit.
+    """
+
+    graphics_clock_mhz: float | tuple[float, float] | None = None  # or a range, within which the board chooses
+    memory_clock_mhz: float | None = None
+    power_limit_w: float | None = None
+    reset: bool = False
+    defaults: bool = False
+    confirm_s: float | None = None  # the prior state returns after so long unless confirmed; None: it does not
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """The answer while settings wait for one: they stay, or what was there before them returns at once."""
+
+    keep: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Switch control of a real board on; the person may be asked for a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forbid:
+    """Put everything back and switch control off."""
+
+
+Command = Start | Open | Pause | Resume | Stop | Fit | Apply | Confirm | Allow | Forbid
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted:
+    session: int
+    plan: SessionPlan
+    table: ResultTable  # already holds what a resumed session had measured
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """What a runner does once before it measures; it is not part of the session's time."""
+
+    what: str  # in words
+    done_s: float
+    total_s: float  # as far as is known
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementsAdded:
+    """The table grew to `length`; sent at most every 50 ms. Every one is on disk already."""
+
+    session: int
+    length: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRemark:
+    """What the strategy has to say of its search, in words."""
+
+    session: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChanged:
+    """Paused, resumed or ended; `reason` in words where it is not obvious."""
+
+    progress: Progress
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FitProgress:
+    done: int
+    total: int
+    what: str = "clocks"
+
+
+@dataclass(frozen=True, slots=True)
+class FitFinished:
+    fit: FrequencyFit
+    source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where it is so
+    caps: CapFit | None = None  # of the same load, where power limits were swept too
+
+
+@dataclass(frozen=True, slots=True)
+class SettingApplied:
+    applied: dict[str, float | None]
+    observed: dict[str, float | None]
+    obeyed: bool
+    message: str
+    prior: dict[str, float | None] = field(default_factory=dict)
+    confirm_s: float | None = None  # until the prior state returns; None: nothing waits to be confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class ControlChanged:
+    """Whether settings may be made, and who holds the rights."""
+
+    allowed: bool
+    holder: int | None  # the process that does; None while none does
+    notes: tuple[str, ...] = ()  # what a person should know before the first setting
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChanged:
+    """A setting was made or put back, or refused; one line of the log."""
+
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFault:
+    """Something failed that a person should see: one line with the remedy."""
+
+    what: str
+    remedy: str = ""
+
+
+Event = (
+    SessionStarted
+    | Preparing
+    | MeasurementsAdded
+    | SessionRemark
+    | SessionChanged
+    | FitProgress
+    | FitFinished
+    | SettingApplied
+    | ControlChanged
+    | DeviceChanged
+    | EngineFault
+)

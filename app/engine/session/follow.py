@@ -1,0 +1,320 @@
+"""A cache that another program still writes, shown as a session while it grows, and kept as one when that ends."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ...errors import InputError, WattridgeError
+from ...files import digest_of
+from ..formats.facts import Facts
+from ..formats.follow import CacheFollower, Entry
+from ..formats.kernel_tuner import CacheHeader
+from ..formats.names import SETTING_NAMES, units_of
+from ..formats.recording import RecordingBuilder
+from ..measurement import State, Value
+from ..objectives import Goal, Objective
+from ..runner.base import Runner
+from ..runner.replay import ReplayRunner
+from ..session_state import Progress, SessionState
+from ..space.result_table import ResultTable
+from ..space.search_space import Parameter, SearchSpace
+from ..store.database import Store
+from .clock import Pace
+from .events import EngineFault, Event, MeasurementsAdded, SessionChanged, SessionRemark, SessionStarted
+from .plan import SessionPlan
+from .result import Attend, SessionResult
+
+LOOK_S: Final = 0.2  # between two looks at a file that does not grow
+
+
+def plan_follow(
+    path: Path, stop: threading.Event, *, objective: Goal | None = None, front: Sequence[Goal] | None = None
+) -> SessionPlan:
+    """A session that shows a growing cache. Waits, also for the file itself, until a configuration in it succeeded.
+
+    Raises InputError for a file that cannot be followed or holds no value of that name, WattridgeError where `stop`
+    was set meanwhile.
+    """
+    follower, names = CacheFollower(path), dict[str, None]()
+    while not names:
+        look = follower.look()
+        names = dict.fromkeys(name for entry in look.entries for name in entry.facts.values)
+        if follower.header is not None and follower.closed:
+            break
+        if not names and not look.more and stop.wait(LOOK_S):
+            raise WattridgeError("stopped while waiting for the first configuration that succeeds", str(path))
+    assert follower.header is not None
+    for wanted in (objective, *(front or ())):
+        if wanted is not None and names and wanted.name not in names:
+            raise InputError(f"there is no value '{wanted.name}'", str(path), f"known: {', '.join(names)}")
+    return _plan(path, follower.header, tuple(names), objective or (front[0] if front else None), front)
+
+
+def _plan(
+    path: Path, header: CacheHeader, names: Sequence[str], goal: Goal | None, front: Sequence[Goal] | None
+) -> SessionPlan:
+    """The plan of a run with this header; its own goals where none is given. `names`: the values of its entries."""
+    own = header.objective
+    goal = goal if goal is not None else own.goal
+    if goal.name not in names and "time_s" in names:
+        goal = Goal("time_s", maximise=False)
+    if front is None:
+        both = [name for name in ("time_s", "energy_j") if name in names]
+        front = own.front or (tuple(Goal(name, maximise=False) for name in both) if len(both) == 2 else ())
+    return SessionPlan(
+        title=header.kernel or path.name.split(".")[0],
+        gpu=header.device or "unknown device",
+        driver="",
+        source="recorded",
+        space=_Rows(header).space(),
+        objective=Objective(goal, tuple(front)),
+        strategy="brute_force",
+        make_runner=_no_runner,
+        units=units_of(names, header.units),
+        origin={"kind": "replay", "file": str(path.resolve()), "problem_size": header.problem_size},
+        follow=path,
+    )
+
+
+def is_growing(path: Path) -> bool:
+    """Whether the file looks like a cache whose last bracket is not there yet. Raises InputError."""
+    try:
+        with path.open("rb") as file:
+            begun = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+            file.seek(max(0, file.seek(0, 2) - 64))
+            ended = file.read().rstrip()[-1:]
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path), "check the path and its rights") from None
+    return begun == b"{" and ended != b"}"
+
+
+def follow_session(
+    plan: SessionPlan,
+    store: Store,
+    on_event: Callable[[Event], None],
+    stop: threading.Event,
+    attend: Attend | None = None,
+) -> SessionResult:
+    """Follow the plan's file until its tuner closes it, or `stop`. Every event is sent from this thread.
+
+    Measurements are told as they appear; the session gets its number, and is on disk, when it ends. A file that is
+    replaced by that of another run ends the session, and the next begins.
+    """
+    assert plan.follow is not None
+    follower = CacheFollower(plan.follow)
+    run = FollowRun(plan, store, on_event)
+    waiting: list[Entry] = []
+    while True:
+        try:
+            state, reason, waiting = run.follow(follower, waiting, stop, attend)
+        except WattridgeError as error:
+            where = f"{error.where}: {error.what}" if error.where else error.what
+            on_event(EngineFault(where, error.remedy))
+            return run.end(SessionState.FAILED, str(error))
+        if state is not None:
+            return run.end(state, reason)
+        on_event(SessionRemark(run.session, f"{plan.follow.name} was replaced: another run is followed now"))
+        run.end(SessionState.DONE, reason)
+        assert follower.header is not None
+        names = dict.fromkeys(name for entry in waiting for name in entry.facts.values)
+        known = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
+        goals = (plan.objective.goal, plan.objective.front) if known else (None, None)
+        run = FollowRun(_plan(plan.follow, follower.header, tuple(names), *goals), store, on_event)
+
+
+class FollowRun:
+    """One run of a tuner as far as it is in the file. `pause`, `resume`, `table` and `plan` are for who attends."""
+
+    def __init__(self, plan: SessionPlan, store: Store, on_event: Callable[[Event], None]) -> None:
+        self.plan = plan
+        self.session = 0  # none until the end
+        self.table = ResultTable(plan.space)
+        self._store = store
+        self._on_event = on_event
+        self._header: CacheHeader | None = None
+        self._rows: _Rows | None = None
+        self._builder: RecordingBuilder | None = None
+        self._state = SessionState.RUNNING
+        self._pace = Pace()
+        self._best_cost, self._best_index = math.inf, -1
+
+    # --- for whoever attends ----------------------------------------------------------------------------------------
+
+    def pause(self, reason: str = "") -> None:
+        """Look no more for a while."""
+        self._pace.halt()
+        self._state = SessionState.PAUSED
+        self._on_event(SessionChanged(self._progress(), reason))
+
+    def resume(self) -> None:
+        """Look again."""
+        self._pace.go()
+        self._state = SessionState.RUNNING
+        self._on_event(SessionChanged(self._progress()))
+
+    # --- while it grows ---------------------------------------------------------------------------------------------
+
+    def follow(
+        self, follower: CacheFollower, waiting: list[Entry], stop: threading.Event, attend: Attend | None
+    ) -> tuple[SessionState | None, str, list[Entry]]:
+        """Take in what appears, beginning with what waits, until the file is closed or the person stops.
+
+        How that ended and why; no state, and the entries that wait, where the file is now that of another run.
+        """
+        again = False
+        entries, more = waiting, True
+        while True:
+            other = self._others(entries, again, follower)
+            if other is not None:
+                return None, "the file was replaced", other
+            if entries:
+                self._take(entries, follower)
+            if follower.closed:
+                return SessionState.DONE, "the file is closed", []
+            if not more:
+                stop.wait(LOOK_S)
+            if stop.is_set() and (attend is None or not attend(self)):
+                return SessionState.STOPPED, "the file was still open", []
+            look = follower.look()
+            entries, more, again = look.entries, look.more, again or look.anew
+
+    def _others(self, entries: list[Entry], again: bool, follower: CacheFollower) -> list[Entry] | None:
+        """The entries of another run, where the file begins anew and is not what it was."""
+        if not again or self._header is None or not entries:
+            return None
+        same = follower.header is not None and follower.header.tells_as(self._header)
+        assert self._rows is not None
+        assert self._builder is not None
+        for entry in entries:
+            row = self._rows.row_of(entry.configuration)
+            if not same or (row is not None and _differ(self._builder.facts(row), entry.facts)):
+                return entries
+        return None
+
+    def _take(self, entries: Sequence[Entry], follower: CacheFollower) -> None:
+        if self._rows is None or self._builder is None:
+            assert follower.header is not None
+            self._header = follower.header
+            self._rows = _Rows(self._header)
+            self._builder = RecordingBuilder(follower.path, self._header.names, self._header.listed)
+        fresh = []
+        for configuration, facts in entries:
+            if self._rows.row_of(configuration) is None:  # a file that begins anew holds what is known already
+                self._builder.add(configuration, facts)
+                fresh.append((self._rows.add(configuration), facts))
+        first = not len(self.table)
+        self.table.space = space = self._rows.space()  # before the rows that need it
+        for row, facts in fresh:
+            measurement = facts.of(row, space.configuration(row))
+            cost = self.plan.objective.goal.cost(measurement.values) if facts.state is State.OK else math.inf
+            if cost < self._best_cost:
+                self._best_cost, self._best_index = cost, len(self.table)
+            self.table.append(measurement)
+        self._pace.mark(len(self.table))
+        if first and fresh:
+            self.plan = replace(self.plan, space=space)
+            self._on_event(SessionStarted(self.session, self.plan, self.table))
+        if fresh:
+            self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
+
+    # --- at the end -------------------------------------------------------------------------------------------------
+
+    def end(self, state: SessionState, reason: str) -> SessionResult:
+        """Keep what was read as a session like any other, and say so."""
+        self._pace.halt()
+        self._state = state
+        if self._builder is not None:
+            try:
+                self._keep(reason)
+            except WattridgeError as error:
+                self._on_event(EngineFault(error.what, error.remedy))
+        progress = self._progress()
+        self._on_event(MeasurementsAdded(self.session, len(self.table), progress))
+        self._on_event(SessionChanged(progress, reason))
+        return SessionResult(self.session, self.plan, self.table, state, reason, progress)
+
+    def _keep(self, reason: str) -> None:
+        assert self._builder is not None
+        assert self.plan.follow is not None
+        recording = self._builder.finish()
+        table, path = recording.table(), self.plan.follow
+        origin = dict(self.plan.origin)
+        with suppress(OSError):  # the file is gone: the session stays
+            origin["sha256"] = digest_of(path)
+        space = recording.space()
+        plan = replace(self.plan, space=space, origin=origin, make_runner=lambda: ReplayRunner(recording), follow=None)
+        session = self._store.create_session(plan)
+        elapsed_s = self._pace.elapsed_s
+        self._store.append(session, [table.measurement(index) for index in range(len(table))], elapsed_s)
+        self._store.finish(session, self._state, reason, elapsed_s)
+        self.session, self.plan, self.table = session, plan, table
+        self._on_event(SessionStarted(session, plan, table))
+
+    def _progress(self) -> Progress:
+        length = len(self.table)
+        best = self._best_index if self._best_index >= 0 else None
+        return Progress(
+            session=self.session,
+            state=self._state,
+            evaluated=length,
+            failed=sum(self.table.failures().values()),
+            budget=0 if self._state in (SessionState.RUNNING, SessionState.PAUSED) else length,
+            elapsed_s=self._pace.elapsed_s,
+            rate_per_s=self._pace.rate_per_s,
+            eta_s=None,
+            best_index=best,
+            best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
+        )
+
+
+class _Rows:
+    """The configurations so far, in the order in which they appeared: their place there is their row for now."""
+
+    def __init__(self, header: CacheHeader) -> None:
+        self._names = header.names
+        self._values: list[dict[Value, int]] = [  # value -> code
+            {value: code for code, value in enumerate(dict.fromkeys(header.listed[name]))} for name in header.names
+        ]
+        self._cartesian = math.prod(max(1, len(values)) for values in self._values)
+        self._row_of: dict[tuple[Value, ...], int] = {}
+        self._codes = np.empty((1024, len(self._names)), dtype=np.uint32)
+
+    def row_of(self, configuration: tuple[Value, ...]) -> int | None:
+        """The row of a configuration that appeared already."""
+        return self._row_of.get(configuration)
+
+    def add(self, configuration: tuple[Value, ...]) -> int:
+        """A configuration's row: the next one."""
+        row = len(self._row_of)
+        if row == len(self._codes):
+            self._codes = np.concatenate([self._codes, np.empty_like(self._codes)])
+        for axis, value in enumerate(configuration):
+            known = self._values[axis]
+            self._codes[row, axis] = known.setdefault(value, len(known))
+        self._row_of[configuration] = row
+        return row
+
+    def space(self) -> SearchSpace:
+        """The table as it is now. Its rows are not sorted: it is for looking at, not for searching."""
+        parameters = tuple(
+            Parameter(name, tuple(values), device_setting=name in SETTING_NAMES)
+            for name, values in zip(self._names, self._values, strict=True)
+        )
+        return SearchSpace(parameters, self._codes[: len(self._row_of)], self._cartesian)
+
+
+def _differ(one: Facts, other: Facts) -> bool:
+    """Whether these are two measurements. What is not known (NaN) is not compared."""
+    return (one.state, one.values, one.error) != (other.state, other.values, other.error)
+
+
+def _no_runner() -> Runner:
+    raise WattridgeError("a growing file is followed, not searched", remedy="replay it once it is closed")

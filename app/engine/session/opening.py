@@ -1,0 +1,60 @@
+"""A stored session to look at, and a recording taken in as one: nothing is measured here."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..analysis.costs import values_of
+from ..formats.recording import Recording
+from ..objectives import Goal
+from ..session_state import Progress, SessionState
+from ..space.result_table import ResultTable
+from ..store.database import Store
+from .events import SessionChanged, SessionStarted
+from .planning import plan_of, plan_replay
+
+
+def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionChanged]:
+    """What the engine would have said of a session had it just ended. Raises InputError where there is none."""
+    loaded = store.load(session)
+    plan, record, table = plan_of(loaded), loaded.record, loaded.table
+    best = best_of(table, plan.objective.goal)
+    progress = Progress(
+        session=session,
+        state=record.state,
+        evaluated=len(table),
+        failed=sum(table.failures().values()),
+        budget=min(plan.max_evaluations or plan.space.size, plan.space.size),
+        elapsed_s=record.elapsed_s,
+        rate_per_s=len(table) / record.elapsed_s if record.elapsed_s > 0 else 0.0,
+        eta_s=None,
+        best_index=best,
+        best_value=None if best is None else float(table.values(plan.objective.goal.name)[best]),
+    )
+    return SessionStarted(session, plan, table), SessionChanged(progress, record.reason)
+
+
+def best_of(table: ResultTable, goal: Goal) -> int | None:
+    """The index of the best measurement that succeeded; None where none tells the goal."""
+    costs = values_of(table, goal.name) * (-1.0 if goal.maximise else 1.0)
+    return int(np.nanargmin(costs)) if np.isfinite(costs).any() else None
+
+
+def import_recording(store: Store, recording: Recording) -> int:
+    """Keep every measurement of a cache, T4 or CSV file as a session that is done; its id.
+
+    Raises InputError for a file in which nothing succeeded.
+    """
+    plan = plan_replay(recording.path, read=recording)
+    measurements = list(recording.in_file_order())
+    costs_s = [m.cost_s for m in measurements if not math.isnan(m.cost_s)]
+    session = store.create_session(plan)
+    try:
+        store.append(session, measurements, elapsed_s=sum(costs_s))
+    except BaseException:
+        store.finish(session, SessionState.FAILED, "the file could not be taken in whole")
+        raise
+    store.finish(session, SessionState.DONE, f"imported from {recording.path.name}")
+    return session

@@ -1,0 +1,99 @@
+"""A session in one document: what `tune --json` and `replay --json` print."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..analysis.failures import most_frequent
+from ..analysis.peak_share import peak_share
+from ..measurement import State
+from ..objectives import Goal
+from ..pareto import front
+from ..session_state import SessionState
+from ..space.repeats import fold
+from ..space.result_table import STATES, ResultTable
+from .plan import SessionPlan
+
+_OK = STATES.index(State.OK)
+
+
+def session_summary(
+    table: ResultTable,
+    plan: SessionPlan,
+    *,
+    session: int | None = None,
+    seconds: float = math.nan,
+    state: SessionState | None = None,
+    reason: str = "",
+) -> dict[str, Any]:
+    """The facts of a session, its best configuration by the objective and its front; JSON-ready, unknown is None."""
+    repeats = fold(table)
+    compared = repeats.table if repeats is not None else table  # of repeats none is better than another
+    best = next(iter(by_goal(compared, plan.objective.goal)), None)
+    return {
+        "session": session,
+        "gpu": plan.gpu,
+        "source": plan.source,
+        "strategy": plan.strategy,
+        "seed": plan.seed,
+        "cartesian": plan.space.cartesian,
+        "valid": plan.space.size,
+        "evaluated": len(table),
+        "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
+        "failed": table.failures(),
+        "most_frequent_failure": _most_frequent_failure(table),
+        "seconds": _number(seconds),
+        "best": None if best is None else _entry(compared, best),
+        "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front)],
+        "objective": str(plan.objective),
+        "front_objective": [str(each) for each in plan.objective.front],
+        "title": plan.title,
+        "state": state.value if state is not None else None,
+        "reason": reason,
+        "notes": [*plan.space.notes, *([repeats.words] if repeats is not None else [])],
+        "share_of_peak": share_to_json(plan, compared, best),
+    }
+
+
+def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> dict[str, Any] | None:
+    """What the best reaches of the board's theoretical peak; None where that is not known."""
+    share = peak_share(plan, table.measurement(best)) if best is not None else None
+    return None if share is None else share.to_json()
+
+
+def by_goal(table: ResultTable, goal: Goal) -> list[int]:
+    """Indices of the successful measurements that tell the goal's value, the best first."""
+    indices = np.flatnonzero(table.states() == _OK)
+    costs = np.asarray([goal.cost(table.measurement(int(i)).values) for i in indices], dtype=np.float64)
+    order = np.argsort(costs, kind="stable")
+    return [int(i) for i in indices[order[np.isfinite(costs[order])]]]
+
+
+def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:
+    """Indices of the successful measurements on the front of the goals; empty where there are no goals."""
+    if not goals or not len(table):
+        return []
+    columns = np.column_stack([table.values(goal.name) for goal in goals])
+    columns[table.states()[: len(columns)] != _OK] = np.nan
+    return [int(index) for index in front(columns, [goal.maximise for goal in goals])]
+
+
+def _most_frequent_failure(table: ResultTable) -> dict[str, Any] | None:
+    """The message that failed measurements share most; None where nothing failed with a message."""
+    found = most_frequent(table)
+    return None if found is None else dict(zip(("state", "message", "count"), found, strict=True))
+
+
+def _entry(table: ResultTable, index: int) -> dict[str, Any]:
+    measurement = table.measurement(index)
+    return {
+        "configuration": dict(measurement.configuration),
+        "values": {name: _number(value) for name, value in measurement.values.items()},
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,222 @@
+"""`Tuner`: the engine thread. Commands go in by a queue, immutable events come out by a callback."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from ...errors import WattridgeError
+from ...sensors.gpu import Gpu
+from ..control.guard import DeviceGuard
+from ..models.caps import CapFit
+from ..space.result_table import ResultTable
+from ..store.database import Store
+from ..tuning_methods.fits import caps_of_sweep, fit_of_sweep, fit_of_table
+from .control_service import Desk
+from .events import (
+    Allow,
+    Apply,
+    Command,
+    Confirm,
+    EngineFault,
+    Event,
+    Fit,
+    FitFinished,
+    FitProgress,
+    Forbid,
+    Open,
+    Pause,
+    Resume,
+    Start,
+    Stop,
+)
+from .plan import SessionPlan
+from .result import Attended, SessionResult
+from .run import run_session
+
+__all__ = ["SessionResult", "Tuner", "run_session"]
+
+_END: Final = object()
+
+
+class Tuner:
+    """Runs sessions, sweeps and settings one at a time on a thread of its own.
+
+    `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
+    The guard is taken over: when the thread ends, the board's settings are as they were.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        on_event: Callable[[Event], None],
+        *,
+        gpu: Gpu | None = None,
+        guard: DeviceGuard | None = None,
+    ) -> None:
+        self._store = store
+        self._on_event = on_event
+        self._gpu = gpu
+        self._guard = guard if guard is not None or gpu is None else DeviceGuard(gpu)
+        self._desk = Desk(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
+        self._commands: queue.SimpleQueue[Command | object] = queue.SimpleQueue()
+        self._attention = threading.Event()  # a command waits: the runner breaks off and the session attends to it
+        self._abort = threading.Event()  # Stop or the end waits: a sweep breaks off too
+        self._last: tuple[SessionPlan, ResultTable, int] | None = None  # what a fit without a sweep is made from
+        self._thread = threading.Thread(target=self._work, name="wattridge-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def submit(self, command: Command) -> None:
+        """Hand over a command; returns at once."""
+        self._put(command, abort=isinstance(command, Stop))
+
+    def stop(self) -> None:
+        """End the thread, and the session if one runs (it can be resumed later). Returns at once."""
+        self._put(_END, abort=True)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the thread's end."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _put(self, command: Command | object, *, abort: bool) -> None:
+        self._commands.put(command)  # first the command, then the flags: whoever sees a flag finds the command
+        if abort:
+            self._abort.set()
+        self._attention.set()
+
+    def _work(self) -> None:
+        try:
+            while (command := self._take()) is not _END:
+                self._guarded(lambda command=command: self._handle(command))  # type: ignore[misc]
+        finally:
+            if self._desk is not None:
+                self._guarded(self._desk.close)
+
+    def _take(self) -> Command | object:
+        while True:
+            try:
+                command = self._commands.get(timeout=None if self._desk is None else self._desk.left_s)
+                break
+            except queue.Empty:
+                self._guarded(lambda: self._desk.lapse(self._abort) if self._desk is not None else None)
+        if isinstance(command, Stop) or command is _END:
+            self._abort.clear()
+        return command
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """A failure is an event; the thread lives on."""
+        try:
+            action()
+        except WattridgeError as error:
+            self._fault(error)
+        except Exception as error:  # noqa: BLE001  (the thread's last line of defence)
+            self._on_event(EngineFault(f"the engine failed: {type(error).__name__}: {error}", "please report this"))
+
+    def _fault(self, error: WattridgeError) -> None:
+        self._on_event(EngineFault(f"{error.where}: {error.what}" if error.where else error.what, error.remedy))
+
+    def _handle(self, command: Command | object) -> None:
+        match command:
+            case Start(plan):
+                self._make_way()
+                result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
+                self._last = (result.plan, result.table, result.session)
+            case Open(session):
+                self._open(session)
+            case Fit():
+                self._make_way()
+                self._fit(command)
+            case Apply() | Confirm() | Allow() | Forbid():
+                if self._desk is None:
+                    raise WattridgeError("there is no GPU to set", remedy="open one")
+                self._desk.handle(command, self._abort)
+            case _:  # pause, resume and stop mean nothing while no session runs
+                pass
+
+    def _attend(self, run: Attended) -> bool:
+        """Work off the waiting commands between two measurements of a session; False ends it."""
+        self._last = (run.plan, run.table, run.session)
+        self._attention.clear()
+        paused = False
+        while True:
+            try:
+                command = self._commands.get() if paused else self._commands.get_nowait()
+            except queue.Empty:
+                return True
+            match command:
+                case Stop():
+                    self._abort.clear()
+                    return False
+                case Pause() if not paused:
+                    run.pause()
+                    paused = True
+                case Resume() if paused:
+                    run.resume()
+                    paused = False
+                case Fit():
+                    self._fit_during(run, command, paused)
+                case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
+                    self._on_event(EngineFault("a session is running", "stop it first"))
+                    if self._desk is not None:
+                        self._desk.tell_control()
+                case _ if command is _END:
+                    self._commands.put(_END)  # for `_work`, once the session is closed
+                    return False
+
+    def _fit_during(self, run: Attended, command: Fit, paused: bool) -> None:
+        pausing = command.sweep and not paused
+        if pausing:
+            run.pause("clock sweep")
+        self._guarded(lambda: self._fit(command))
+        if pausing:
+            run.resume()
+
+    def _open(self, session: int) -> None:
+        from .opening import open_session  # imported late: planning needs much, and a window may only watch
+
+        started, ended = open_session(self._store, session)
+        self._last = (started.plan, started.table, session)
+        self._on_event(started)
+        self._on_event(ended)
+
+    def _fit(self, command: Fit) -> None:
+        session: int | None = None
+        caps: CapFit | None = None
+        if command.sweep:
+            if self._gpu is None:
+                raise WattridgeError("a clock sweep needs a GPU", remedy="open one, or fit the session's measurements")
+            fit, source = fit_of_sweep(
+                self._gpu,
+                points=command.points,
+                memory_clocks=command.memory_clocks,
+                on_progress=lambda done, total: self._on_event(FitProgress(done, total)),
+                stop=self._abort,
+                guard=self._guard,
+            )
+            if command.power_limits:
+                caps = caps_of_sweep(
+                    self._gpu,
+                    points=command.points,
+                    on_progress=lambda done, total: self._on_event(FitProgress(done, total, "power limits")),
+                    stop=self._abort,
+                    guard=self._guard,
+                )
+        else:
+            if self._last is None:
+                raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
+            plan, table, session = self._last
+            fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
+        self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
+        self._on_event(FitFinished(fit, source, caps))
+
+    def _make_way(self) -> None:
+        if self._desk is not None:
+            self._desk.make_way()

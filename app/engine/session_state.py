@@ -1,0 +1,31 @@
+"""Where a session stands: its state, and its counts and times so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SessionState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"  # the strategy ended or the budget was reached
+    STOPPED = "stopped"  # a person stopped it
+    FAILED = "failed"  # the runner or the GPU went away
+    INTERRUPTED = "interrupted"  # the program ended without saying so; found at the next start
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a session stands. Rates and times are on the wall clock."""
+
+    session: int
+    state: SessionState
+    evaluated: int
+    failed: int
+    budget: int  # evaluations at most: the budget or the size of the space; 0 while nobody knows
+    elapsed_s: float
+    rate_per_s: float
+    eta_s: float | None  # None until a rate is known
+    best_index: int | None  # index into the result table
+    best_value: float | None  # of the objective, in its own unit and sign

@@ -1,0 +1,207 @@
+"""A parameter that only repeats a configuration, such as REPEAT = 0, 1, 2, ...: it chooses nothing.
+
+Its readings are of one configuration. What is compared is their mean, and their scatter says how far a single reading
+may be trusted; of the readings themselves none is better than another.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..measurement import Measurement, State
+from ..metering.student_t import student_t
+from .result_table import STATES, ResultTable
+from .search_space import Parameter, SearchSpace
+
+if TYPE_CHECKING:
+    from ..measurement import Value
+
+Indices = npt.NDArray[np.int64]
+
+_NAME = re.compile(  # not in the plural: that is how many there are
+    r"(repeat|repetition|replicate|replica|rep|run|trial|iteration|iter)([_ -]?(id|idx|index|no|nr|num|number))?",
+    re.IGNORECASE,
+)
+_CERTAIN = re.compile(r"repeat", re.IGNORECASE)
+_CHANGES = 1.5  # ratio of times from one value to another, beyond which the parameter does more than repeat
+_ONLY = Parameter("configuration", ("the only one",))  # a space needs a parameter
+_SHOWN = ("time_s", "energy_j", "power_w")
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A table with one entry per configuration: the mean of its repeats."""
+
+    table: ResultTable
+    index_of: Indices  # of each entry of the original table, into the new one
+    names: tuple[str, ...]  # of the parameters that only repeat
+    repeats: tuple[int, int]  # least and most that succeeded, of a configuration
+    scatter: Mapping[str, float]  # standard deviation of single readings over their mean: the median configuration's
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one configuration only, as every parameter repeats."""
+        return self.table.space.parameters == (_ONLY,)
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        low, high = self.repeats
+        times = f"{low}" if low == high else f"{low} to {high}"
+        told = [f"{name} {100 * value:.2g} %" for name, value in self.scatter.items()]
+        scatter = f"; single readings scatter by {', '.join(told)} (standard deviation)" if told else ""
+        return f"{', '.join(self.names)} only repeats each configuration ({times} times): means are compared{scatter}"
+
+
+def is_repeat(name: str, values: Sequence[object]) -> bool:
+    """Whether a parameter or column of this name and these values counts repeats: 0, 1, 2, ... or from 1 on."""
+    if not _NAME.fullmatch(name):
+        return False
+    try:
+        numbers = sorted({int(str(value)) for value in values})
+    except ValueError:
+        return False
+    return len(numbers) > 1 and numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def repeat_names(table: ResultTable) -> tuple[str, ...]:
+    """The parameters of a session that only repeat its configurations.
+
+    One of a name that may mean something else, such as `iteration`, must also leave the times much as they are.
+    """
+    found = []
+    for parameter in table.space.parameters:
+        if parameter.device_setting or not is_repeat(parameter.name, parameter.values):
+            continue
+        if _CERTAIN.match(parameter.name) or not _changes_times(table, parameter.name):
+            found.append(parameter.name)
+    return tuple(found)
+
+
+def fold(table: ResultTable) -> Folded | None:
+    """The table with the mean of the repeats of each configuration; None where no parameter only repeats."""
+    names = repeat_names(table)
+    if not names:
+        return None
+    length = len(table)  # the engine may append while we look
+    space, row_of = _space_without(table.space, names)
+    members: dict[int, list[int]] = {}
+    for index, row in enumerate(row_of[table.rows()[:length]].tolist()):
+        members.setdefault(row, []).append(index)
+    new = ResultTable(space)
+    index_of = np.empty(length, dtype=np.int64)
+    counts: list[int] = []
+    deviations: dict[str, list[float]] = {}
+    for at, (row, indices) in enumerate(members.items()):
+        index_of[indices] = at
+        measurements = [table.measurement(index) for index in indices]
+        succeeded = [m for m in measurements if m.state is State.OK]
+        new.append(_mean_of(succeeded or measurements[:1], row, space.configuration(row)))
+        if not succeeded:
+            continue
+        counts.append(len(succeeded))
+        for name in _SHOWN:
+            values = _known(succeeded, name)
+            if len(values) > 1 and values.mean() > 0:
+                deviations.setdefault(name, []).append(float(values.std(ddof=1) / values.mean()))
+    scatter = {name: float(np.median(each)) for name, each in deviations.items()}
+    found = Folded(new, index_of, names, (min(counts, default=0), max(counts, default=0)), scatter)
+    new.space = replace(space, notes=(*space.notes, found.words))
+    return found
+
+
+def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A column in which the first successful reading of each configuration has the mean of its repeats, the others NaN.
+
+    Where no parameter only repeats it is the column as it was. Shape (n,); failed readings are NaN already.
+    """
+    names = repeat_names(table)
+    if not names:
+        return column
+    _, row_of = _space_without(table.space, names)
+    group = row_of[table.rows()[: len(column)]]
+    known = np.flatnonzero(np.isfinite(column))
+    _, first, place = np.unique(group[known], return_index=True, return_inverse=True)
+    means = np.full(len(column), np.nan)
+    means[known[first]] = np.bincount(place, weights=column[known]) / np.bincount(place)
+    return means
+
+
+# --- inside -----------------------------------------------------------------------------------------------------------
+
+
+def _changes_times(table: ResultTable, name: str) -> bool:
+    length = len(table)  # the engine may append while we look
+    times = table.values("time_s")[:length]
+    values = table.values(name)[:length]
+    usable = np.isfinite(times) & (times > 0) & (table.states()[:length] == STATES.index(State.OK))
+    _, row_of = _space_without(table.space, (name,))
+    group = row_of[table.rows()[:length]]
+    if not usable.any():
+        return False
+    _, place = np.unique(group[usable], return_inverse=True)
+    log = np.log(times[usable])
+    log = log - (np.bincount(place, weights=log) / np.bincount(place))[place]  # over the mean of its configuration
+    levels = [float(np.median(log[values[usable] == value])) for value in np.unique(values[usable])]
+    return max(levels) - min(levels) > math.log(_CHANGES)
+
+
+def _space_without(space: SearchSpace, names: Sequence[str]) -> tuple[SearchSpace, Indices]:
+    """The space without these parameters, and the row there of each row here."""
+    kept = [at for at, parameter in enumerate(space.parameters) if parameter.name not in names]
+    repeats = math.prod(len(parameter.values) for parameter in space.parameters if parameter.name in names)
+    if not kept:
+        codes = np.zeros((min(space.size, 1), 1), dtype=space.codes.dtype)
+        return SearchSpace((_ONLY,), codes, 1, notes=space.notes), np.zeros(space.size, dtype=np.int64)
+    codes, row_of = np.unique(space.codes[:, kept], axis=0, return_inverse=True)
+    smaller = replace(
+        space,
+        parameters=tuple(space.parameters[at] for at in kept),
+        codes=codes,
+        cartesian=max(1, space.cartesian // repeats),
+    )
+    return smaller, np.asarray(row_of, dtype=np.int64).reshape(-1)
+
+
+def _mean_of(measurements: Sequence[Measurement], row: int, configuration: Mapping[str, Value]) -> Measurement:
+    """One measurement with the means, and the 95 % intervals of these means by Student's t."""
+    first = measurements[0]
+    values: dict[str, float] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    for name in dict.fromkeys(name for m in measurements for name in m.values):
+        known = _known(measurements, name)
+        if not len(known):
+            continue
+        values[name] = mean = float(known.mean())
+        if len(known) > 1:
+            half = student_t(len(known) - 1) * float(known.std(ddof=1)) / math.sqrt(len(known))
+            intervals[name] = (mean - half, mean + half)
+        elif name in first.intervals:
+            intervals[name] = first.intervals[name]
+    clocks = [m.observed_clock_mhz for m in measurements if math.isfinite(m.observed_clock_mhz)]
+    reasons = 0
+    for each in measurements:
+        reasons |= each.event_reasons
+    return replace(
+        first,
+        row=row,
+        configuration=dict(configuration),
+        values=values,
+        intervals=intervals,
+        window_ns=first.window_ns if len(measurements) == 1 else None,
+        observed_clock_mhz=float(np.mean(clocks)) if clocks else math.nan,
+        event_reasons=reasons,
+        cost_s=math.fsum(m.cost_s for m in measurements if math.isfinite(m.cost_s)),
+    )
+
+
+def _known(measurements: Sequence[Measurement], name: str) -> npt.NDArray[np.float64]:
+    values = np.array([m.values.get(name, math.nan) for m in measurements], dtype=np.float64)
+    return values[np.isfinite(values)]

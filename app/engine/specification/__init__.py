@@ -1,0 +1,1 @@
+"""What a specification says, and the checks of it."""

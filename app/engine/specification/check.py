@@ -1,0 +1,336 @@
+"""From a document to a specification: every key, type, expression and name is checked before anything is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ...sensors.device_limits import limits_of
+from ..expressions.expression import parse, parse_array_expression, unknown_name
+from ..expressions.values import parse_values
+from ..measurement import MEASURED, Value
+from ..objectives import Goal, Objective
+from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
+from ..space.device_settings import SettingValues
+from .model import ARRAY_FILES, OPCODES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec
+from .toml_section import Section
+
+MAX_ENTRIES = 1000  # constants, metrics, restrictions
+MAX_REPEATS = 1000  # measurements of one configuration
+DEVICE_SETTINGS = ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")
+FILLS = ("zeros", "ones", "random", "range")
+TYPES = (
+    *("float16", "float32", "float64", "complex64", "complex128", "bool"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
+_LIMITS = tuple(limits_of((8, 0)).as_names())
+_SECTIONS = (
+    *("restrictions", "kernel", "command", "constants", "parameters", "device_settings", "metrics", "objective"),
+    "search",
+)
+_COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
+_KERNEL_KEYS = (
+    *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
+    *("include", "shared_memory", "block_size_names", "template", "timeout_s", "language"),
+    *("instructions", "repeats"),
+)
+_ARGUMENT_KEYS = ("name", "type", "shape", "fill", "value", "output", "memory", "seed")
+_SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
+
+
+def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
+    """The specification in a document of this shape, checked; its files are relative to `path`. Raises InputError."""
+    root = Section(document, str(path), _SECTIONS)
+    constants = _constants(_bounded(root.table("constants")))
+    parameters = _parameters(root.table("parameters"))
+    settings = _device_settings(root.table("device_settings", DEVICE_SETTINGS))
+    if not parameters and not settings:
+        raise InputError("there are no parameters", root.place("parameters"), "list at least one with its values")
+    _check_unique(root, constants, parameters, settings)
+    tunable = (*parameters, *settings)
+    _check_parameter_expressions(root, parameters, (*parameters, *constants, *_LIMITS))
+    scope = (*tunable, *constants, *_LIMITS)
+    restrictions = root.texts("restrictions")
+    if len(restrictions) > MAX_ENTRIES:
+        raise InputError(f"{len(restrictions)} restrictions", root.place("restrictions"), f"at most {MAX_ENTRIES}")
+    for at, text in enumerate(restrictions):
+        parse(text, f"{root.place('restrictions')}[{at}]").check_names(scope)
+    if "kernel" in root and "command" in root:
+        raise InputError("both a kernel and a command", str(path), "keep one of [kernel] and [command]")
+    kernel = _kernel(root.table("kernel", _KERNEL_KEYS), path.parent, scope) if "kernel" in root else None
+    command = _command(root.table("command", _COMMAND_KEYS), (*tunable, *constants)) if "command" in root else None
+    measured = (*MEASURED, *(command.values if command else ()))
+    metrics = _metrics(_bounded(root.table("metrics")), (*tunable, *constants), measured)
+    search = root.table("search", _SEARCH_KEYS)
+    return Specification(
+        path=path,
+        name=kernel.name if kernel else path.stem,
+        parameters=parameters,
+        restrictions=restrictions,
+        constants=constants,
+        kernel=kernel,
+        command=command,
+        device_settings=settings,
+        metrics=metrics,
+        objective=_objective(root, (*measured, *metrics), measured),
+        strategy=search.text("strategy", "random_sample"),
+        strategy_options=_options(search.table("options")),
+        max_evaluations=search.integer("max_evaluations", None, least=1),
+        max_fraction=search.number("max_fraction", None, least=0.0),
+        max_seconds=search.number("max_seconds", None, least=0.001),
+        patience=search.integer("patience", None, least=1),
+        seed=search.integer("seed", 0, least=0) or 0,
+    )
+
+
+def _bounded(section: Section) -> Section:
+    """The table, of at most MAX_ENTRIES entries: what follows compares each with all others."""
+    if len(section.as_mapping()) > MAX_ENTRIES:
+        raise InputError(f"{len(section.as_mapping())} entries", section.where, f"at most {MAX_ENTRIES}")
+    return section
+
+
+def _constants(section: Section) -> dict[str, Value]:
+    return {_name(key, section): section.value(key) for key in section}
+
+
+def _name(key: str, section: Section) -> str:
+    """A key that expressions can use as a name."""
+    if not key.isidentifier() or not key.isascii() or len(key) > 100:
+        raise InputError(f"'{key}' is not a name", section.where, "use letters, digits and _, not a digit first")
+    return key
+
+
+def _parameters(section: Section) -> dict[str, tuple[Value, ...] | str]:
+    parameters: dict[str, tuple[Value, ...] | str] = {}
+    for key in section:
+        given = section.raw(key)
+        if isinstance(given, str):
+            parameters[_name(key, section)] = given
+            continue
+        values = tuple(section.plain(key, value) for value in section.items(key))
+        if not values:
+            raise section.wrong(key, "at least one value")
+        parameters[_name(key, section)] = values
+    if len(parameters) > MAX_PARAMETERS:
+        raise InputError(f"{len(parameters)} parameters", section.where, f"at most {MAX_PARAMETERS}")
+    return parameters
+
+
+def _check_unique(root: Section, *groups: Iterable[str]) -> None:
+    seen: set[str] = set(MEASURED)
+    for group in groups:
+        for name in group:
+            if name in seen:
+                what = "is the name of a measured value" if name in MEASURED else "is defined twice"
+                raise InputError(f"'{name}' {what}", root.where, "rename it")
+        seen |= set(group)
+
+
+def _check_parameter_expressions(
+    root: Section, parameters: Mapping[str, tuple[Value, ...] | str], scope: tuple[str, ...]
+) -> None:
+    section = root.table("parameters")
+    for name, given in parameters.items():
+        if not isinstance(given, str):
+            continue
+        where = section.place(name)
+        for used in parse_values(given, where).names:
+            if used not in scope:
+                raise unknown_name(
+                    used, given, where, scope, f'text is an expression here; write ["{used}"] for a word'
+                )
+
+
+def _device_settings(section: Section) -> dict[str, SettingValues]:
+    settings: dict[str, SettingValues] = {}
+    for key in section:
+        given = section.raw(key)
+        if given == "supported":
+            settings[key] = "supported"
+        elif given == "ridge" and key == "graphics_clock_mhz":
+            settings[key] = "ridge"
+        elif isinstance(given, dict):
+            points = section.table(key, ("points",)).integer("points", None, least=2, most=1000)
+            if points is None:
+                raise section.wrong(key, "{ points = N }")
+            settings[key] = points
+        else:
+            values = section.items(key)
+            numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+            if not values or len(numbers) < len(values) or not all(0 < number < 1e6 for number in numbers):
+                ridge = ', "ridge"' if key == "graphics_clock_mhz" else ""
+                raise section.wrong(key, f'"supported"{ridge}, {{ points = N }} or a list of positive numbers')
+            settings[key] = tuple(numbers)
+    return settings
+
+
+def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpec:
+    profile = section.text("profile", "")
+    sources = section.texts("source")
+    if not sources and not profile:
+        raise section.wrong("source", "a source file (or a profile, to run on simulated GPUs only)")
+    divisors = section.table("grid_divisors", ("x", "y", "z"))
+    asked = section.table("instructions", tuple(OPCODES))
+    names = section.texts("block_size_names") or BLOCK_SIZE_NAMES
+    if len(names) != 3:
+        raise section.wrong("block_size_names", "a list of three names")
+    return KernelSpec(
+        name=section.text("name"),
+        sources=tuple((folder / source).resolve() for source in sources),
+        problem_size=_expressions(section, "problem_size", scope),
+        grid_divisors={axis: _expressions(divisors, axis, scope) for axis in divisors},
+        arguments=(arguments := _arguments(section, folder, scope)),
+        verify=_verify(section.table("verify", ("reference", "rtol", "atol")), arguments)
+        if "verify" in section
+        else None,
+        profile=profile,
+        compiler_options=section.texts("compiler_options"),
+        include=tuple((folder / include).resolve() for include in section.texts("include")),
+        shared_memory=next(iter(_expressions(section, "shared_memory", scope)), "0"),
+        block_size_names=(names[0], names[1], names[2]),
+        template=section.text("template", ""),
+        repeats=_repeats(section),
+        timeout_s=section.number("timeout_s", 10.0, least=0.001) or 10.0,
+        instructions={opcode: _expressions(asked, opcode, scope)[0] for opcode in asked},
+        language=section.text("language", "CUDA"),
+    )
+
+
+def _repeats(section: Section) -> int:
+    return section.integer("repeats", 1, least=1, most=MAX_REPEATS) or 1
+
+
+def _expressions(section: Section, key: str, scope: tuple[str, ...]) -> tuple[str, ...]:
+    """Texts that are expressions over the scope; numbers stand for themselves."""
+    texts = section.texts(key, numbers=True)
+    for text in texts:
+        parse(text, section.place(key)).check_names(scope)
+    return texts
+
+
+def _arguments(section: Section, folder: Path, scope: tuple[str, ...]) -> tuple[ArgumentSpec, ...]:
+    if len(section.items("arguments")) > MAX_ENTRIES:
+        raise InputError("too many arguments", section.place("arguments"), f"at most {MAX_ENTRIES}")
+    arguments = tuple(_argument(item, folder, scope) for item in section.tables("arguments", _ARGUMENT_KEYS))
+    names = [argument.name for argument in arguments]
+    if len(set(names)) < len(names):
+        raise section.wrong("arguments", "a list of arguments with different names")
+    return arguments
+
+
+def _argument(section: Section, folder: Path, scope: tuple[str, ...]) -> ArgumentSpec:
+    kind = section.text("type")
+    if kind not in TYPES:
+        raise section.wrong("type", f"one of {', '.join(TYPES)}")
+    fill = section.text("fill", "zeros")
+    if fill.endswith(ARRAY_FILES):
+        fill = str((folder / fill).resolve())
+    elif fill not in FILLS:
+        remedy = f"one of {', '.join(FILLS)}, a file ({', '.join(ARRAY_FILES)}), or an expression of i and random"
+        parse(fill, section.place("fill")).check_names(("i", "random"), remedy)
+    memory = section.text("memory", "global")
+    if memory not in ("global", "constant"):
+        raise section.wrong("memory", "global or constant")
+    value = section.value("value") if "value" in section else None
+    if value is not None and "shape" in section:
+        raise InputError("both a shape and a value", section.where, "a value is for a scalar, a shape for an array")
+    if isinstance(value, str):
+        parse(value, section.place("value")).check_names(scope)
+    elif value is None and "shape" not in section:
+        raise section.wrong("shape", "a shape for an array, or a value for a scalar,")
+    return ArgumentSpec(
+        name=_name(section.text("name"), section),
+        type=kind,
+        shape=_expressions(section, "shape", scope),
+        fill=fill,
+        value=value,
+        output=section.flag("output", False),
+        memory="constant" if memory == "constant" else "global",
+        seed=section.integer("seed", None, least=0),
+    )
+
+
+def _verify(section: Section, arguments: Iterable[ArgumentSpec]) -> VerifySpec:
+    """The reference: an array expression, a kernel (of the same source, or `name.cu`) or a file of numbers; or one
+    expression or file for each output. Files are looked for when run."""
+    rtol, atol = section.number("rtol", 1e-5, least=0) or 0.0, section.number("atol", 0.0, least=0) or 0.0
+    if isinstance(section.raw("reference"), dict):
+        each = section.table("reference", [argument.name for argument in arguments if argument.output])
+        return VerifySpec("", rtol, atol, {output: _reference(each, output) for output in each})
+    return VerifySpec(_reference(section, "reference"), rtol, atol)
+
+
+def _reference(section: Section, key: str) -> str:
+    reference = section.text(key)
+    if not re.fullmatch(r"[\w./ -]+\.(cu|npy|npz|csv|bin|raw|dat)", reference):
+        parse_array_expression(reference, section.place(key))
+    return reference
+
+
+def _command(section: Section, scope: tuple[str, ...]) -> CommandSpec:
+    patterns = _bounded(section.table("values"))
+    values: dict[str, str] = {}
+    for name in patterns:
+        pattern = patterns.text(name)
+        try:
+            groups = re.compile(pattern).groups if len(pattern) <= 500 else 0
+        except (re.error, RecursionError, OverflowError):
+            groups = 0
+        if groups != 1:
+            raise patterns.wrong(name, "a regular expression with one group, of at most 500 characters,")
+        values[_name(name, patterns)] = pattern
+    run = section.text("run")
+    for used in re.findall(r"\{(\w+)\}", run):
+        if used not in scope:
+            raise unknown_name(used, run, section.place("run"), scope, "name a parameter, constant or device setting")
+    timeout_s = section.number("timeout_s", 300.0, least=0.001) or 300.0
+    return CommandSpec(run, values, _repeats(section), timeout_s)
+
+
+def _metrics(section: Section, named: tuple[str, ...], measured: tuple[str, ...]) -> dict[str, str]:
+    metrics: dict[str, str] = {}
+    for name in section:
+        if name in named or name in measured:
+            raise InputError(f"the metric '{name}' has the name of something else", section.where, "rename it")
+        text = section.texts(name, numbers=True)
+        if len(text) != 1:
+            raise section.wrong(name, "an expression as text")
+        known = (*named, *measured, *metrics)
+        remedy = f"metrics use parameters, constants, earlier metrics and {', '.join(measured)}"
+        parse(text[0], section.place(name)).check_names(known, remedy)
+        metrics[name] = text[0]
+    return metrics
+
+
+def _objective(root: Section, names: tuple[str, ...], measured: tuple[str, ...]) -> Objective | None:
+    if "objective" not in root:
+        return None
+    section = root.table("objective", ("maximise", "minimise", "front"))
+    if ("maximise" in section) == ("minimise" in section):
+        raise InputError("the goal is not clear", section.where, "give either maximise = NAME or minimise = NAME")
+    key = "maximise" if "maximise" in section else "minimise"
+    goal = Goal(section.text(key), key == "maximise")
+    front = tuple(_front_goal(text, goal, measured) for text in section.texts("front"))
+    for at, wanted in enumerate((goal, *front)):
+        if wanted.name not in names:
+            raise unknown_name(wanted.name, wanted.name, section.place("front" if at else key), names)
+    if len(front) == 1 or len({wanted.name for wanted in front}) < len(front):
+        raise section.wrong("front", "two or more different names")
+    return Objective(goal, front)
+
+
+def _front_goal(text: str, goal: Goal, measured: tuple[str, ...]) -> Goal:
+    """'max:NAME' or 'min:NAME'. A bare name has the objective's direction if it is the objective; else measured values
+    are made small and metrics large."""
+    direction, _, name = text.partition(":")
+    if direction in ("max", "min") and name:
+        return Goal(name.strip(), direction == "max")
+    return goal if text == goal.name else Goal(text, text not in measured)
+
+
+def _options(section: Section) -> dict[str, Any]:
+    return {key: section.value(key) for key in section}

@@ -1,0 +1,149 @@
+"""What a person specifies, checked and frozen, and the metrics calculated from it; nothing here builds or measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ..expressions.expression import Expression, parse
+from ..measurement import Configuration, Value
+from ..objectives import Objective
+from ..space.device_settings import SettingValues
+
+OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
+
+
+ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSpec:
+    """One argument of the kernel. `shape` holds expressions; empty for a scalar."""
+
+    name: str
+    type: str  # a NumPy type name
+    shape: tuple[str, ...] = ()
+    fill: str = "zeros"  # zeros, ones, random, range, an absolute path, or an expression of `i` and `random`
+    value: Value | None = None
+    output: bool = False
+    memory: Literal["global", "constant"] = "global"  # constant: the __constant__ symbol of that name, no parameter
+    seed: int | None = None  # of a random fill; None: the specification's
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySpec:
+    """How outputs are checked: an array expression over the arguments, a kernel, or a file.
+
+    `references` has one for each of several outputs; `reference` is empty then.
+    """
+
+    reference: str
+    rtol: float = 1e-5
+    atol: float = 0.0
+    references: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    name: str
+    sources: tuple[Path, ...]  # absolute
+    problem_size: tuple[str, ...]  # expressions
+    grid_divisors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # "x" -> expressions
+    arguments: tuple[ArgumentSpec, ...] = ()
+    verify: VerifySpec | None = None
+    profile: str = ""  # how the simulated GPUs cost it; see app.sensors.simulated.profiles
+    compiler_options: tuple[str, ...] = ()
+    include: tuple[Path, ...] = ()
+    shared_memory: str = "0"
+    # parameters, or expressions over them; a name that is no parameter stands for 1
+    block_size_names: tuple[str, str, str] = ("block_size_x", "block_size_y", "block_size_z")
+    template: str = ""  # arguments of a kernel that is a template, as C++ has them
+    repeats: int = 1  # measurements of each configuration; from two on their scatter is kept
+    timeout_s: float = 10.0  # of one launch
+    # machine instructions that an image must hold, by opcode, and how many at least: that the compiler removed no work
+    instructions: Mapping[str, str] = field(default_factory=dict)  # "FFMA" -> expression
+    language: str = "CUDA"  # others can be described and searched in recordings, not run
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command instead of a kernel: `{name}` stands for a parameter; values are read by regular expressions."""
+
+    run: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    repeats: int = 1  # runs per configuration; from two on there are confidence intervals, and their scatter is kept
+    timeout_s: float = 300.0  # of one run
+
+
+# "supported" and "ridge" are resolved against the GPU when the session is planned; points = n spreads n values.
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """A checked specification. Expressions are kept as text; they were parsed once to check them."""
+
+    path: Path
+    name: str
+    parameters: Mapping[str, tuple[Value, ...] | str]  # a list, or a range/expression as text, in the user's order
+    restrictions: tuple[str, ...] = ()
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    kernel: KernelSpec | None = None
+    command: CommandSpec | None = None
+    device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # int: that many points
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    objective: Objective | None = None
+    strategy: str = "random_sample"
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    max_evaluations: int | None = None
+    max_fraction: float | None = None  # of the valid configurations
+    max_seconds: float | None = None
+    patience: int | None = None
+    seed: int = 0
+    notes: tuple[str, ...] = ()  # what a person should know of how the file was read
+    refused: str = ""  # why it cannot be measured, though its space can be looked at
+
+    @property
+    def repeats(self) -> int:
+        """How often each configuration is measured."""
+        measured = self.kernel or self.command
+        return measured.repeats if measured is not None else 1
+
+    def repeated(self, repeats: int) -> Specification:
+        """The same with so many measurements of each configuration."""
+        if self.kernel is not None:
+            return replace(self, kernel=replace(self.kernel, repeats=repeats))
+        if self.command is not None:
+            return replace(self, command=replace(self.command, repeats=repeats))
+        return self
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The names that its metrics and its objective use."""
+        goals = (self.objective.goal, *self.objective.front) if self.objective else ()
+        in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
+        return frozenset((*in_metrics, *(goal.name for goal in goals)))
+
+
+def evaluate_metrics(
+    spec: Specification, configuration: Configuration, values: Mapping[str, float]
+) -> dict[str, float]:
+    """The metrics of one measurement, in the specification's order.
+
+    `values` holds what was measured, named with units. A metric is NaN where it is undefined (a division by zero) and
+    left out where something it needs was not measured.
+    """
+    scope: dict[str, Value] = {**spec.constants, **configuration, **values}
+    metrics: dict[str, float] = {}
+    for name, text in spec.metrics.items():
+        expression = _parsed(text, f"metrics.{name}")
+        if all(needed in scope for needed in expression.names):
+            metrics[name] = scope[name] = expression.number(scope)
+    return metrics
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, where: str) -> Expression:
+    return parse(text, where)

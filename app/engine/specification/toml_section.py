@@ -1,0 +1,155 @@
+"""Reading a TOML table key by key: unknown keys and wrong types are one clear line that names the place."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ...files import read_text
+from ..measurement import Value
+
+MAX_BYTES = 1024 * 1024
+MAX_LIST = 65536
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document of a TOML file of at most MAX_BYTES. Raises InputError naming the line."""
+    text = read_text(path, MAX_BYTES)
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # TOMLDecodeError, or a number too long to be read
+        raise InputError(f"not TOML: {error}", str(path), "mend that place") from None
+    except RecursionError:
+        raise InputError("lists or tables are nested too deeply", str(path), "nest them less") from None
+
+
+class Section:
+    """One table of the document. `where` is the file and the table's name, as errors show it."""
+
+    def __init__(self, table: Mapping[str, Any], where: str, known: Sequence[str] | None = None) -> None:
+        self._table = table
+        self.where = where
+        for key in table:
+            if known is not None and key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                remedy = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+                raise InputError(f"unknown key '{key}'", where, remedy)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def as_mapping(self) -> Mapping[str, Any]:
+        """The table as it stands, unchecked."""
+        return self._table
+
+    def place(self, key: str) -> str:
+        """Where a key stands, as errors show it."""
+        return f"{self.where}.{key}" if self.where.count(": ") else f"{self.where}: {key}"
+
+    def wrong(self, key: str, wanted: str) -> InputError:
+        """The error for a key whose value is not what is wanted."""
+        value = self._table.get(key)
+        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
+        what = "is missing" if key not in self._table else f"is {shown}"
+        return InputError(f"'{key}' {what}", self.place(key), f"{wanted} is needed")
+
+    def raw(self, key: str) -> Any:
+        return self._table.get(key)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Text; `default` where the key is missing (None: the key is needed)."""
+        value = self._table.get(key, default)
+        if not isinstance(value, str):
+            raise self.wrong(key, "text")
+        return self._whole_text(key, value)
+
+    def _whole_text(self, key: str, text: str) -> str:
+        """The text, of which a file's name or a command takes all. Raises InputError for a null character in it."""
+        if "\0" in text:
+            raise self.wrong(key, "text without the null character")
+        return text
+
+    def integer(self, key: str, default: int | None, least: int, most: int = 2**62) -> int | None:
+        """A whole number within bounds, or the default."""
+        if key not in self._table:
+            return default
+        value = self._table[key]
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise self.wrong(key, f"a whole number from {least}" + (f" to {most}" if most < 2**62 else ""))
+        return value
+
+    def number(self, key: str, default: float | None, least: float = -math.inf) -> float | None:
+        """A finite number of at least `least`, or the default."""
+        if key not in self._table:
+            return default
+        value = self._table[key]
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise self.wrong(key, "a number")
+        if not max(least, -sys.float_info.max) <= value <= sys.float_info.max:
+            raise self.wrong(key, f"a number of at least {least:g}" if math.isfinite(least) else "a finite number")
+        return float(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._table.get(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false")
+        return value
+
+    def items(self, key: str) -> list[Any]:
+        """A list, or a single value as a list of one; empty where the key is missing."""
+        value = self._table.get(key, [])
+        found = value if isinstance(value, list) else [value]
+        if len(found) > MAX_LIST:
+            raise InputError(f"'{key}' has {len(found)} entries", self.place(key), f"at most {MAX_LIST}")
+        return found
+
+    def texts(self, key: str, numbers: bool = False) -> tuple[str, ...]:
+        """A list of texts (numbers written out where they are allowed), or a single one."""
+        found: list[str] = []
+        for item in self.items(key):
+            if isinstance(item, str):
+                found.append(self._whole_text(key, item))
+            elif numbers and isinstance(item, (int, float)) and not isinstance(item, bool):
+                found.append(repr(item))
+            else:
+                raise self.wrong(key, "text or a list of texts")
+        return tuple(found)
+
+    def table(self, key: str, known: Sequence[str] | None = None) -> Section:
+        """A table below this one; an empty one where the key is missing."""
+        value = self._table.get(key, {})
+        if not isinstance(value, dict):
+            raise self.wrong(key, "a table")
+        return Section(value, self.place(key), known)
+
+    def tables(self, key: str, known: Sequence[str] | None = None) -> list[Section]:
+        """A list of tables below this one."""
+        found = self._table.get(key, [])
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            raise self.wrong(key, "a list of tables")
+        return [Section(item, f"{self.place(key)}[{at}]", known) for at, item in enumerate(found)]
+
+    def value(self, key: str) -> Value:
+        """A plain value: number, text, true or false."""
+        return self.plain(key, self._table.get(key))
+
+    def plain(self, key: str, value: Any) -> Value:
+        """That value, checked to be plain and within bounds."""
+        if isinstance(value, str):
+            return self._whole_text(key, value)
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int) and abs(value) < 2**62:
+            return value
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        raise self.wrong(key, "a finite number, text, true or false")

@@ -1,0 +1,409 @@
+"""`Store`: sessions, measurements and fits in one SQLite file (WAL). A measurement is on disk before it is reported."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ... import __version__
+from ...errors import InputError, WattridgeError
+from ...paths import data_folder
+from ..children.lock import SessionLock
+from ..measurement import Measurement
+from ..models.frequency import FrequencyFit
+from ..session_state import SessionState
+from ..space.result_table import ResultTable
+from ..space.search_space import SearchSpace
+from .opening import is_damaged, open_database
+from .record import (
+    MEASUREMENT_COLUMNS,
+    Label,
+    LoadedSession,
+    NewSession,
+    SessionRecord,
+    fit_from_document,
+    fit_to_document,
+    measurement_to_row,
+    measurements_from_rows,
+    objective_from_text,
+    objective_to_text,
+    space_from_row,
+    space_to_row,
+)
+
+_RECORD_COLUMNS = (
+    "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
+    " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version,"
+    " name, tags, notes, favourite"
+)
+_COPIED = (  # what a duplicate has of its model; it is a session of its own in the rest
+    "finished_s, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed, max_evaluations,"
+    " max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version, space, codes, tags, notes"
+)
+KEPT_DELETED_S = 7 * 24 * 3600.0
+_ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
+_REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
+_RECOVERY = "sqlite3's .recover reads what is left; move the file away or set WATTRIDGE_DATA to begin a new store"
+_AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanwhile, and Qt's thread waits
+
+
+class Store:
+    """The person's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
+
+    Every method raises WattridgeError, with the remedy, where the file cannot be read or written. Where it can only be
+    read (rights, a full disk), it is: `read_only` says why, and what writes raises.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path if path is not None else data_folder() / "wattridge.sqlite"
+        self._mutex = threading.RLock()
+        self._held: dict[int, SessionLock] = {}
+        self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
+        with self._telling():
+            self._db, self.read_only = open_database(self.path)
+        self._mark_interrupted()
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def create_session(self, plan: NewSession) -> int:
+        """Write a new session with its whole space; its id. This store holds the session until `finish` or `close`."""
+        space, codes = space_to_row(plan.space)
+        values = {
+            "created_s": time.time(),
+            "state": SessionState.RUNNING.value,
+            "title": plan.title,
+            "gpu": plan.gpu,
+            "driver": plan.driver,
+            "source": plan.source,
+            "strategy": plan.strategy,
+            "strategy_options": json.dumps(dict(plan.strategy_options)),
+            "objective": objective_to_text(plan.objective),
+            "seed": plan.seed,
+            "max_evaluations": plan.max_evaluations,
+            "max_seconds": plan.max_seconds,
+            "patience": plan.patience,
+            "units": json.dumps(dict(plan.units)),
+            "origin": json.dumps(dict(plan.origin)),
+            "cartesian": str(plan.space.cartesian),  # may exceed 64 bits
+            "valid": plan.space.size,
+            "version": __version__,
+            "space": space,
+            "codes": codes,
+        }
+        marks = ", ".join(f":{name}" for name in values)
+        with self._transaction():
+            cursor = self._db.execute(f"INSERT INTO sessions ({', '.join(values)}) VALUES ({marks})", values)
+            session = int(cursor.lastrowid or 0)
+            self._hold(session)  # before anyone can see it: an unheld running session counts as interrupted
+        return session
+
+    def reopen(
+        self,
+        session: int,
+        max_evaluations: int | None = None,
+        max_seconds: float | None = None,
+        patience: int | None = None,
+    ) -> None:
+        """Take up a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
+        self.session(session)
+        with self._transaction():
+            self._hold(session)
+            self._db.execute(
+                "UPDATE sessions SET state = ?, reason = '', finished_s = NULL, max_evaluations = ?, max_seconds = ?,"
+                " patience = ? WHERE id = ?",
+                (SessionState.RUNNING.value, max_evaluations, max_seconds, patience, session),
+            )
+
+    def append(self, session: int, measurements: Sequence[Measurement], elapsed_s: float | None = None) -> None:
+        """Write measurements in one transaction, committed on return. Raises ValueError for a row it holds already."""
+        marks = ", ".join("?" * (2 + len(MEASUREMENT_COLUMNS.split(","))))
+        statement = f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS}) VALUES ({marks})"
+        with self._transaction():
+            first = self._db.execute("SELECT evaluated FROM sessions WHERE id = ?", (session,)).fetchone()[0]
+            rows = [(session, first + i, *measurement_to_row(m)) for i, m in enumerate(measurements)]
+            try:
+                for start in range(0, len(rows), _AT_ONCE):
+                    self._db.executemany(statement, rows[start : start + _AT_ONCE])
+            except sqlite3.IntegrityError as error:
+                raise ValueError(f"session {session} already holds one of these rows: {error}") from error
+            self._db.execute(
+                "UPDATE sessions SET evaluated = evaluated + ?, elapsed_s = coalesce(?, elapsed_s) WHERE id = ?",
+                (len(rows), elapsed_s, session),
+            )
+
+    def set_state(self, session: int, state: SessionState, elapsed_s: float | None = None) -> None:
+        """Note that a held session is paused or runs on."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE sessions SET state = ?, elapsed_s = coalesce(?, elapsed_s) WHERE id = ?",
+                (state.value, elapsed_s, session),
+            )
+
+    def finish(self, session: int, state: SessionState, reason: str = "", elapsed_s: float | None = None) -> None:
+        """Write how a session ended and let go of it."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE sessions SET state = ?, reason = ?, finished_s = ?, elapsed_s = coalesce(?, elapsed_s)"
+                " WHERE id = ?",
+                (state.value, reason, time.time(), elapsed_s, session),
+            )
+        self._release(session)
+
+    def save_fit(self, fit: FrequencyFit, source: str, session: int | None = None) -> int:
+        """Keep a fitted frequency model; its id. `source` says in words what it was fitted to."""
+        with self._transaction():
+            cursor = self._db.execute(
+                "INSERT INTO fits (created_s, session, gpu, source, fit) VALUES (?, ?, ?, ?, ?)",
+                (time.time(), session, fit.gpu, source, json.dumps(fit_to_document(fit))),
+            )
+            return int(cursor.lastrowid or 0)
+
+    # --- a person's own order ---------------------------------------------------------------------------------------
+
+    def label(self, session: int, label: Label) -> None:
+        """Write what a person says of a session."""
+        self.session(session)
+        with self._transaction():
+            self._db.execute(
+                "UPDATE sessions SET name = ?, tags = ?, notes = ?, favourite = ? WHERE id = ?",
+                (label.name.strip(), json.dumps(list(label.tags)), label.notes, label.favourite, session),
+            )
+
+    def duplicate(self, session: int) -> int:
+        """A copy of a session with all its measurements, to go on with in another way; its id."""
+        record = self.session(session)
+        state = SessionState.STOPPED if record.state.value in _ALIVE else record.state
+        with self._transaction():
+            cursor = self._db.execute(
+                f"INSERT INTO sessions ({_COPIED}, created_s, state, name)"
+                f" SELECT {_COPIED}, ?, ?, ? FROM sessions WHERE id = ?",
+                (time.time(), state.value, f"{record.label.name or record.title} (copy)", session),
+            )
+            copy = int(cursor.lastrowid or 0)
+            self._db.execute(
+                f"INSERT INTO measurements (session, ordinal, {MEASUREMENT_COLUMNS})"
+                f" SELECT ?, ordinal, {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ?",
+                (copy, session),
+            )
+            # one that runs may have grown since its row was read
+            self._db.execute(
+                "UPDATE sessions SET evaluated = (SELECT count(*) FROM measurements WHERE session = ?) WHERE id = ?",
+                (copy, copy),
+            )
+        return copy
+
+    def delete(self, session: int) -> None:
+        """Take a session out of the list; `undelete` puts it back until `purge`. Raises WattridgeError if it runs."""
+        if self.session(session).state.value in _ALIVE:
+            raise WattridgeError(f"session {session} is running", str(self.path), "stop it first")
+        with self._transaction():
+            self._db.execute("UPDATE sessions SET deleted_s = ? WHERE id = ?", (time.time(), session))
+
+    def undelete(self, session: int) -> None:
+        """Put a deleted session back into the list."""
+        with self._transaction():
+            self._db.execute("UPDATE sessions SET deleted_s = NULL WHERE id = ?", (session,))
+
+    def purge(self, older_than_s: float = KEPT_DELETED_S) -> int:
+        """Remove what was deleted longer ago than that for ever; how many sessions that were."""
+        with self._transaction():
+            named = [
+                session
+                for (session,) in self._db.execute(
+                    "SELECT id FROM sessions WHERE deleted_s < ?", (time.time() - older_than_s,)
+                ).fetchall()
+            ]
+            for session in named:
+                self._db.execute("DELETE FROM measurements WHERE session = ?", (session,))
+                self._db.execute("UPDATE fits SET session = NULL WHERE session = ?", (session,))
+                self._db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+        return len(named)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def sessions(self) -> list[SessionRecord]:
+        """Every session that can be read, newest first; `unreadable` names the others.
+
+        One whose process died has become 'interrupted'.
+        """
+        self._mark_interrupted()
+        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
+        records, unreadable = [], []
+        for row in rows:
+            try:
+                records.append(self._record(row))
+            except WattridgeError as error:
+                unreadable.append(str(error))
+        self.unreadable = tuple(unreadable)
+        return records
+
+    def session(self, session: int) -> SessionRecord:
+        """One session. Raises InputError where there is none of that id."""
+        self._mark_interrupted()
+        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE id = ?", (session,))
+        if not rows:
+            raise InputError(f"there is no session {session}", str(self.path), "list them with: wattridge sessions")
+        return self._record(rows[0])
+
+    def space(self, session: int) -> SearchSpace:
+        """The search space of a session. Raises InputError where there is none of that id."""
+        self.session(session)
+        [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
+        try:
+            return space_from_row(described, packed)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
+            raise self._damaged(session, f"its search space cannot be read: {error}") from None
+
+    def load(self, session: int) -> LoadedSession:
+        """A session with its space and all its measurements, in the order in which they were measured.
+
+        Damaged measurements are left out, and the space's notes say how many.
+        """
+        record, space = self.session(session), self.space(session)
+        statement = f"SELECT {MEASUREMENT_COLUMNS} FROM measurements WHERE session = ? ORDER BY ordinal"
+        rows = self._query(statement, (session,))
+        measurements = list(measurements_from_rows(space, rows))
+        left_out = len(rows) - len(measurements)
+        if left_out:
+            note = f"{left_out} of {len(rows)} stored measurements are damaged and left out"
+            space = replace(space, notes=(*space.notes, note))
+        table = ResultTable(space)
+        table.extend(measurements)
+        return LoadedSession(record, space, table, left_out)
+
+    def latest_fit(self, gpu: str, *, simulated: bool | None = None) -> tuple[FrequencyFit, str] | None:
+        """The newest fit of a board of that name, with what it was fitted to; None where there is none.
+
+        `simulated` False leaves out those of the simulated board of that name, True those of real ones. A fit that
+        cannot be read is passed over.
+        """
+        for text, source in self._query("SELECT fit, source FROM fits WHERE gpu = ? ORDER BY id DESC", (gpu,)):
+            with suppress(LookupError, TypeError, ValueError, AttributeError):
+                fit = fit_from_document(json.loads(text))
+                if simulated in (None, fit.simulated):
+                    return fit, source
+        return None
+
+    def close(self) -> None:
+        """Close the file. Sessions still held are let go of, and count as interrupted. Safe to call twice."""
+        with self._mutex:
+            for session in list(self._held):
+                self._release(session)
+            self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _mark_interrupted(self) -> None:
+        """A session that says it runs, but whose lock nobody holds, was cut off."""
+        if self.read_only:
+            return  # `_record` sees to it
+        statement = "SELECT id FROM sessions WHERE state IN (?, ?)"
+        if all(session in self._held for (session,) in self._query(statement, _ALIVE)):
+            return
+        with self._transaction():  # locks are only taken inside one, so that two processes never wait for each other
+            for (session,) in self._db.execute(statement, _ALIVE).fetchall():
+                lock = None if session in self._held else self._lock(session)
+                if lock is not None:
+                    self._db.execute(
+                        "UPDATE sessions SET state = ?, reason = ? WHERE id = ?",
+                        (SessionState.INTERRUPTED.value, "the program ended while it ran", session),
+                    )
+                    lock.release()
+
+    def _hold(self, session: int) -> None:
+        lock = self._lock(session)
+        if lock is None:
+            raise WattridgeError(f"session {session} is running already", str(self.path), "stop it there first")
+        self._held[session] = lock
+
+    def _release(self, session: int) -> None:
+        with self._mutex:
+            lock = self._held.pop(session, None)
+        if lock is not None:
+            lock.release()
+
+    def _lock(self, session: int) -> SessionLock | None:
+        with self._telling():
+            return SessionLock.acquire(self._lock_file(session))
+
+    def _lock_file(self, session: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}-running") / f"{session}.lock"
+
+    def _record(self, row: tuple[Any, ...]) -> SessionRecord:
+        """A session's row, checked. Raises WattridgeError that names the session."""
+        try:
+            record = _record(row)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise self._damaged(row[0], str(error)) from None
+        if self.read_only and record.state.value in _ALIVE and not SessionLock.is_held(self._lock_file(record.id)):
+            return replace(record, state=SessionState.INTERRUPTED)
+        return record
+
+    def _damaged(self, session: object, why: str) -> WattridgeError:
+        what = f"session {session} is damaged: {why}"
+        return WattridgeError(what, str(self.path), "the other sessions can still be used; restore it from a backup")
+
+    def _query(self, statement: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._mutex, self._telling():
+            return self._db.execute(statement, arguments).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        if self.read_only:
+            raise WattridgeError(f"the store can only be read: {self.read_only}", str(self.path), _REMEDY)
+        with self._mutex, self._telling():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Turn what SQLite or the file system says into one line with a remedy."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if is_damaged(error):
+                what = f"the store is damaged ({error}); nothing in it was changed"
+                raise WattridgeError(what, str(self.path), _RECOVERY) from error
+            raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
+
+
+_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "elapsed_s": 1e11}  # each below this
+_TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
+
+
+def _record(row: tuple[Any, ...]) -> SessionRecord:
+    named = dict(zip(_RECORD_COLUMNS.split(", "), row, strict=True))
+    for name, value in named.items():
+        if name in _NUMBERS and not (isinstance(value, int | float) and 0 <= value < _NUMBERS[name]):
+            raise ValueError(f"{name} is not a number from 0")
+        if name in _TEXTS and not isinstance(value, str):
+            raise ValueError(f"{name} is not text")
+    named["state"] = SessionState(named["state"])
+    named["objective"] = objective_from_text(named["objective"])
+    named["cartesian"] = int(named["cartesian"])
+    for name in ("strategy_options", "units", "origin"):
+        named[name] = json.loads(named[name])
+    label = Label(
+        named.pop("name"), tuple(json.loads(named.pop("tags"))), named.pop("notes"), bool(named.pop("favourite"))
+    )
+    return SessionRecord(**named, label=label)

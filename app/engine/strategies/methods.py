@@ -1,0 +1,341 @@
+"""The ways to tune for energy (S1 6.5.1) as recipes: which configurations each measures, and which it chooses.
+
+A recipe is a generator over the rows of a space of parameters and graphics clocks: it yields rows, is sent what came
+of them, and returns the row it chooses. It measures nothing: a session runs one (strategy `staged`), and a session
+that measured every row answers all of them at once (`compare_methods`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from ..measurement import Configuration, Measurement, State
+from ..models.frequency import FrequencyFit
+from ..models.points import CLOCK_SETTINGS
+from ..space.search_space import SearchSpace
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What came of one row: time s and energy J of one launch; inf where it failed."""
+
+    row: int
+    time_s: float
+    energy_j: float
+
+
+Recipe = Generator[list[int], Sequence[Seen], int | None]
+Key = Callable[[Seen], float]
+Search = Callable[[Rows, Key], Generator[list[int], Sequence[Seen], list[Seen]]]
+
+RACE_TO_IDLE: Final = "race_to_idle"
+METHODS: Final[Mapping[str, str]] = {
+    RACE_TO_IDLE: "Race to idle",
+    "energy_at_max_clock": "Energy to solution, highest clock",
+    "race_to_idle_then_clocks": "Race to idle, then clocks",
+    "energy_at_base_clock_then_clocks": "Energy to solution at base clock, then clocks",
+    "global_energy": "Global energy to solution",
+    "model_steered": "Model-steered",
+}
+# Base clocks of data sheets, MHz, by a part of the board's name. NVML does not tell them.
+_BASE_CLOCKS: Final = {
+    "A100": 765,
+    "A4000": 735,
+    "A6000": 1410,
+    "V100": 1230,
+    "TITAN RTX": 1350,
+    "H200": 1365,
+    "K20X": 732,
+    "RTX 4000 ADA": 1500,
+}
+
+
+def energy_of(values: Mapping[str, float]) -> float:
+    """Energy of a launch in J, measured or from power and time; inf where neither is known."""
+    energy = values.get("energy_j", math.nan)
+    if math.isnan(energy):
+        energy = values.get("power_w", math.nan) * values.get("time_s", math.nan)
+    return math.inf if math.isnan(energy) else energy
+
+
+def seen_of(row: int, ok: bool, values: Mapping[str, float]) -> Seen:
+    """What a recipe is sent of a row."""
+    time_s = values.get("time_s", math.nan)
+    if not ok or math.isnan(time_s):
+        return Seen(row, math.inf, math.inf)
+    return Seen(row, time_s, energy_of(values))
+
+
+class Clocks:
+    """The rows of a space by their graphics clock. Raises InputError where it has no such dimension, or one value."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
+        if setting is None:
+            raise InputError(
+                "the space has no graphics clocks", "methods", "add graphics_clock_mhz to [device_settings]"
+            )
+        self.setting = setting
+        self.of_row: Floats = space.column(setting).astype(np.float64)
+        self.values: Floats = np.unique(self.of_row)
+        if len(self.values) < 2:
+            raise InputError("the space has one graphics clock", "methods", "give it several")
+        axis = space.names.index(setting)
+        others = np.delete(space.codes, axis, axis=1)
+        _, self._configuration = np.unique(others, axis=0, return_inverse=True)
+
+    @property
+    def highest(self) -> float:
+        return float(self.values[-1])
+
+    def nearest(self, clock_mhz: float) -> float:
+        """The clock of the space nearest to that."""
+        return float(self.values[np.abs(self.values - clock_mhz).argmin()])
+
+    def at(self, clock_mhz: float) -> Rows:
+        """Every row at that clock."""
+        return np.flatnonzero(self.of_row == clock_mhz)
+
+    def near(self, fit: FrequencyFit) -> tuple[float, ...]:
+        """The clocks within 10 % of the model's optimum (S1 6.5.4), and the one where it has the least energy."""
+        assert fit.range_mhz is not None
+        low, high = fit.range_mhz
+        inside = {float(clock) for clock in self.values if low <= clock <= high}
+        sampled = fit.clock_mhz[fit.used]
+        known = np.clip(self.values, sampled.min(), sampled.max())
+        least = float(self.values[fit.energy(known).argmin()])
+        return tuple(sorted(inside | {least}))
+
+    def alike(self, row: int) -> Rows:
+        """The rows that differ from one in nothing but the clock, itself among them."""
+        return np.flatnonzero(self._configuration == self._configuration[row])
+
+
+def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
+    """The clock of the space nearest to the board's base clock; to 60 % of the highest where that is not known."""
+    known = next((clock for name, clock in _BASE_CLOCKS.items() if name in gpu.upper()), None)
+    return clocks.nearest(known if known is not None else 0.6 * clocks.highest)
+
+
+def everything(rows: Rows, _key: Key) -> Generator[list[int], Sequence[Seen], list[Seen]]:
+    """All of the rows: the search of a recipe that leaves nothing out."""
+    return list((yield rows.tolist()))
+
+
+def recipe(
+    method: str,
+    clocks: Clocks,
+    *,
+    base_mhz: float,
+    near_mhz: Sequence[float] | None = None,
+    search: Search = everything,
+) -> Recipe:
+    """The recipe of a method. `near_mhz` are the clocks near the ridge: the model-steered one needs them.
+
+    `search` finds the best of some rows by time or energy. Raises InputError for an unknown method.
+    """
+    if method not in METHODS:
+        raise InputError(f"unknown method '{method}'", "methods", f"one of {', '.join(METHODS)}")
+    return _recipe(method, clocks, base_mhz, near_mhz, search)
+
+
+def _recipe(method: str, clocks: Clocks, base_mhz: float, near_mhz: Sequence[float] | None, search: Search) -> Recipe:
+    match method:
+        case "race_to_idle":
+            return _best((yield from search(clocks.at(clocks.highest), _time)), _time)
+        case "energy_at_max_clock":
+            return _best((yield from search(clocks.at(clocks.highest), _energy)), _energy)
+        case "race_to_idle_then_clocks":
+            first = _best((yield from search(clocks.at(clocks.highest), _time)), _time)
+        case "energy_at_base_clock_then_clocks":
+            first = _best((yield from search(clocks.at(base_mhz), _energy)), _energy)
+        case "global_energy":
+            return _best((yield from search(np.arange(len(clocks.of_row)), _energy)), _energy)
+        case _:
+            if near_mhz is None:
+                raise InputError("the model tells no clocks", "model_steered", "sweep the clocks first")
+            near = np.flatnonzero(np.isin(clocks.of_row, near_mhz))
+            return _best((yield from search(near, _energy)), _energy)
+    if first is None:
+        return None
+    return _best((yield clocks.alike(first).tolist()), _energy)
+
+
+def _time(seen: Seen) -> float:
+    return seen.time_s
+
+
+def _energy(seen: Seen) -> float:
+    return seen.energy_j
+
+
+def _best(found: Sequence[Seen], key: Key) -> int | None:
+    best = min(found, key=key, default=None)
+    return None if best is None or math.isinf(key(best)) else best.row
+
+
+# --- side by side -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """The model of the clocks, and what it took to find it."""
+
+    fit: FrequencyFit
+    measurements: int
+    seconds: float
+    swept: str  # in words
+
+    @property
+    def words(self) -> str:
+        """What it says."""
+        edge = "" if self.fit.optimum_bracketed else " (not bracketed)"
+        return f"model: optimum {self.fit.optimum_mhz:.0f} MHz{edge} from {self.swept}"
+
+
+@dataclass(frozen=True, slots=True)
+class MethodResult:
+    """What a method chose and what it took; a change is over race to idle, a share (0.1 is 10 % more)."""
+
+    method: str
+    label: str
+    configuration: Configuration
+    clock_mhz: float
+    energy_j: float
+    time_s: float
+    efficiency: float  # work per energy, in the unit of `efficiency_name`
+    speed: float
+    efficiency_change: float
+    speed_change: float
+    energy_change: float
+    measurements: int  # of configurations, the sweep of the model counted
+    seconds: float
+    reduction: float  # of the measurements over the whole space
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """All methods side by side."""
+
+    gpu: str
+    title: str
+    source: str
+    clocks_mhz: tuple[float, ...]
+    base_mhz: float
+    size: int  # of the whole space
+    efficiency_name: str
+    speed_name: str
+    results: tuple[MethodResult, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        return self.source == "simulated"
+
+
+def compare_methods(
+    space: SearchSpace,
+    measured: Mapping[int, Measurement],
+    *,
+    gpu: str,
+    title: str,
+    source: str,
+    steering: Steering | None,
+    base_mhz: float | None = None,
+    methods: Sequence[str] = tuple(METHODS),
+) -> Methods:
+    """Every method on the same measurements of a space: each is answered from them, and counted as if alone.
+
+    Raises InputError where a row that a method asks for was not measured, or where nothing worked.
+    """
+    clocks = Clocks(space)
+    base = base_clock_mhz(gpu, clocks) if base_mhz is None else clocks.nearest(base_mhz)
+    efficiency_name, speed_name = _figures(measured)
+    notes = [f"base clock {base:.0f} MHz"]
+    if steering is not None:
+        notes.append(f"{steering.words}; searched {_list(clocks.near(steering.fit))} MHz")
+    elif "model_steered" in methods:
+        notes.append("model-steered is left out: no model of the clocks")
+        methods = [method for method in methods if method != "model_steered"]
+    results: list[MethodResult] = []
+    race: MethodResult | None = None
+    for method in dict.fromkeys((RACE_TO_IDLE, *methods)):
+        near = clocks.near(steering.fit) if steering is not None else None
+        chosen, asked = _follow(recipe(method, clocks, base_mhz=base, near_mhz=near), measured)
+        swept, swept_s = (steering.measurements, steering.seconds) if steering and method == "model_steered" else (0, 0)
+        values = measured[chosen].values
+        energy, time_s = energy_of(values), values["time_s"]
+        efficiency = values.get(efficiency_name, 1 / energy)
+        speed = values.get(speed_name, 1 / time_s)
+        result = MethodResult(
+            method=method,
+            label=METHODS[method],
+            configuration=measured[chosen].configuration,
+            clock_mhz=float(clocks.of_row[chosen]),
+            energy_j=energy,
+            time_s=time_s,
+            efficiency=efficiency,
+            speed=speed,
+            efficiency_change=efficiency / race.efficiency - 1 if race is not None else 0.0,
+            speed_change=speed / race.speed - 1 if race is not None else 0.0,
+            energy_change=energy / race.energy_j - 1 if race is not None else 0.0,
+            measurements=len(asked) + swept,
+            seconds=math.fsum(measured[row].cost_s for row in asked) + swept_s,
+            reduction=1 - (len(asked) + swept) / space.size,
+        )
+        if race is None:
+            race = result
+        if method in methods:
+            results.append(result)
+    return Methods(
+        gpu=gpu,
+        title=title,
+        source=source,
+        clocks_mhz=tuple(clocks.values.tolist()),
+        base_mhz=base,
+        size=space.size,
+        efficiency_name=efficiency_name,
+        speed_name=speed_name,
+        results=tuple(results),
+        notes=tuple(notes),
+    )
+
+
+def _follow(steps: Recipe, measured: Mapping[int, Measurement]) -> tuple[int, set[int]]:
+    """The row a recipe chooses, and every row it asked for."""
+    asked: set[int] = set()
+    try:
+        rows = next(steps)
+        while True:
+            missing = [row for row in rows if row not in measured]
+            if missing:
+                what = f"{len(missing)} of {len(rows)} configurations that a method needs were not measured"
+                raise InputError(what, "methods", "measure the whole space: strategy brute_force, no budget")
+            asked.update(rows)
+            rows = steps.send([seen_of(row, measured[row].state is State.OK, measured[row].values) for row in rows])
+    except StopIteration as end:
+        if end.value is None:
+            raise InputError("no configuration worked", "methods", "look at the failures") from None
+        return int(end.value), asked
+
+
+def _list(clocks_mhz: Sequence[float]) -> str:
+    return ", ".join(f"{clock:.0f}" for clock in clocks_mhz)
+
+
+def _figures(measured: Mapping[int, Measurement]) -> tuple[str, str]:
+    """The names of a figure of efficiency and one of speed that were measured; of plain ones where there is none."""
+    values: Mapping[str, float] = next((m.values for m in measured.values() if m.state is State.OK), {})
+    efficient = next((n for n in values if n.endswith(("/W", "/J"))), "1/J")
+    fast = next((n for n in values if n.endswith("/s") or n in ("GFLOPS", "TFLOPS", "GOPS", "TOPS")), "1/s")
+    return efficient, fast

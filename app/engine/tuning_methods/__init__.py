@@ -1,0 +1,1 @@
+"""The published ways to tune for energy, clock sweeps and steering."""

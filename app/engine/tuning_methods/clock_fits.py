@@ -1,0 +1,139 @@
+"""`ClockFit`: a frequency model, the power limits beside it and where both are from; those in files and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
+from ..models.cap_series import caps_of_table, read_caps
+from ..models.caps import CapFit, CapsAgainstClocks, compare
+from ..models.frequency import FrequencyFit
+from ..models.points import Points, choose, fit_memory_clocks
+from ..models.series import read_series, series_of_table
+from ..space.result_table import ResultTable
+
+if TYPE_CHECKING:
+    from ..store.database import Store
+
+_MOST = 6  # series of a file that are taken one by one; of more, the best of each board
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFit:
+    """Of one load on one board; at least one of the two is there."""
+
+    fit: FrequencyFit | None
+    caps: CapFit | None
+    origin: str  # where it is from, in words
+
+    @property
+    def _either(self) -> FrequencyFit | CapFit:
+        found = self.fit if self.fit is not None else self.caps
+        assert found is not None
+        return found
+
+    @property
+    def gpu(self) -> str:
+        return self._either.gpu
+
+    @property
+    def simulated(self) -> bool:
+        return self._either.simulated
+
+    @property
+    def label(self) -> str:
+        """Board and load; a simulated one says so wherever it is shown."""
+        said = " (simulated)" if self.simulated else ""
+        series = "" if self._either.series == self.origin else f" · {self._either.series}"
+        return f"{self.gpu or 'unnamed board'}{said}{series}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two the same: a later one takes the place of an earlier one."""
+        return self.gpu, self._either.series, self.origin
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What a person should know, of the clocks first."""
+        return tuple(reason for part in (self.fit, self.caps) if part is not None for reason in part.reasons)
+
+    @property
+    def comparison(self) -> CapsAgainstClocks | None:
+        """Clocks against power limits, where both are known for the same load."""
+        return compare(self.fit, self.caps) if self.fit is not None and self.caps is not None else None
+
+
+def fits_of_file(path: Path) -> list[ClockFit]:
+    """What a CSV or a recording tells of clocks and power limits. Raises InputError where that is nothing."""
+    caps = read_caps(path)
+    try:
+        series = read_series(path)
+    except InputError:
+        if not caps:
+            raise
+        series = []
+    return _paired(series, caps, path.name)
+
+
+def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool) -> list[ClockFit]:
+    """What measurements tell. Raises InputError where that is nothing."""
+    caps = caps_of_table(table, gpu, simulated=simulated)
+    try:
+        series = series_of_table(table, gpu=gpu, simulated=simulated)
+    except InputError:
+        if not caps:
+            raise
+        series = []
+    return _paired(series, caps, origin)
+
+
+def fits_of_store(store: Store, session: int) -> list[ClockFit]:
+    """What a stored session tells. Raises InputError where that is nothing."""
+    loaded = store.load(session)
+    record = loaded.record
+    origin = f"session {session}, {record.title}"
+    return fits_of_table(loaded.table, record.gpu, origin, simulated=record.source == "simulated")
+
+
+def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
+    """The newest fit of a board of that name that was made here; nothing where there is none."""
+    found = store.latest_fit(gpu)
+    return [] if found is None else [ClockFit(found[0], None, found[1])]
+
+
+def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:
+    """One entry per load, its memory clocks in one; of many loads, or of power limits, the best of each board."""
+    loads: dict[tuple[str, tuple[str, ...]], list[Points]] = {}
+    for points in series:
+        loads.setdefault((points.gpu, points.others), []).append(points)
+    if len(loads) > _MOST:
+        boards: dict[str, list[Points]] = {}
+        for points in series:
+            boards.setdefault(points.gpu, []).append(points)
+        chosen = {gpu: choose(found) for gpu, found in boards.items()}
+        loads = {(gpu, points.others): [points] for gpu, points in chosen.items()}
+    kept = list(loads.values())[:_MOST]
+    found = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
+    for gpu in dict.fromkeys(each.gpu for each in caps):
+        best = max((each for each in caps if each.gpu == gpu), key=lambda each: (len(each.limit_w), each.free_power_w))
+        beside = _least_limited([(at, each[0].limit_w) for at, each in enumerate(kept) if each[0].gpu == gpu])
+        if beside is None:
+            found.append(ClockFit(None, best, origin))
+        else:
+            found[beside] = ClockFit(found[beside].fit, best, origin)
+    return found
+
+
+def _least_limited(loads: Sequence[tuple[int, float | None]]) -> int | None:
+    """Of loads with the power limit each was measured under, the one that stands beside power limits, if any does.
+
+    The only one, or the one under the highest limit where all others were measured under lower ones.
+    """
+    if len(loads) == 1:
+        return loads[0][0]
+    limits = [limit for _, limit in loads if limit is not None]
+    highest = [at for at, limit in loads if limit is not None and limit == max(limits)]
+    return highest[0] if len(limits) == len(loads) and len(highest) == 1 else None

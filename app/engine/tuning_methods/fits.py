@@ -1,0 +1,150 @@
+"""The frequency model of a board, from a clock sweep or from a session's measurements."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from ...errors import WattridgeError
+from ...sensors.gpu import Gpu
+from ...sensors.load import Load
+from ..control.guard import DeviceGuard
+from ..models.frequency import FrequencyFit
+from ..space.result_table import ResultTable
+from ..store.record import LoadedSession
+from .sweep import Sweep, steered_sweep, sweep_clocks, sweep_limits
+
+if TYPE_CHECKING:
+    from ..models.caps import CapFit
+    from ..models.points import Points
+
+
+def fit_of_sweep(
+    gpu: Gpu,
+    *,
+    points: int = 10,
+    steered: bool = True,
+    memory_clocks: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: threading.Event | None = None,
+    guard: DeviceGuard | None = None,
+) -> tuple[FrequencyFit, str]:
+    """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
+
+    At most `points` clocks, each where it tells most, or evenly spread where not `steered`; with `memory_clocks` at
+    each memory clock of the board. Raises WattridgeError where the board cannot run or be set, or where `stop` ended
+    the sweep.
+    """
+    from ..models.points import fit_memory_clocks
+
+    inside = guard if guard is not None else DeviceGuard(gpu)
+    measure = steered_sweep if steered else sweep_clocks
+    series = []
+    with running_board(gpu, inside) as (board, load):
+        for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
+            sweep = measure(
+                board, inside, points=points, load=load, memory_clock_mhz=memory, on_progress=on_progress, stop=stop
+            )
+            if stop is not None and stop.is_set():
+                raise WattridgeError("the clock sweep was stopped", gpu.info.label)
+            series.append(points_of_sweep(gpu, sweep))
+    fit = fit_memory_clocks(series)
+    count = sum(len(each.clock_mhz) for each in series)
+    simulated = ", simulated" if gpu.info.source == "simulated" else ""
+    return fit, f"sweep of {count} clocks, {fit.series}{simulated}"
+
+
+def caps_of_sweep(
+    gpu: Gpu,
+    *,
+    points: int = 10,
+    on_progress: Callable[[int, int], None] | None = None,
+    stop: threading.Event | None = None,
+    guard: DeviceGuard | None = None,
+) -> CapFit:
+    """The same load as of `fit_of_sweep` under `points` power limits. Raises WattridgeError as that does."""
+    from ..models.caps import fit_caps
+
+    inside = guard if guard is not None else DeviceGuard(gpu)
+    with running_board(gpu, inside) as (board, load):
+        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    fit = fit_caps(
+        sweep.requested,
+        sweep.power_w,
+        sweep.rate,
+        gpu=gpu.info.name,
+        series=sweep.series,
+        observed_clock_mhz=sweep.clock_mhz,
+        simulated=gpu.info.source == "simulated",
+    )
+    if fit is None:
+        raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
+    return fit
+
+
+@contextmanager
+def running_board(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | None]]:
+    """The board ready to run a load, and the load; None is the one that `sweep_clocks` takes by itself.
+
+    A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
+    """
+    if gpu.info.source != "nvml":
+        yield gpu, None
+        return
+    from ..runner.cuda.open import require_cuda
+    from ..runner.cuda.square_wave import WaveGpu
+
+    guard.open()
+    require_cuda(gpu)
+    with closing(WaveGpu(gpu)) as board:
+        yield board, board.wave_loads()[0]
+
+
+def points_of_sweep(gpu: Gpu, sweep: Sweep) -> Points:
+    """A sweep as one series for the frequency model."""
+    from ..models.points import Points
+
+    memory = sweep.memory_clock_mhz
+    return Points(
+        clock_mhz=sweep.clock_mhz,
+        power_w=sweep.power_w,
+        rate=sweep.rate,
+        limited=sweep.limited,
+        limit_w=sweep.limit_w,
+        supported_mhz=tuple(float(clock) for clock in gpu.graphics_clocks_mhz()),
+        gpu=gpu.info.name,
+        series=sweep.series if memory is None else f"{sweep.series}, memory_clock_mhz={memory:.0f}",
+        simulated=gpu.info.source == "simulated",
+        voltage_mv=sweep.voltage_mv,
+        temperature_c=sweep.temperature_c,
+        memory_clock_mhz=memory,
+        others=(sweep.series,),
+        requested_mhz=sweep.requested,
+    )
+
+
+def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
+    """Fit to a stored session's measurements; as `fit_of_table`."""
+    record = session.record
+    return fit_of_table(session.table, record.title, record.gpu, record.source)
+
+
+def caps_of_session(session: LoadedSession) -> list[CapFit]:
+    """What a stored session says of power limits; nothing where it has none."""
+    from ..models.cap_series import caps_of_table
+
+    return caps_of_table(session.table, session.record.gpu, simulated=session.record.source == "simulated")
+
+
+def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple[FrequencyFit, str]:
+    """Fit to a session's measurements on a board; the fit, and what it was fitted to in words.
+
+    Raises InputError where they hold too few clocks.
+    """
+    from ..models.points import fit_memory_clocks
+    from ..models.series import series_of_table
+
+    fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
+    return fit, f"session of {title}, {fit.series}{'' if source == 'nvml' else f', {source}'}"

@@ -1,0 +1,184 @@
+"""Running one program of a person's: timed to the millisecond, bounded in time and output, never through a shell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from ...blas_threads import environment_of_the_person
+from ..children.ending import ends_with_us, prepare_for_the_end
+from ..children.reaper import ASK_S, Family
+
+MOST_OUTPUT: Final = 1 << 20  # bytes kept of each stream, the last ones
+_CHUNK: Final = 1 << 16
+_LOOK_S: Final = 0.05  # between looks at the time limit and `stop`; the end itself is stamped at once
+DRAIN_S: Final = 1.0  # for output that a program left in its pipes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended. Times in ns on the clock that was given; the outputs are empty where not captured."""
+
+    exit_status: int  # negative: the number of the signal that ended it
+    start_ns: int
+    end_ns: int
+    time_s: float  # on the wall
+    output: str
+    errors: str
+    timed_out: bool
+    stopped: bool
+
+    @property
+    def how(self) -> str:
+        """Why it failed, in words."""
+        if self.exit_status >= 0:
+            return f"exit status {self.exit_status}"
+        with suppress(ValueError):
+            return f"ended by {signal.Signals(-self.exit_status).name}"
+        return f"ended by signal {-self.exit_status}"
+
+
+def run_process(
+    words: Sequence[str],
+    *,
+    folder: Path | None = None,
+    capture: bool = True,
+    output_to: int | None = None,
+    timeout_s: float | None = None,
+    stop: threading.Event | None = None,
+    grace_s: Callable[[], float] = lambda: 0.0,
+    now_ns: Callable[[], int] = time.monotonic_ns,
+    environment: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run a program to its end, its time limit's, or `stop` (at a terminal `grace_s()` later: it is interrupted too).
+
+    Captured, it has no input. Otherwise it has this program's input and outputs; `output_to` is a file descriptor for
+    its output. What it started ends with it at a time limit, at `stop`, and when this process ends, however that is.
+    Raises OSError where it does not start.
+    """
+    pipe = subprocess.PIPE if capture else None
+    group = capture or not _at_terminal()  # a program at a terminal stays in the group that the terminal reads for
+    prepare_for_the_end()
+    begun = time.monotonic()
+    start_ns = now_ns()
+    process = subprocess.Popen(
+        list(words),
+        cwd=folder,
+        stdin=subprocess.DEVNULL if capture else None,
+        stdout=pipe if capture else output_to,
+        stderr=pipe,
+        start_new_session=capture,
+        process_group=0 if group and not capture and os.name == "posix" else None,
+        env=environment_of_the_person() if environment is None else dict(environment),
+    )
+    with ends_with_us(process.pid, group=group):
+        return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns)
+
+
+def _finished(
+    process: subprocess.Popen[bytes],
+    group: bool,
+    begun: float,
+    start_ns: int,
+    timeout_s: float | None,
+    stop: threading.Event | None,
+    grace_s: Callable[[], float],
+    now_ns: Callable[[], int],
+) -> Ended:
+    """Wait for its end, or bring it about; an exception here, like a signal's, ends it too."""
+    family = Family(process.pid, group)
+    end: list[tuple[int, float]] = []
+    waiter = threading.Thread(target=lambda: _wait(process, now_ns, end), name="program", daemon=True)
+    waiter.start()
+    tails = [_Tail(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+    timed_out = stopped = False
+    stop_at = ask_at = float("inf")
+    try:
+        while True:
+            waiter.join(_LOOK_S if timeout_s is not None or stop is not None else None)
+            if not waiter.is_alive():
+                break
+            now = time.monotonic()
+            if stop is not None and stop.is_set() and stop_at == float("inf"):
+                stop_at = now + (0.0 if group else grace_s())
+            timed_out = timed_out or (timeout_s is not None and now - begun > timeout_s)
+            stopped = stopped or now >= stop_at
+            if (timed_out or stopped) and ask_at == float("inf"):
+                ask_at = now
+                _signal(process, family, "SIGTERM")
+            elif now - ask_at > ASK_S:
+                _signal(process, family, "SIGKILL")
+    except BaseException:
+        _signal(process, family, "SIGTERM")
+        waiter.join(ASK_S)
+        _signal(process, family, "SIGKILL")
+        raise
+    if timed_out or stopped:
+        _signal(process, family, "SIGKILL")  # what it started and did not end
+    for tail in tails:
+        if not tail.join(DRAIN_S):  # something that it started holds the pipe
+            _signal(process, family, "SIGKILL")
+            tail.join(DRAIN_S)
+    end_ns, ended = end[0]
+    texts = [tail.text() for tail in tails] or ["", ""]
+    stopped = stopped or (stop is not None and stop.is_set() and process.returncode != 0)
+    return Ended(process.returncode, start_ns, end_ns, ended - begun, texts[0], texts[1], timed_out, stopped)
+
+
+class _Tail:
+    """The last of a stream, read by a thread so that the program never waits for us."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._chunks: deque[bytes] = deque()
+        self._size = 0
+        self._thread = threading.Thread(target=self._read, name="program's output", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError), self._stream as stream:
+            while chunk := os.read(stream.fileno(), _CHUNK):
+                self._chunks.append(chunk)
+                self._size += len(chunk)
+                while self._size - len(self._chunks[0]) >= MOST_OUTPUT:
+                    self._size -= len(self._chunks.popleft())
+
+    def join(self, timeout_s: float) -> bool:
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def text(self) -> str:
+        return b"".join(list(self._chunks))[-MOST_OUTPUT:].decode("utf-8", errors="replace")
+
+
+def _wait(process: subprocess.Popen[bytes], now_ns: Callable[[], int], end: list[tuple[int, float]]) -> None:
+    process.wait()
+    end.append((now_ns(), time.monotonic()))
+
+
+def _signal(process: subprocess.Popen[bytes], family: Family, name: str) -> None:
+    """To the program and all that it started."""
+    if os.name == "posix":
+        family.signal(getattr(signal, name), ended=process.returncode is not None)
+    elif name == "SIGTERM":
+        process.terminate()
+    else:
+        process.kill()
+
+
+def _at_terminal() -> bool:
+    """Whether this process has a terminal, whose keys reach everything in its group."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True

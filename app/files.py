@@ -1,0 +1,133 @@
+"""Text files from people and for people: read within bounds, written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import os
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from .errors import InputError, WattridgeError
+from .input_files import is_there, open_input
+from .paths import is_private, make_folder
+
+MAXIMUM_BYTES = 256 * 2**20  # of text that is kept, after decompression
+MAXIMUM_STREAMED_BYTES = 2**29  # of text that is read piece by piece; published caches reach some 50 MB
+MAXIMUM_LINE = 2**20  # characters
+_CHUNK = 1 << 20
+_LONGEST_NAME = 100  # characters of a file's name that its unfinished copy repeats
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_text(path: Path, maximum_bytes: int = MAXIMUM_BYTES) -> str:
+    """The text of a plain or gzipped UTF-8 file of at most `maximum_bytes` (decompressed).
+
+    Raises InputError where the file is missing, unreadable, too large, damaged or not UTF-8.
+    """
+    return "".join(text_chunks(path, maximum_bytes))
+
+
+def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iterator[str]:
+    """The same text piece by piece, so that a file may be larger than what is kept of it. Raises as `read_text`."""
+    where = str(path)
+    try:
+        if not is_there(path):
+            raise InputError("no such file", where, "check the path")
+        if os.path.isdir(path):
+            raise InputError("this is a folder", where, "name a file in it")
+        with open_input(path) as raw:
+            packed = raw.read(2) == _GZIP_MAGIC
+            raw.seek(0)
+            yield from _decoded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"the compressed data is damaged or cut off: {error}", where, "fetch the file anew") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where, "check the path and its rights") from None
+    except ValueError as error:  # a null byte in the path, say
+        raise InputError(str(error), where, "check the path") from None
+
+
+def text_lines(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iterator[str]:
+    """The same text line by line, ends included. Raises as `read_text`, and for a line beyond MAXIMUM_LINE."""
+    rest, number = "", 1
+    for chunk in text_chunks(path, maximum_bytes):
+        *lines, rest = (rest + chunk).split("\n")
+        number += len(lines)
+        if len(rest) > MAXIMUM_LINE:
+            raise InputError(f"line {number} is longer than {MAXIMUM_LINE / 2**20:.0f} MiB", str(path), "remove it")
+        for line in lines:
+            yield f"{line}\n"
+    if rest:
+        yield rest
+
+
+def _decoded(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> Iterator[str]:
+    """Read in chunks, so that a small file that unpacks to gigabytes is refused before it fills the memory."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    length, lines = 0, 0
+    while chunk := file.read(_CHUNK):
+        length += len(chunk)
+        if length > maximum_bytes:
+            size = f"{maximum_bytes / 2**20:.0f} MiB"
+            raise InputError(f"the file holds more than {size} of text", where, "split it or remove what is not needed")
+        yield decode(decoder, chunk, lines, where)
+        lines += chunk.count(b"\n")
+    decode(decoder, b"", lines, where, final=True)
+
+
+def digest_of(path: Path) -> str:
+    """What tells whether a file is still as it was. Raises OSError."""
+    with open_input(path) as file:
+        digest = hashlib.sha256()
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest()
+
+
+def decode(decoder: codecs.IncrementalDecoder, data: bytes, lines: int, where: str, *, final: bool = False) -> str:
+    """The text of data that follows `lines` line ends. Raises InputError naming the line that is not UTF-8."""
+    try:
+        return decoder.decode(data, final)
+    except UnicodeDecodeError as error:
+        line = lines + error.object.count(b"\n", 0, error.start) + 1
+        raise InputError(f"line {line} is not UTF-8 text", where, "save the file as UTF-8") from None
+
+
+def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False, executable: bool = False) -> Path:
+    """Write UTF-8 text, or pieces of it, so that a reader sees the old file or the new one, never half of it.
+
+    Returns the path. Raises WattridgeError where the file exists and `overwrite` is false, or the folder refuses it.
+    """
+    folder = path.parent
+    rights = 0o777 if executable else 0o666  # less what the umask takes
+    try:
+        make_folder(folder)
+        temporary = folder / f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(6)}"
+        if is_private(path):
+            rights &= 0o700
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), rights)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.writelines([text] if isinstance(text, str) else text)
+                file.flush()
+                os.fsync(file.fileno())
+            if overwrite:
+                temporary.replace(path)
+            else:
+                os.link(temporary, path)  # fails where the name is taken, without a moment between look and write
+                temporary.unlink()
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except FileExistsError:
+        raise WattridgeError("the file exists already", str(path), "choose another name or folder") from None
+    except OSError as error:
+        raise WattridgeError(
+            f"cannot be written: {error.strerror or error}", str(path), "choose a folder that you may write to"
+        ) from None
+    return path

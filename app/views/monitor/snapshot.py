@@ -1,0 +1,65 @@
+"""`Snapshot`: everything one frame of the monitor shows, copied out of the trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .lanes import ESTIMATED_VOLTAGE, POWER, ShownLane
+
+if TYPE_CHECKING:
+    from ...engine.models.voltage_estimate import VoltageEstimate
+    from ...sensors.trace import EventSpan, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Times in s after the snapshot's start, and values; NaN where there is a gap."""
+
+    time_s: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float32]
+
+    def extent(self) -> tuple[float, float]:
+        """Lowest and highest value; NaN where none is known."""
+        if not len(self.value):
+            return math.nan, math.nan
+        return float(np.fmin.reduce(self.value)), float(np.fmax.reduce(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Instants in ns on the GPU's clock; curves by the name of their line's channel."""
+
+    start_ns: int
+    end_ns: int
+    curves: Mapping[str, Curve]
+    spans: tuple[EventSpan, ...]
+
+
+def take_snapshot(
+    trace: Trace,
+    lanes: tuple[ShownLane, ...],
+    estimate: VoltageEstimate | None,
+    bounds: tuple[int, int],
+    columns: int,
+) -> Snapshot:
+    """Copy what lies within bounds, decimated to the lowest and the highest value of every two columns."""
+    estimated = ESTIMATED_VOLTAGE.name
+    wanted = [line.channel for shown in lanes for line in shown.lines]
+    names = {name: trace.power_name if name == POWER else name for name in wanted if name != estimated}
+    if estimated in wanted:
+        names["graphics_clock_mhz"] = "graphics_clock_mhz"
+    series = trace.view(bounds[0], bounds[1], max(1, columns), list(dict.fromkeys(names.values())))
+    curves = {
+        name: Curve(series[source].time_s, series[source].value) for name, source in names.items() if source in series
+    }
+    if estimated in wanted and estimate is not None and "graphics_clock_mhz" in curves:
+        clock = curves["graphics_clock_mhz"]
+        curves[estimated] = Curve(clock.time_s, estimate.ratio(clock.value).astype(np.float32))
+    apart_ns = 2 * (bounds[1] - bounds[0]) // max(1, columns)  # closer than two columns is one bar
+    return Snapshot(bounds[0], bounds[1], curves, tuple(trace.event_spans(*bounds, apart_ns)))

@@ -1,0 +1,187 @@
+"""`FigurePlot`: draws a `Figure` in the theme's colours, or words where there is none."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from ..shell.label import PlainLabel, axis_title
+from . import theme
+from .markers import COLOURS, SHAPES, colour_scale
+from .named_bars import NamedBars
+from .plot_figure import Figure, Series
+from .scatter import PointCloud
+
+_BAR_SHARE = 0.8  # of a group's room that is bars
+_FEWEST_ROWS = 5.0  # of bars there is room for: fewer are no thicker
+_ON_SCALE = {"low": 8, "high": COLOURS - 8}  # colours of clouds: places on the scale
+_SHAPES = {"o": SHAPES.index("circle"), "s": SHAPES.index("square")}  # of clouds
+_NAME = 22  # characters of a name beside its bars
+
+
+class FigurePlot(QWidget):
+    """The plot, and below it what each colour stands for and the figure's caption."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.figure: Figure | None = None
+        self.note = ""
+        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot.hideButtons()
+        for axis in ("bottom", "left"):
+            self.plot.getAxis(axis).enableAutoSIPrefix(False)
+        self._cloud = PointCloud(self.plot.getViewBox(), theme.colours())  # of series of very many points
+        self.plot.getPlotItem().layout.setContentsMargins(2, 6, 12, 2)
+        self._said = PlainLabel()
+        self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._said.setWordWrap(True)
+        self.caption = PlainLabel()
+        self.caption.setWordWrap(True)
+        self.caption.setTextFormat(Qt.TextFormat.RichText)
+        self.caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.plot, 1)
+        column.addWidget(self._said, 1)
+        column.addWidget(self.caption)
+        theme.notifier().changed.connect(self.redraw)
+        self.say("")
+
+    def show_figure(self, figure: Figure) -> None:
+        """Draw this."""
+        self.figure, self.note = figure, ""
+        self.redraw()
+
+    def say(self, note: str) -> None:
+        """Words in place of a plot: what to do first."""
+        self.figure, self.note = None, note
+        self.redraw()
+
+    @Slot()
+    def redraw(self) -> None:
+        """Draw anew in the present colours."""
+        colours, figure = theme.colours(), self.figure
+        self.plot.clear()
+        self._cloud.set_colours(colours)
+        self._cloud.set_points(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint16))
+        self.plot.setVisible(figure is not None)
+        self.caption.setVisible(figure is not None)
+        self._said.setVisible(figure is None)
+        self._said.setText(self.note)
+        self._said.setStyleSheet(f"color: {colours.muted}; padding: 24px;")
+        if figure is None:
+            return
+        self.plot.setBackground(QColor(colours.base))
+        for name, title in (("bottom", figure.x_title), ("left", figure.y_title)):
+            axis = self.plot.getAxis(name)
+            axis.setPen(QColor(colours.border))
+            axis.setTextPen(QColor(colours.text))
+            axis.setStyle(maxTickLevel=0)
+            axis.setLabel(axis_title(title))
+            axis.setTicks(None)
+        self.plot.showGrid(x=True, y=not figure.names, alpha=0.12)
+        self.plot.setAccessibleName(f"{figure.y_title} over {figure.x_title}. {figure.caption}")
+        if figure.names:
+            self._draw_bars(figure)
+        else:
+            self._draw_series(figure)
+        self.caption.setText(f"{_key_of(figure)}{html.escape(figure.caption)}")
+
+    def _draw_bars(self, figure: Figure) -> None:
+        colours = theme.colours()
+        count = len(figure.names)
+        thick = _BAR_SHARE / len(figure.series)
+        for place, series in enumerate(figure.series):
+            middle = np.arange(count)[::-1] + _BAR_SHARE / 2 - (place + 0.5) * thick
+            colour = _colour(series.colour)
+            self.plot.addItem(NamedBars(series.label, figure.names, series.y, middle, thick * 0.9, colour))
+        names = [_short(("◆ " if name in figure.marked else "") + name) for name in figure.names]
+        self.plot.getAxis("left").setTicks([[(count - 1 - i, name) for i, name in enumerate(names)]])
+        low = min(0.0, *(float(np.nan_to_num(s.y).min(initial=0.0)) for s in figure.series), 0.0)
+        high = max(0.0, *(float(np.nan_to_num(s.y).max(initial=0.0)) for s in figure.series), 0.0)
+        low, high = figure.whole_range or (low, high)
+        margin = 0.04 * ((high - low) or 1.0)
+        self.plot.setXRange(low - (margin if low < 0 else 0.0), high + margin, padding=0)
+        self.plot.setYRange(min(-0.7, count - 0.3 - _FEWEST_ROWS), count - 0.3, padding=0)
+        self.plot.setMouseEnabled(x=False, y=count > 12)
+        self.plot.addItem(pg.InfiniteLine(0.0, 90, pen=pg.mkPen(QColor(colours.muted), width=1)))
+
+    def _draw_series(self, figure: Figure) -> None:
+        colours = theme.colours()
+        self.plot.setMouseEnabled(x=True, y=True)
+        for series in figure.series:
+            colour = _colour(series.colour)
+            style = Qt.PenStyle.DashLine if series.dashed else Qt.PenStyle.SolidLine
+            if series.colour in _ON_SCALE:
+                continue
+            self.plot.plot(
+                series.x,
+                series.y,
+                name=series.label,
+                pen=pg.mkPen(colour, width=1.5, style=style) if series.line else None,
+                symbol=series.symbol if series.points else None,
+                symbolSize=7,
+                symbolBrush=colour,
+                symbolPen=pg.mkPen(QColor(colours.base), width=0.5),
+                antialias=len(series.y) < 2000,
+            )
+        self._draw_clouds([series for series in figure.series if series.colour in _ON_SCALE])
+        if figure.ticks:
+            self.plot.getAxis("bottom").setTicks([_thinned(figure.ticks)])
+        xs = np.concatenate([s.x for s in figure.series])
+        ys = np.concatenate([s.y for s in figure.series])
+        for values, set_range, whole in (
+            (xs, self.plot.setXRange, None),
+            (ys, self.plot.setYRange, figure.whole_range),
+        ):
+            known = values[np.isfinite(values)]
+            if len(known):
+                low, high = whole or (float(known.min()), float(known.max()))
+                set_range(low, high if high > low else low + (abs(low) or 1.0) * 0.1, padding=0.05)
+
+    def _draw_clouds(self, clouds: list[Series]) -> None:
+        """All of them in turns, so that none lies above another as such."""
+        if not clouds:
+            return
+        markers = [_SHAPES[each.symbol] * COLOURS + _ON_SCALE[each.colour] for each in clouds]
+        styles = np.repeat(markers, [len(each.x) for each in clouds]).astype(np.uint16)
+        turns = np.argsort(
+            np.concatenate([np.arange(len(each.x)) / max(1, len(each.x)) for each in clouds]), kind="stable"
+        )
+        x, y = np.concatenate([each.x for each in clouds]), np.concatenate([each.y for each in clouds])
+        self._cloud.set_points(x[turns], y[turns], styles[turns])
+
+
+def _colour(name: str) -> QColor:
+    """A colour of the theme, or one of its scale's ends."""
+    colours = theme.colours()
+    return colour_scale(colours)[_ON_SCALE[name]] if name in _ON_SCALE else QColor(getattr(colours, name))
+
+
+def _thinned(ticks: tuple[str, ...], at_most: int = 10) -> list[tuple[float, str]]:
+    every = -(-len(ticks) // at_most)
+    return [(float(place), _short(text, 12)) for place, text in enumerate(ticks) if place % every == 0]
+
+
+def _short(text: str, most: int = _NAME) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+_SIGNS = {"o": "●", "s": "■", "t": "▼", "t1": "▲", "d": "◆"}
+
+
+def _key_of(figure: Figure) -> str:
+    """What each colour stands for, where there are several."""
+    if len(figure.series) < 2:
+        return ""
+    parts = []
+    for series in figure.series:
+        sign = "■" if figure.names else _SIGNS[series.symbol] if series.points else "╌╌" if series.dashed else "━"
+        colour = _colour(series.colour).name()
+        parts.append(f'<span style="color: {colour}">{sign}</span>&nbsp;{html.escape(series.label)}')
+    return " &nbsp; ".join(parts) + "<br>"

@@ -1,0 +1,85 @@
+"""Numbers as people read them: a fixed number of decimals per quantity, a unit, a dash where nothing is known."""
+
+from __future__ import annotations
+
+import math
+
+from ...sensors.event_reasons import names as reason_names
+
+UNKNOWN = "–"
+MINUS = "−"
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_DECIMALS = {"W": 1, "MHz": 0, "°C": 1, "%": 0, "mV": 0, "MiB": 0, "MB/s": 1, "V/V₀": 3}
+
+
+def value_text(channel: str, unit: str, value: float) -> str:
+    """A channel's value with its unit; '–' where it is unknown. Event reasons and P-states in words."""
+    if math.isnan(value):
+        return UNKNOWN
+    if channel == "event_reasons":
+        return ", ".join(reason_names(int(value))) or "none"
+    if channel == "performance_state":
+        return f"P{int(value)}"
+    if unit == "J":
+        return energy_text(value)
+    if unit == "MiB":
+        return f"{value:,.0f} MiB".replace(",", "\u202f")
+    return f"{signed(value, _DECIMALS.get(unit, 2))} {unit}".rstrip()
+
+
+def count_text(count: int) -> str:
+    """A whole number in groups of three, as a power of ten where it is very long."""
+    if count < 10**15:
+        return f"{count:,}".replace(",", "\u202f")
+    exponent = math.floor(math.log10(count))
+    return f"{count // 10 ** (exponent - 2) / 100:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
+
+
+def signed(value: float, decimals: int) -> str:
+    """A number with a true minus sign and never '-0'."""
+    text = f"{value:.{decimals}f}"
+    if float(text) == 0.0:
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def energy_text(energy_j: float) -> str:
+    """Energy in J, kJ, MJ or GJ with about four significant digits."""
+    if math.isnan(energy_j):
+        return UNKNOWN
+    for factor, unit in ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ")):
+        if abs(energy_j) >= 10 * factor:
+            return f"{signed(energy_j / factor, 2)} {unit}"
+    return f"{signed(energy_j, 1)} J"
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time: '350 ms', '12.4 s', '3 min 05 s', '2 h 07 min'."""
+    if math.isnan(seconds):
+        return UNKNOWN
+    if seconds < 1.0:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def ago_text(seconds: float, step: float) -> str:
+    """A time before now for an axis whose ticks are `step` seconds apart: 'now', '−20 s', '−5 min', '−1:30 h'."""
+    if abs(seconds) < step / 1000:
+        return "now"
+    sign, size = (MINUS, -seconds) if seconds < 0 else ("+", seconds)
+    if step < 1:
+        return f"{sign}{size:.1f} s" if step >= 0.1 else f"{sign}{size:.2f} s"
+    whole = round(size)
+    if step >= 3600 or (whole >= 3600 and whole % 3600 == 0):
+        return f"{sign}{whole / 3600:g} h"
+    if step >= 60:
+        return f"{sign}{whole // 3600}:{whole % 3600 // 60:02d} h" if whole >= 3600 else f"{sign}{whole // 60} min"
+    if whole < 60 or step < 15:
+        return f"{sign}{whole} s" if whole < 100 else f"{sign}{whole // 60}:{whole % 60:02d}"
+    return f"{sign}{whole // 60} min" if whole % 60 == 0 else f"{sign}{whole // 60}:{whole % 60:02d}"

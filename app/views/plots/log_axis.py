@@ -1,0 +1,58 @@
+"""`LogAxis`: an axis over logarithms that carries round numbers, whether it spans a part of a decade or many."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+
+from .quantities import format_number
+from .ticks import value_ticks
+
+_LABEL_PX = {"left": 22.0, "bottom": 52.0}  # room of a mark
+_FEW = 3  # round numbers of the kind 1, 2, 5 that are enough
+
+
+def log_ticks(low: float, high: float, at_most: int, base: int = 10) -> list[float]:
+    """Round values within [low, high], both above zero: 1-2-5 or decades, or powers of two; a part of a decade has
+    marks of equal distance."""
+    if not 0 < low < high < math.inf or at_most < 1:
+        return []
+    steps = (1.0, 2.0, 5.0) if base == 10 else (1.0,)
+    first, last = math.floor(math.log(low, base)), math.ceil(math.log(high, base))
+    every = [step * float(base) ** k for k in range(first, last + 1) for step in steps]
+    inside = [value for value in every if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
+    if len(inside) < _FEW:
+        return [value for value in value_ticks(low, high, at_most) if value > 0]
+    if len(inside) <= at_most:
+        return inside
+    powers = [value for value in inside if abs(math.log(value, base) - round(math.log(value, base))) < 1e-9]
+    apart = math.ceil(len(powers) / at_most)
+    return [value for value in powers if round(math.log(value, base)) % apart == 0]
+
+
+class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """Data are log10 of the values; marks show value / `factor`."""
+
+    def __init__(self, orientation: str, *, base: int = 10, factor: float = 1.0) -> None:
+        super().__init__(orientation)
+        self._base, self._factor = base, factor
+        self.enableAutoSIPrefix(False)
+
+    def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Coordinates as the marks tell them."""
+        return np.power(10.0, values) / self._factor
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        """pyqtgraph's hook: one level of marks."""
+        if not (math.isfinite(minVal) and math.isfinite(maxVal)) or max(abs(minVal), abs(maxVal)) > 100:
+            return []
+        at_most = max(2, int(size / _LABEL_PX.get(self.orientation, 30.0)))
+        ticks = log_ticks(10**minVal / self._factor, 10**maxVal / self._factor, at_most, self._base)
+        return [(1.0, [math.log10(tick * self._factor) for tick in ticks])]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """pyqtgraph's hook: the marks' numbers."""
+        return [format_number(float(f"{10**value / self._factor:.6g}")) for value in values]

@@ -1,0 +1,167 @@
+"""Markers of the scatter: shapes in colours that colour-blind eyes tell apart, drawn once into an atlas.
+
+A style is a small number: shape * COLOURS + colour. Few values get a shape each besides their colour; many get circles
+on a scale of even lightness, or the shapes that another column gives them. What is not brushed is dimmed: its shape in
+one faint colour.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF
+
+from .theme import Colours
+
+COLOURS = 48  # steps of the colour scale
+SHAPES = ("circle", "square", "triangle", "diamond", "triangle down", "pentagon", "cross")
+FEW = 12  # up to so many different values each has its own marker
+DIM = len(SHAPES) * COLOURS  # added to a shape's first style
+_RANGES = 4  # of a figure of many values that is shown as shapes
+Styles = npt.NDArray[np.uint16]
+
+
+def colour_scale(colours: Colours) -> list[QColor]:
+    """The theme's sequential scale in small steps, low to high."""
+    ends = colours.colour_map
+    scale = pg.ColorMap(np.linspace(0.0, 1.0, len(ends)), [QColor(end) for end in ends])
+    return [QColor(*map(int, step)) for step in scale.map(np.linspace(0.0, 1.0, COLOURS), mode="byte")]
+
+
+class Coding:
+    """How the values of one column are shown: a marker for each of a few values, else a colour on a scale."""
+
+    def __init__(self, values: npt.NDArray[np.float64]) -> None:
+        known = values[np.isfinite(values)]
+        sample = np.unique(known[:: max(1, len(known) // 4096)])  # many different values show in few
+        distinct = np.unique(known) if len(sample) <= FEW else sample
+        self.values: tuple[float, ...] = tuple(float(v) for v in distinct) if len(distinct) <= FEW else ()
+        self.low = float(known.min()) if len(known) else math.nan
+        self.high = float(known.max()) if len(known) else math.nan
+
+    @property
+    def discrete(self) -> bool:
+        """A marker for each value."""
+        return bool(self.values) or math.isnan(self.low)
+
+    def covers(self, values: npt.NDArray[np.float64]) -> bool:
+        """These further values fit in; else the coding has to be made anew."""
+        known = values[np.isfinite(values)]
+        if not len(known):
+            return True
+        if self.discrete:
+            return bool(np.isin(known, self.values).all())
+        return bool(known.min() >= self.low and known.max() <= self.high)
+
+    def styles(self, values: npt.NDArray[np.float64]) -> Styles:
+        """The style of each value; an unknown value is a cross in the middle colour."""
+        unknown = np.uint16(SHAPES.index("cross") * COLOURS + COLOURS // 2)
+        if self.discrete:
+            place = np.searchsorted(np.asarray(self.values), values).clip(0, max(0, len(self.values) - 1))
+            codes = np.asarray([self.style_of_place(i) for i in range(len(self.values))] or [0], dtype=np.uint16)
+            return np.where(np.isfinite(values), codes[place], unknown).astype(np.uint16)
+        span = self.high - self.low or 1.0
+        with np.errstate(invalid="ignore"):
+            colour = np.nan_to_num((values - self.low) / span * (COLOURS - 1)).clip(0, COLOURS - 1)
+        return np.where(np.isfinite(values), colour.astype(np.uint16), unknown).astype(np.uint16)
+
+    def style_of_place(self, place: int) -> int:
+        """The style of the n-th of a few values: shapes in turn, colours spread over the scale."""
+        colour = COLOURS // 2 if len(self.values) < 2 else round(place / (len(self.values) - 1) * (COLOURS - 1))
+        return place % (len(SHAPES) - 1) * COLOURS + colour
+
+
+class ShapeCoding:
+    """How the values of a column are shown as shapes: one for each of a few values, else one for each quarter of them.
+
+    `values` are the few; `bounds` the upper ends of the quarters, ascending. One of the two is empty.
+    """
+
+    def __init__(self, values: npt.NDArray[np.float64]) -> None:
+        known = np.unique(values[np.isfinite(values)])
+        few = len(known) < len(SHAPES)
+        self.values: tuple[float, ...] = tuple(float(v) for v in known) if few else ()
+        quarters = np.quantile(values[np.isfinite(values)], np.arange(1, _RANGES + 1) / _RANGES) if not few else known
+        self.bounds: tuple[float, ...] = () if few else tuple(float(v) for v in quarters)
+
+    def covers(self, values: npt.NDArray[np.float64]) -> bool:
+        """These further values fit in; else the coding has to be made anew."""
+        known = values[np.isfinite(values)]
+        if self.bounds:
+            return bool((known <= self.bounds[-1]).all())
+        return bool(np.isin(known, self.values).all())
+
+    def shapes(self, values: npt.NDArray[np.float64]) -> Styles:
+        """The place in SHAPES of each value; the cross, the last, where it is unknown."""
+        marks = np.asarray(self.bounds or self.values or (0.0,))
+        place = np.searchsorted(marks, values).clip(0, len(marks) - 1)
+        return np.where(np.isfinite(values), place, len(SHAPES) - 1).astype(np.uint16)
+
+
+def with_shapes(styles: Styles, shapes: Styles) -> Styles:
+    """The same colours with other shapes."""
+    return (styles % COLOURS + shapes * COLOURS).astype(np.uint16)
+
+
+def dimmed(styles: Styles) -> Styles:
+    """The same shapes, faint."""
+    return (styles // COLOURS % len(SHAPES) * COLOURS + DIM).astype(np.uint16)
+
+
+def draw_marker(painter: QPainter, shape: str, centre: QPointF, size: float) -> None:
+    """One marker with the painter's pen and brush. Shapes cover about the same area."""
+    r = size / 2
+    if shape == "circle":
+        painter.drawEllipse(centre, r, r)
+    elif shape == "square":
+        painter.drawRect(QRectF(centre.x() - r * 0.86, centre.y() - r * 0.86, r * 1.72, r * 1.72))
+    elif shape == "cross":
+        pen = painter.pen()
+        painter.setPen(QPen(painter.brush().color(), max(1.2, size / 5)))
+        for dx, dy in ((r, r), (r, -r)):
+            painter.drawLine(centre - QPointF(dx, dy) * 0.8, centre + QPointF(dx, dy) * 0.8)
+        painter.setPen(pen)
+    else:
+        corners = {"triangle": 3, "triangle down": 3, "diamond": 4, "pentagon": 5}[shape]
+        turn = math.pi / 2 if shape == "triangle down" else -math.pi / 2
+        radius = r * (1.2 if corners == 3 else 1.1)
+        points = [
+            centre + QPointF(math.cos(angle), math.sin(angle)) * radius
+            for angle in (turn + k * math.tau / corners for k in range(corners))
+        ]
+        painter.drawPolygon(QPolygonF(points))
+
+
+def dim_colour(colours: Colours) -> QColor:
+    """The faint colour of what is not brushed."""
+    faint = QColor(colours.muted)
+    faint.setAlpha(70)
+    return faint
+
+
+def marker_atlas(size: float, colours: Colours, ratio: float) -> tuple[QPixmap, int]:
+    """Every style side by side, a row per shape and one per dimmed shape, and the side of a cell in device pixels.
+
+    `size` in logical pixels."""
+    edged = size >= 6
+    cell = math.ceil((size * 1.2 + (2.0 if edged else 0.5)) * ratio)
+    atlas = QPixmap(cell * COLOURS, cell * 2 * len(SHAPES))
+    atlas.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(atlas)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    edge = QColor(0, 0, 0, 140) if colours.dark else QColor(255, 255, 255, 130)
+    painter.setPen(QPen(edge, 0.7 * ratio) if edged else QPen(Qt.PenStyle.NoPen))
+    for column, colour in enumerate(colour_scale(colours)):
+        painter.setBrush(colour)
+        for row, shape in enumerate(SHAPES):
+            draw_marker(painter, shape, QPointF((column + 0.5) * cell, (row + 0.5) * cell), size * ratio)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(dim_colour(colours))
+    for row, shape in enumerate(SHAPES, start=len(SHAPES)):
+        draw_marker(painter, shape, QPointF(0.5 * cell, (row + 0.5) * cell), size * ratio)
+    painter.end()
+    return atlas, cell

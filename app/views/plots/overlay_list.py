@@ -1,0 +1,133 @@
+"""`OverlayList`: what is drawn over each other: a tick shows or hides one, the chosen one is in focus."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
+
+from . import theme
+from .overlay_colours import icon_of
+
+_LINES = (1, 6)  # of the list that are in sight, at least and at most
+
+
+class Overlaid(Protocol):
+    """What has a line in the list."""
+
+    @property
+    def key(self) -> Hashable:
+        """What makes two the same: a later one takes the place of an earlier one."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def origin(self) -> str:
+        """Where it is from, in words."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What a person should know of it."""
+
+
+_T = TypeVar("_T", bound=Overlaid)
+
+
+class OverlayList(QListWidget, Generic[_T]):
+    """`changed` after entries were added, removed, shown or hidden, or another one came into focus."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._entries: list[_T] = []
+        self.setAccessibleName(name)
+        self.setToolTip(tip)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._fit_height()
+        self.itemChanged.connect(self._told)
+        self.currentRowChanged.connect(self._told)
+        theme.notifier().changed.connect(self._recolour)
+
+    @property
+    def entries(self) -> tuple[_T, ...]:
+        """All of them."""
+        return tuple(self._entries)
+
+    @property
+    def shown(self) -> list[tuple[int, _T]]:
+        """The ticked ones, each with its place."""
+        return [
+            (at, entry) for at, entry in enumerate(self._entries) if self.item(at).checkState() == Qt.CheckState.Checked
+        ]
+
+    @property
+    def focus(self) -> _T | None:
+        """The chosen one, if it is shown; else the last that is."""
+        shown = self.shown
+        chosen = [entry for at, entry in shown if at == self.currentRow()]
+        return chosen[0] if chosen else shown[-1][1] if shown else None
+
+    def put(self, entries: Sequence[_T]) -> None:
+        """Add some, the first in focus; one that was there before is put in its place."""
+        first = len(self._entries)
+        with QSignalBlocker(self):
+            for entry in entries:
+                keys = [each.key for each in self._entries]
+                at = keys.index(entry.key) if entry.key in keys else len(keys)
+                self._entries[at : at + 1] = [entry]
+                if at == len(keys):
+                    item = QListWidgetItem()
+                    item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+                    item.setCheckState(Qt.CheckState.Checked)
+                    self.addItem(item)
+                self._dress(at)
+            if len(self._entries) > first:
+                self.setCurrentRow(first)
+        self._fit_height()
+        self.changed.emit()
+
+    def choose(self, entry: _T) -> None:
+        """Bring one into focus."""
+        keys = [each.key for each in self._entries]
+        if entry.key in keys:
+            self.setCurrentRow(keys.index(entry.key))
+
+    @Slot()
+    def remove_chosen(self) -> None:
+        """Take the chosen one away."""
+        at = self.currentRow()
+        if not 0 <= at < len(self._entries):
+            return
+        with QSignalBlocker(self):
+            del self._entries[at]
+            self.takeItem(at)
+            for place in range(len(self._entries)):
+                self._dress(place)
+        self._fit_height()
+        self.changed.emit()
+
+    def _fit_height(self) -> None:
+        """As high as its lines need, within bounds."""
+        line = self.fontMetrics().height() + 5
+        self.setFixedHeight(min(max(len(self._entries), _LINES[0]), _LINES[1]) * line + 4)
+
+    def _dress(self, at: int) -> None:
+        entry, item = self._entries[at], self.item(at)
+        item.setIcon(icon_of(at))
+        item.setText(f"{entry.label}, {entry.origin}")
+        item.setToolTip("\n".join((item.text(), *entry.reasons)))
+
+    @Slot()
+    def _told(self, *_: object) -> None:
+        self.changed.emit()
+
+    @Slot()
+    def _recolour(self) -> None:
+        with QSignalBlocker(self):
+            for at in range(len(self._entries)):
+                self.item(at).setIcon(icon_of(at))

@@ -1,0 +1,89 @@
+"""How a named figure is shown: its label, its unit, the factor from the stored to the shown number, its better end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...engine.formats.names import DEVICE_SETTINGS
+from ...engine.session.plan import SessionPlan
+from .figures import MINUS, UNKNOWN, signed
+
+# ending of a name -> (unit as shown, factor). Times are shown in ms (DOMAIN.md).
+_ENDINGS: dict[str, tuple[str, float]] = {
+    "_s": ("ms", 1e3),
+    "_j": ("J", 1.0),
+    "_w": ("W", 1.0),
+    "_mhz": ("MHz", 1.0),
+    "_c": ("°C", 1.0),
+    "_mv": ("mV", 1.0),
+    "_mib": ("MiB", 1.0),
+    "_percent": ("%", 1.0),
+}
+_RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One figure as people see it."""
+
+    name: str  # as in the table, the specification or the cache
+    label: str
+    unit: str  # empty where the name says it all ("GFLOPS/W") or it has none
+    factor: float = 1.0  # shown = stored * factor
+
+    @property
+    def title(self) -> str:
+        """The label with its unit, for axes and column heads."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+    def number(self, value: float) -> str:
+        """A stored value as shown, without its unit; a dash where it is unknown."""
+        return format_number(value * self.factor)
+
+    def text(self, value: float) -> str:
+        """A stored value as shown, with its unit: '80.44 TFLOPS', '12.3 ms'."""
+        unit = self.unit or (self.label if _label_is_unit(self.label) else "")
+        return f"{self.number(value)} {unit}".strip()
+
+
+def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bool = False) -> Quantity:
+    """How `name` is shown. A kernel's `parameter` keeps its name: 'tile_s' is no time. `units` come from the plan."""
+    if parameter:
+        return Quantity(name, name, "")
+    known = DEVICE_SETTINGS.get(name, name)
+    for ending, (unit, factor) in _ENDINGS.items():
+        if known.endswith(ending) and len(known) > len(ending):
+            return Quantity(name, known[: -len(ending)].replace("_", " ").capitalize(), unit, factor)
+    unit = (units or {}).get(name, "")
+    return Quantity(name, name, "" if unit == name else unit)
+
+
+def quantities_of(plan: SessionPlan) -> dict[str, Quantity]:
+    """How each parameter and device setting of the plan's space is shown."""
+    return {p.name: quantity(p.name, units=plan.units, parameter=not p.device_setting) for p in plan.space.parameters}
+
+
+def is_speed(name: str) -> bool:
+    """A time or a rate of work."""
+    lower = name.lower()
+    return not is_efficiency(name) and ("time" in lower or any(word in lower for word in _RATES))
+
+
+def is_efficiency(name: str) -> bool:
+    """Energy, or work per joule or watt."""
+    return "energy" in name.lower() or name.lower().endswith(("/w", "/j", "_j"))
+
+
+def format_number(value: float) -> str:
+    """Four significant digits, plain figures from a thousand on, a dash for NaN."""
+    if math.isnan(value):
+        return UNKNOWN
+    if 1e3 <= abs(value) < 1e7:
+        return signed(value, 0)
+    return f"{value:.4g}".replace("-", MINUS)
+
+
+def _label_is_unit(label: str) -> bool:
+    return any(mark in label for mark in ("/", "FLOPS", "FLOP", "OPS"))

@@ -1,0 +1,195 @@
+"""`PointCloud`: a hundred thousand points in a plot, painted once into a picture that appended points are added to.
+
+The picture is redrawn only when the view moves or the markers change, so that streaming results costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+import shiboken6
+from PySide6.QtCore import QPointF, QRectF, Qt, Slot
+from PySide6.QtGui import QImage, QPainter, QPixmap
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from .markers import COLOURS, DIM, Styles, marker_atlas
+from .stamps import Stamps
+from .theme import Colours
+
+Floats = npt.NDArray[np.float64]
+_SIZES = ((300, 11.0), (3_000, 9.0), (30_000, 7.0), (60_000, 5.0))  # up to so many points, this wide; above, small
+_SMALL = 4.0
+_STAMPED = 5.0  # markers up to that size are stamped
+
+
+class PointCloud(QGraphicsItem):
+    """Points in data coordinates, painted in those of the `ViewBox`, whose child it is."""
+
+    def __init__(self, view: pg.ViewBox, colours: Colours) -> None:
+        super().__init__(view)
+        self._view = view
+        self._count = 0
+        self._x = np.empty(1024)
+        self._y = np.empty(1024)
+        self._style: Styles = np.empty(1024, dtype=np.uint16)
+        self._picture: QPixmap | QImage | None = None
+        self._pixels_of_picture = np.empty((0, 0), dtype=np.uint32)  # of a picture that is stamped
+        self._painted = 0  # how many of the points the picture holds
+        self._atlas: tuple[QPixmap, int] | None = None
+        self._atlas_key: tuple[float, Colours, float] | None = None
+        self._stamps: Stamps | None = None
+        self._colours = colours
+        self.setZValue(-5)  # below the front, which lies among the view's children at 0
+        self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemClipsToShape)
+        view.sigTransformChanged.connect(self._view_moved)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def points(self) -> tuple[Floats, Floats]:
+        """Copies of the coordinates of all points, of shape (n,)."""
+        return self._x[: self._count].copy(), self._y[: self._count].copy()
+
+    def set_points(self, x: Floats, y: Floats, style: Styles) -> None:
+        """Replace all points; arrays of shape (n,), finite."""
+        self._count = 0
+        self.invalidate()
+        self.append(x, y, style)
+
+    def append(self, x: Floats, y: Floats, style: Styles) -> None:
+        """Add points on top of those that are there."""
+        start, end = self._count, self._count + len(x)
+        if end > len(self._x):
+            capacity = max(end, 2 * len(self._x))
+            self._x, self._y = np.resize(self._x, capacity), np.resize(self._y, capacity)
+            self._style = np.resize(self._style, capacity)
+        self._x[start:end], self._y[start:end], self._style[start:end] = x, y, style
+        if self.marker_size(start) != self.marker_size(end):
+            self._picture = None
+        self._count = end
+        self.update()
+
+    def set_styles(self, style: Styles) -> None:
+        """Draw the same points otherwise; shape (n,)."""
+        self._style[: self._count] = style
+        self.invalidate()
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self.invalidate()
+
+    def invalidate(self) -> None:
+        """Paint everything anew at the next frame."""
+        self._picture = None
+        self.update()
+
+    def marker_size(self, count: int | None = None) -> float:
+        """The width of a marker in logical pixels: the more points, the smaller."""
+        n = self._count if count is None else count
+        return next((size for limit, size in _SIZES if n <= limit), _SMALL)
+
+    def nearest(self, at: QPointF, reach: float = 14.0) -> int | None:
+        """The point nearest to a place in the view's own pixels, None where none is within `reach` pixels."""
+        if not self._count:
+            return None
+        px, py = self._pixels(0)
+        with np.errstate(invalid="ignore"):
+            distance = (px - at.x()) ** 2 + (py - at.y()) ** 2
+        # Of points in one place, the one on top is meant: the last.
+        found = self._count - 1 - int(np.argmin(distance[::-1]))
+        return found if distance[found] <= reach * reach else None
+
+    def _pixels(self, start: int) -> tuple[Floats, Floats]:
+        """Points from `start` on in the view's own logical pixels."""
+        (x0, x1), (y0, y1) = self._view.viewRange()
+        width, height = self._view.width(), self._view.height()
+        x, y = self._x[start : self._count], self._y[start : self._count]
+        return (x - x0) * (width / ((x1 - x0) or 1.0)), (y1 - y) * (height / ((y1 - y0) or 1.0))
+
+    @Slot()
+    def _view_moved(self, *_: object) -> None:
+        self.prepareGeometryChange()
+        self.invalidate()
+
+    def boundingRect(self) -> QRectF:
+        return QRectF(0.0, 0.0, self._view.width(), self._view.height())
+
+    def within(self, box: QRectF) -> npt.NDArray[np.int64]:
+        """The points in a rectangle of the view's own pixels, ascending."""
+        px, py = self._pixels(0)
+        inside = (px >= box.left()) & (px <= box.right()) & (py >= box.top()) & (py <= box.bottom())
+        return np.flatnonzero(inside)
+
+    def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
+        ratio = painter.device().devicePixelRatioF()
+        many = self.marker_size() <= _STAMPED
+        picture = self._picture
+        if picture is None or picture.devicePixelRatio() != ratio or isinstance(picture, QImage) != many:
+            picture = self._picture = self._blank(ratio, many)
+            self._painted = 0
+        if self._painted < self._count:
+            if isinstance(picture, QImage):
+                self._stamp_onto(self._painted, ratio)
+            else:
+                self._paint_onto(picture, self._painted, ratio)
+            self._painted = self._count
+        if isinstance(picture, QImage):
+            painter.drawImage(QPointF(0, 0), picture)
+        else:
+            painter.drawPixmap(QPointF(0, 0), picture)
+
+    def _blank(self, ratio: float, many: bool) -> QPixmap | QImage:
+        width = max(1, round(self._view.width() * ratio))
+        height = max(1, round(self._view.height() * ratio))
+        picture: QPixmap | QImage
+        if many:
+            self._pixels_of_picture = pixels = np.zeros((height, width), dtype=np.uint32)
+            picture = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_ARGB32_Premultiplied)
+        else:
+            picture = QPixmap(width, height)
+            picture.fill(Qt.GlobalColor.transparent)
+        picture.setDevicePixelRatio(ratio)
+        return picture
+
+    def _prepare_markers(self, ratio: float) -> None:
+        """The atlas and the stamps of this size, these colours and this screen."""
+        key = (self.marker_size(), self._colours, ratio)
+        if self._atlas is None or key != self._atlas_key:
+            self._atlas, self._atlas_key = marker_atlas(*key), key
+            self._stamps = Stamps(self.marker_size() * ratio, self._colours)
+
+    def _stamp_onto(self, start: int, ratio: float) -> None:
+        """Add the points from `start` on to the picture's memory."""
+        self._prepare_markers(ratio)
+        assert self._stamps is not None
+        px, py = self._pixels(start)
+        self._stamps.stamp(self._pixels_of_picture, px * ratio, py * ratio, self._style[start : self._count])
+
+    def _paint_onto(self, picture: QPixmap, start: int, ratio: float) -> None:
+        """Add the points from `start` on to the picture, in one call; dimmed ones lie below."""
+        self._prepare_markers(ratio)
+        assert self._atlas is not None
+        atlas, cell = self._atlas
+        px, py = self._pixels(start)
+        inside = (px > -cell) & (px < self._view.width() + cell) & (py > -cell) & (py < self._view.height() + cell)
+        style = self._style[start : self._count]
+        shown = np.flatnonzero(inside)
+        shown = shown[np.argsort(style[shown] < DIM, kind="stable")]
+        style = style[shown]
+        if not len(style):
+            return
+        # Qt takes a C array of fragments, ten doubles each: x, y, source left, top, width, height, scale x and y,
+        # turn, opacity.
+        fragments = np.empty((len(style), 10))
+        fragments[:, 0], fragments[:, 1] = px[shown], py[shown]
+        fragments[:, 2], fragments[:, 3] = style % COLOURS * cell, style // COLOURS * cell
+        fragments[:, 4:6], fragments[:, 6:8], fragments[:, 8], fragments[:, 9] = cell, 1 / ratio, 0.0, 1.0
+        first = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
+        painter = QPainter(picture)
+        if ratio != 1.0:
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawPixmapFragments(cast(QPainter.PixmapFragment, first), len(fragments), atlas)
+        painter.end()

@@ -1,0 +1,1 @@
+"""The window: docks, actions, palette, settings, help."""

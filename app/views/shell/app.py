@@ -1,0 +1,142 @@
+"""The program with a window. `run` is the one door; importing this fails where Qt's system libraries are missing."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import shiboken6
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from ... import __version__
+from ...paths import resources
+from ...sensors.gpu import Gpu
+from ..plots import theme
+from ..threads.background import Background
+from ..threads.collector import Collector
+from .log import Log
+from .settings import Settings
+from .station import Station, watched_gpu
+from .window import MainWindow
+
+DEMO = "gemm.toml"
+
+
+class Program(QObject):
+    """Holds the window, and replaces it when another GPU is chosen."""
+
+    def __init__(self, gpu: Gpu, *, seed: int = 0, speed: float = 1.0, others: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._chosen = ""  # the selector of the board that is being opened
+        self._seed = seed
+        self._speed = speed
+        self._collector = Collector(self)
+        self._opener = Background(self)
+        self._opener.done.connect(self._opened)
+        self._opener.failed.connect(self._refused)
+        self.window = self._show(gpu, others)
+
+    def close(self) -> None:
+        """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
+        self._opener.shutdown()
+        self.window.close()
+        shiboken6.delete(self.window)
+        self._collector.stop()
+
+    def offer_tour(self) -> None:
+        """Show the first steps once the panels are there, if nobody has seen them."""
+        if not self.window.settings.said("tour"):
+            self.window.settings.note_said("tour")
+            self.window.panels_loaded.connect(self.window.side_windows.begin_tour)
+
+    def tell_fault(self, what: str) -> None:
+        """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
+        self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
+
+    def _show(self, gpu: Gpu, others: tuple[str, ...]) -> MainWindow:
+        window = MainWindow(Station(gpu), others)
+        window.gpu_chosen.connect(self._choose)
+        window.panels_loaded.connect(self._collector.settle)
+        window.show()
+        return window
+
+    @Slot(str)
+    def _choose(self, selector: str) -> None:
+        self._chosen = selector
+        real = not selector.startswith(("simulated:", "recorded:"))
+        speed = 1.0 if real else self._speed
+        self._opener.run(lambda _: watched_gpu(selector, seed=self._seed, speed=speed))
+
+    @Slot(object)
+    def _opened(self, gpu: Gpu) -> None:
+        """The boards at a glance stay: the one that was in full takes the place of the one that now is."""
+        old = self.window
+        before, others = old.station.gpu.info, old.others
+        if self._chosen in others:
+            others = tuple(before.uuid if each == self._chosen else each for each in others)
+        self.window = self._show(gpu, others)
+        old.close()
+        old.deleteLater()
+
+    @Slot(str, str)
+    def _refused(self, what: str, remedy: str) -> None:
+        self.window.banner.tell(what, remedy)
+
+
+def application() -> QApplication:
+    """The one application, with its name, icon and colours."""
+    existing = QApplication.instance()
+    qt = existing if isinstance(existing, QApplication) else QApplication(sys.argv[:1])
+    qt.setApplicationName("wattridge")
+    qt.setApplicationDisplayName("Wattridge")
+    qt.setApplicationVersion(__version__)
+    qt.setDesktopFileName("wattridge")
+    qt.setWindowIcon(QIcon(str(resources() / "icons" / "wattridge.svg")))
+    theme.install(qt, Settings().theme)  # type: ignore[arg-type]
+    return qt
+
+
+def run(
+    selector: str | None,
+    *,
+    demo: bool = False,
+    seed: int = 0,
+    speed: float = 1.0,
+    specification: Path | None = None,
+) -> int:
+    """Open the window on a GPU and stay until it is closed; the exit status.
+
+    Of several selectors parted by commas the first is shown in full, the others at a glance.
+    `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
+    SensorError where the GPU does not open.
+    """
+    sys.setswitchinterval(5e-5)  # the engine's thread hands over to Qt's a hundred times sooner than by default
+    first, *others = (selector or "").split(",")
+    gpu = watched_gpu(first or None, seed=seed, speed=speed)
+    qt = application()
+    program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
+    log = Log(program.tell_fault)
+    program.offer_tour()
+    if demo and specification is None:
+        specification = resources() / "examples" / DEMO
+    if specification is not None:
+        program.window.open_specification(specification, start=demo)
+    ended = False
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True  # Qt forgets what it is told before its loop runs
+        qt.quit()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is not signal.SIG_IGN:  # as by nohup
+            signal.signal(number, end)  # the monitor's timer lets Python look at signals
+    status = 0 if ended else qt.exec()
+    program.close()
+    log.close()
+    del program
+    shiboken6.delete(qt)
+    return status

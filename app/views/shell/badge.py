@@ -1,0 +1,42 @@
+"""`Badge`: which GPU this is, and, in a coloured field, that it is simulated or recorded where it is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from ...sensors.gpu import GpuInfo
+from ..plots import theme
+from .label import PlainLabel, plain_tip
+
+_TIPS = {
+    "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
+    "recorded": "These readings were taken from a real board at another time, and are replayed in a loop",
+}
+
+
+class Badge(QWidget):
+    """Always in sight."""
+
+    def __init__(self, info: GpuInfo, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(6, 0, 10, 0)
+        self.field = PlainLabel(info.source.upper())
+        self.field.setObjectName("badge")
+        self.field.setToolTip(_TIPS.get(info.source, ""))
+        self.field.setVisible(info.source != "nvml")
+        name = PlainLabel(info.name)
+        name.setToolTip(plain_tip(f"{info.power_source}\nDriver: {info.driver or 'none'}"))
+        layout.addWidget(self.field)
+        layout.addWidget(name)
+        self._recolour()
+        theme.notifier().changed.connect(self._recolour)
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(
+            f"#badge {{ background: {c.badge}; color: {c.badge_text}; border-radius: 3px; padding: 1px 6px;"
+            " font-weight: 600; }"
+        )

@@ -1,0 +1,98 @@
+"""`Banner`: what went wrong, with the remedy, over the top of the window. Never a box that has to be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from ...engine.session.events import EngineFault
+from ..plots import theme
+from .label import PlainLabel
+from .log import LOG
+
+_KEPT = 20
+
+
+class Banner(QFrame):
+    """Shows the newest message; closing it shows the one before. A message that is there already only moves up."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._messages: list[tuple[str, str]] = []
+        self.setObjectName("banner")
+        self._text = PlainLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._offers: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
+        self.offered = QPushButton()
+        self.offered.clicked.connect(self._take_offer)
+        self.offered.hide()
+        self._close = QToolButton()
+        self._close.setText("Dismiss")
+        self._close.setAutoRaise(True)
+        self._close.clicked.connect(self.dismiss)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(10, 4, 6, 4)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self.offered, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        self._recolour()
+        theme.notifier().changed.connect(self._recolour)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What is shown; empty when nothing is."""
+        return self._text.text() if self._messages else ""
+
+    @Slot(object)
+    def show_fault(self, fault: EngineFault) -> None:
+        """Show a fault of the engine or of a view."""
+        self.tell(fault.what, fault.remedy)
+
+    def tell(self, what: str, remedy: str = "") -> None:
+        """Show one line: what happened, and what to do. It is in the log too."""
+        LOG.warning("%s%s", what, f" · {remedy}" if remedy else "")
+        if (what, remedy) in self._messages:
+            self._messages.remove((what, remedy))
+        self._messages = [*self._messages, (what, remedy)][-_KEPT:]
+        self._show()
+
+    def offer(self, what: str, label: str, do: Callable[[], None]) -> None:
+        """Show one line with a button that does something about it, once."""
+        self._offers[what, ""] = (label, do)
+        self.tell(what)
+
+    @Slot()
+    def _take_offer(self) -> None:
+        _, do = self._offers.pop(self._messages[-1])
+        self.dismiss()
+        do()
+
+    @Slot()
+    def dismiss(self) -> None:
+        """Close the newest message."""
+        self._messages = self._messages[:-1]
+        self._show()
+
+    def _show(self) -> None:
+        if self._messages:
+            what, remedy = self._messages[-1]
+            more = f"  (+{len(self._messages) - 1} more)" if len(self._messages) > 1 else ""
+            self._text.setText((f"{what} · {remedy}" if remedy else what) + more)
+        offer = self._offers.get(self._messages[-1]) if self._messages else None
+        self.offered.setText("" if offer is None else offer[0])
+        self.offered.setVisible(offer is not None)
+        self.setVisible(bool(self._messages))
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(
+            f"#banner {{ background: {c.warning}; border-bottom: 1px solid {c.border}; }}"
+            f"#banner QLabel, #banner QToolButton {{ color: {c.warning_text}; background: transparent; }}"
+        )

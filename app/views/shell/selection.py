@@ -1,0 +1,70 @@
+"""`Selection`: which measurement of the running session is chosen, and which are brushed, shared by all panels."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QObject, Signal, Slot
+
+from ...engine.session.events import SessionStarted
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
+from ..threads.bridge import EngineBridge
+
+Indices = npt.NDArray[np.int64]
+_NONE: Indices = np.empty(0, dtype=np.int64)
+
+
+class Selection(QObject):
+    """`table`, `plan` and `session` are those of the running or last session; None before the first.
+
+    Made right after the bridge, so that its slot runs before those of the panels: in their `session_started` slots the
+    attributes here are already the new ones, and `changed(-1)` has been sent.
+    """
+
+    changed = Signal(int)  # index into `table`; -1: none
+    brushed = Signal()  # `rows` are others
+    steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
+
+    def __init__(self, bridge: EngineBridge) -> None:
+        super().__init__()
+        self.table: ResultTable | None = None
+        self.plan: SessionPlan | None = None
+        self.session: int | None = None
+        self.index = -1
+        self.rows = _NONE  # of `table`, ascending: what a person has marked to look at together; empty: nothing
+        self.clocks_mhz: tuple[float, float] | None = None
+        bridge.session_started.connect(self._session_started)
+
+    @Slot(int)
+    def select(self, index: int) -> None:
+        """Choose the measurement of that index, -1 for none. An index out of the table's range means none."""
+        if self.table is None or not 0 <= index < len(self.table):
+            index = -1
+        if index != self.index:
+            self.index = index
+            self.changed.emit(index)
+
+    @Slot(object)
+    def brush(self, rows: npt.ArrayLike) -> None:
+        """Mark measurements, by their indices into `table`; none of them takes the mark away."""
+        marked = np.sort(np.asarray(rows, dtype=np.int64))
+        marked = marked[np.append(True, marked[1:] != marked[:-1])[: len(marked)]]
+        if not np.array_equal(marked, self.rows):
+            self.rows = marked
+            self.brushed.emit()
+
+    @Slot(object)
+    def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
+        """Keep the next session to the supported graphics clocks within a range; None takes that back."""
+        if clocks_mhz != self.clocks_mhz:
+            self.clocks_mhz = clocks_mhz
+            self.steered.emit(clocks_mhz)
+
+    @Slot(object)
+    def _session_started(self, event: SessionStarted) -> None:
+        followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
+        self.index = self.index if followed else -1  # a growing file's session is kept at its end, in the same order
+        self.table, self.plan, self.session = event.table, event.plan, event.session
+        self.brush(_NONE)
+        self.changed.emit(self.index)

@@ -1,0 +1,117 @@
+"""`Settings`: what the window remembers over restarts: one file in the data folder, every key with its usual value."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QByteArray, QSettings
+
+from ...errors import WattridgeError
+from ...paths import data_folder, open_private, private_folder
+
+if TYPE_CHECKING:
+    from ...engine.analysis.tradeoff import Load
+
+_RECENT = 12  # files remembered
+MOST_BOARDS = 100_000
+THEMES = ("system", "light", "dark")
+
+
+class Settings:
+    """Reads and writes through; several of them on one file agree with one another."""
+
+    def __init__(self) -> None:
+        with suppress(OSError, WattridgeError):  # where it cannot be written, nothing is remembered
+            open_private(private_folder() / "window.ini", "ab").close()
+        self._file = QSettings(str(data_folder() / "window.ini"), QSettings.Format.IniFormat)
+
+    @property
+    def theme(self) -> str:
+        """One of THEMES."""
+        mode = str(self._file.value("theme", "system"))
+        return mode if mode in THEMES else "system"
+
+    @theme.setter
+    def theme(self, mode: str) -> None:
+        self._file.setValue("theme", mode)
+
+    @property
+    def load(self) -> Load:
+        """How much there is to do in a year, and what electricity costs."""
+        from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load  # the first frame needs none of it
+
+        return Load(
+            hours_per_year=self._number("energy/load_hours_per_year", 4000.0, HOURS_PER_YEAR),
+            boards=round(self._number("energy/boards", 1, MOST_BOARDS)) or 1,
+            price_per_kwh=self._number("energy/price_per_kwh", 0.25),
+            currency=str(self._file.value("energy/currency", "EUR")),
+            carbon_g_per_kwh=self._number("energy/carbon_g_per_kwh", 300.0),
+        )
+
+    @load.setter
+    def load(self, load: Load) -> None:
+        self._file.setValue("energy/load_hours_per_year", load.hours_per_year)
+        self._file.setValue("energy/boards", load.boards)
+        self._file.setValue("energy/price_per_kwh", load.price_per_kwh)
+        self._file.setValue("energy/currency", load.currency)
+        self._file.setValue("energy/carbon_g_per_kwh", load.carbon_g_per_kwh)
+
+    @property
+    def recent(self) -> list[Path]:
+        """Files that were opened, newest first, those that are still there."""
+        kept: Any = self._file.value("recent", [])
+        named = [kept] if isinstance(kept, str) else [str(each) for each in kept or ()]
+        return [Path(name) for name in named if name and Path(name).is_file()]
+
+    def add_recent(self, path: Path) -> None:
+        """Remember a file as the one opened last."""
+        path = path.absolute()
+        self._file.setValue("recent", [str(path), *(str(p) for p in self.recent if p != path)][:_RECENT])
+
+    def forget_recent(self) -> None:
+        """Forget every file."""
+        self._file.remove("recent")
+
+    def kept(self, name: str) -> QByteArray | None:
+        """A layout or a place on the screen, by name."""
+        value = self._file.value(f"window/{name}")
+        return value if isinstance(value, QByteArray) else None
+
+    def keep(self, name: str, state: QByteArray) -> None:
+        """Remember a layout or a place on the screen."""
+        self._file.setValue(f"window/{name}", state)
+
+    def shown(self, what: str, usual: frozenset[str]) -> frozenset[str]:
+        """Names of what is ticked in a menu."""
+        kept = self._file.value(f"shown/{what}")
+        return frozenset(str(kept).split()) if kept is not None else usual
+
+    def note_shown(self, what: str, names: frozenset[str]) -> None:
+        """Remember what is ticked in a menu."""
+        self._file.setValue(f"shown/{what}", " ".join(sorted(names)))
+
+    def said(self, what: str) -> str:
+        """What was noted of something that is told but once; empty where nothing was."""
+        return str(self._file.value(f"said/{what}", ""))
+
+    def note_said(self, what: str, note: str = "yes") -> None:
+        """Note that something was told."""
+        self._file.setValue(f"said/{what}", note)
+
+    def reset(self) -> None:
+        """Everything as it was before the first start. Sessions are kept elsewhere and stay."""
+        self._file.clear()
+
+    def sync(self) -> None:
+        """Write what is not written yet."""
+        self._file.sync()
+
+    def _number(self, key: str, usual: float, most: float = 1e6) -> float:
+        """What is kept, where it is a number from 0 to `most`: the file may have been edited by hand."""
+        try:
+            kept = float(str(self._file.value(key, usual)))
+        except ValueError:
+            return usual
+        return kept if 0 <= kept <= most else usual

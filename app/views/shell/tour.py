@@ -1,0 +1,186 @@
+"""`Tour`: three steps at the first start: what is where, and what to do first. Nothing waits for it; Escape ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from ..plots import theme
+from .label import PlainLabel
+
+_WIDTH = 340
+_MARGIN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to know. `bring` puts what it is about in sight and returns it."""
+
+    title: str
+    text: str
+    bring: Callable[[], QWidget]
+    offer: str = ""  # a button's words
+    do: Callable[[], None] | None = None
+
+
+class Tour(QFrame):
+    """A card beside what it tells of, with a frame around that. A child of the window."""
+
+    ended = Signal()
+
+    def __init__(self, window: QWidget, steps: Sequence[Step]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._steps = tuple(steps)
+        self._at = 0
+        self._target: QWidget | None = None
+        self.setObjectName("tour")
+        self.setAccessibleName("First steps")
+        self.title, self.text, self.place = PlainLabel(), PlainLabel(), PlainLabel()
+        self.title.setTextFormat(Qt.TextFormat.RichText)
+        self.text.setWordWrap(True)
+        self.offer, self.back, self.next, self.skip = (QPushButton() for _ in range(4))
+        self.back.setText("&Back")
+        self.skip.setText("&Skip")
+        self.offer.clicked.connect(self._take_offer)
+        self.back.clicked.connect(self.go_back)
+        self.next.clicked.connect(self.go_on)
+        self.skip.clicked.connect(self.end)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.place)
+        buttons.addStretch(1)
+        for button in (self.skip, self.back, self.next):
+            buttons.addWidget(button)
+        for button in (self.offer, self.skip, self.back, self.next):
+            button.installEventFilter(self)  # arrows would move the focus among them
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.title)
+        layout.addWidget(self.text)
+        layout.addWidget(self.offer)
+        layout.addLayout(buttons)
+        self._frame = QFrame(window)
+        self._frame.setObjectName("tour_frame")
+        self._frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        window.installEventFilter(self)
+        theme.notifier().changed.connect(self._recolour)
+        self._recolour()
+        self._frame.hide()
+        self.hide()
+
+    def begin(self) -> None:
+        """From the first step."""
+        self._show_step(0)
+
+    @property
+    def step(self) -> int | None:
+        """The number of the step shown, from 0; None while it is not shown."""
+        return self._at if self.isVisible() else None
+
+    @Slot()
+    def go_on(self) -> None:
+        """The next step; after the last one it ends."""
+        if self._at + 1 < len(self._steps):
+            self._show_step(self._at + 1)
+        else:
+            self.end()
+
+    @Slot()
+    def go_back(self) -> None:
+        """The step before."""
+        if self._at:
+            self._show_step(self._at - 1)
+
+    @Slot()
+    def end(self) -> None:
+        """Close it."""
+        if self.isVisible():
+            self._frame.hide()
+            self.hide()
+            self.ended.emit()
+
+    @Slot()
+    def _take_offer(self) -> None:
+        do = self._steps[self._at].do
+        self.go_on()
+        if do is not None:
+            do()
+
+    def _show_step(self, at: int) -> None:
+        step, self._at = self._steps[at], at
+        if self._target is not None:
+            self._target.removeEventFilter(self)
+        self._target = step.bring()
+        if self._target is not None:
+            self._target.installEventFilter(self)
+        self.title.setText(f"<b>{step.title}</b>")
+        self.text.setText(step.text)
+        self.place.setText(f"{at + 1} of {len(self._steps)}")
+        self.offer.setText(step.offer)
+        self.offer.setVisible(bool(step.offer))
+        self.back.setEnabled(at > 0)
+        last = at + 1 == len(self._steps)
+        self.next.setText("&Done" if last else "&Next")
+        self.skip.setVisible(not last)
+        self.show()
+        self._frame.show()
+        self._put()
+        self.next.setFocus()
+
+    @Slot()
+    def stay_in_sight(self) -> None:
+        """A tab that comes to the front raises the window's centre over what floats above it."""
+        if self.isVisible():
+            self._put()
+
+    def _put(self) -> None:
+        """Beside what it tells of where there is room, else over its lower part; never out of the window."""
+        if self._target is None:
+            return
+        inside = self._window.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+        around = QRect(self._target.mapTo(self._window, QPoint(0, 0)), self._target.size())
+        self._frame.setGeometry(around)
+        self.setFixedWidth(min(_WIDTH, inside.width()))
+        self.adjustSize()
+        beside = around.left() - self.width() - _MARGIN
+        if beside >= inside.left():
+            corner = QPoint(beside, around.top() + _MARGIN)
+        else:
+            corner = QPoint(around.center().x() - self.width() // 2, around.bottom() - self.height() - 4 * _MARGIN)
+        self.move(
+            min(max(corner.x(), inside.left()), max(inside.left(), inside.right() - self.width())),
+            min(max(corner.y(), inside.top()), max(inside.top(), inside.bottom() - self.height())),
+        )
+        self._frame.raise_()
+        self.raise_()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._move(event.key()):
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the sizes of the window and of what is told of; the arrows turn the pages."""
+        if watched is self._window or watched is self._target:
+            if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
+                self._put()
+            return False
+        return isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and self._move(event.key())
+
+    def _move(self, key: int) -> bool:
+        moves = {Qt.Key.Key_Escape: self.end, Qt.Key.Key_Right: self.go_on, Qt.Key.Key_Left: self.go_back}
+        move = moves.get(Qt.Key(key))
+        if move is not None:
+            move()
+        return move is not None
+
+    @Slot()
+    def _recolour(self) -> None:
+        c = theme.colours()
+        self.setStyleSheet(
+            f"#tour {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: 6px; }}"
+            f"#tour QLabel {{ color: {c.text}; }}"
+        )
+        self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")

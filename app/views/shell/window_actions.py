@@ -1,0 +1,126 @@
+"""What the window can be told to do: the one list behind its menus, toolbar, palette, shortcuts and their page."""
+
+from __future__ import annotations
+
+from ..monitor.time_window import LENGTHS_S
+from .actions import ActionSpec
+from .panels import PANELS
+
+_LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")
+LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}
+
+_FILE = (
+    ActionSpec("open", "&Open…", "&File", "Ctrl+O", "Open a specification or a recording to tune"),
+    ActionSpec("recent", "Open &recent", "&File", submenu=True),
+    ActionSpec("examples", "Open an e&xample", "&File", submenu=True),
+    ActionSpec(
+        "write_readings",
+        "Export &readings…",
+        "&File",
+        "Ctrl+E",
+        "CSV or JSON of the marked span, else of what is shown",
+        separator=True,
+    ),
+    ActionSpec("write_picture", "Export &picture…", "&File", "Ctrl+P", "PNG or SVG of the traces as they are shown"),
+    ActionSpec("settings", "Se&ttings…", "&File", "Ctrl+,", "Colours, prices, folders", separator=True),
+    ActionSpec("quit", "&Quit", "&File", "Ctrl+Q", separator=True),
+)
+_EDIT = (
+    ActionSpec("undo", "&Undo", "&Edit", "Ctrl+Z", "Take back the newest change to what is set up under Tune"),
+    ActionSpec("redo", "&Redo", "&Edit", "Ctrl+Shift+Z", "Make the change again"),
+)
+_SESSION = (
+    ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
+    ActionSpec(
+        "pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session, or go on with it", button="tune.pause"
+    ),
+    ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End it; it can be gone on with", button="tune.stop"),
+    ActionSpec(
+        "export",
+        "E&xport configuration",
+        "&Session",
+        "Ctrl+Shift+E",
+        "Write the selected configuration, else the best one, in the kinds chosen under Tune",
+        button="tune.export.button",
+        separator=True,
+    ),
+)
+_REPORT = (
+    ActionSpec(
+        "report",
+        "&Report…",
+        "&Session",
+        "Ctrl+R",
+        "One HTML file of the session that is shown: question, board, front, choice and why, model, how to repeat it",
+    ),
+)
+_TRACES = (
+    ActionSpec(
+        "hold",
+        "&Hold",
+        "&Traces",
+        "Space",
+        "Stop the traces where they are; readings go on",
+        "Hold",
+        checkable=True,
+        local=True,
+    ),
+    *(
+        ActionSpec(
+            name,
+            f"Last {label}",
+            "&Traces",
+            f"Ctrl+{place}",
+            f"Show {label}",
+            label,
+            group="length",
+            checked=length_s == 60.0,
+            separator=place == 1,
+        )
+        for place, (label, (name, length_s)) in enumerate(
+            zip(_LENGTH_NAMES, LENGTH_ACTIONS.items(), strict=True), start=1
+        )
+    ),
+    ActionSpec("zoom_in", "Zoom &in", "&Traces", "+", "Shorter stretch of time", separator=True, local=True),
+    ActionSpec("zoom_out", "Zoom &out", "&Traces", "-", "Longer stretch of time", local=True),
+    ActionSpec(
+        "zoom_span", "&Zoom to span", "&Traces", "Z", "Show the marked span", "To span", separator=True, local=True
+    ),
+    ActionSpec("clear_span", "&Clear span", "&Traces", "Esc", "Forget the marked span", local=True),
+)
+_VIEW = (
+    *(
+        ActionSpec(f"toggle_{spec.name}", spec.text, "&View", spec.shortcut, spec.tip, checkable=True, checked=True)
+        for spec in PANELS
+    ),
+    ActionSpec(
+        "sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is", separator=True
+    ),
+    ActionSpec("scores", "&Strategy scores", "&View", "F11", "How good search strategies are on recorded caches"),
+    ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
+    ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
+    ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every dock where it was at the first start"),
+    ActionSpec("theme_system", "Colours of the s&ystem", "&View", group="theme", checked=True, separator=True),
+    ActionSpec("theme_light", "Li&ght", "&View", group="theme", tip="Light colours"),
+    ActionSpec("theme_dark", "&Dark", "&View", group="theme", tip="Dark colours"),
+)
+_GPU = (ActionSpec("gpus", "&Open", "&GPU", submenu=True),)
+_HELP = (
+    ActionSpec("palette", "&Find an action…", "&Help", "Ctrl+K", "Type a few letters of what you want", "Find…"),
+    ActionSpec("shortcuts", "&User guide and keys", "&Help", "F1", "The user guide, every key and what the mouse does"),
+    ActionSpec("tour", "First &steps", "&Help", tip="Three steps: what is where, and what to do first"),
+    ActionSpec("log_folder", "&Log folder", "&Help", tip="Open the folder in which the log lies", separator=True),
+    ActionSpec(
+        "diagnostics", "&Copy diagnostics", "&Help", tip="Versions, board and sensors; no UUID, no serial number"
+    ),
+    ActionSpec("about", "&About Wattridge", "&Help", tip="Versions and the board's facts"),
+)
+ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_EDIT, *_SESSION, *_REPORT, *_TRACES, *_VIEW, *_GPU, *_HELP)
+
+MOUSE_HELP = (
+    ("Drag", "Mark a span: its mean power and energy are shown under the traces"),
+    ("Wheel", "Zoom: live about now, held about the mouse"),
+    ("Right or Shift drag", "Move through time"),
+    ("Left, right", "Move through time, where the traces have the focus"),
+    ("Double click, End", "Follow the newest reading again"),
+)

@@ -1,0 +1,130 @@
+"""`EngineBridge`: the engine thread's events as Qt signals. The only place where the two threads meet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from ...engine.session import events
+from ...errors import WattridgeError
+
+_FLOOD: Final = 64  # measurements in one event: only recordings come as fast
+_PATIENCE_S: Final = 0.1  # a window that is held up does not hold up the engine
+_PAINTED_MS: Final = 15  # Qt paints 5 ms after it was asked to
+
+
+class Engine(Protocol):
+    """What the bridge needs of `app.engine.session.tuner.Tuner`."""
+
+    def start(self) -> None: ...
+
+    def submit(self, command: events.Command) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def join(self, timeout: float | None = None) -> Any: ...
+
+
+class EngineBridge(QObject):
+    """Turns engine events into signals, all of them emitted in Qt's thread, each with the event as its one argument.
+
+    Connect bound `@Slot` methods of QObjects. `make_tuner(on_event)` is called at the first use, so that a window that
+    only watches never loads the engine.
+    """
+
+    session_started = Signal(object)  # events.SessionStarted
+    preparing = Signal(object)  # events.Preparing
+    measurements_added = Signal(object)  # events.MeasurementsAdded
+    session_remark = Signal(object)  # events.SessionRemark
+    session_changed = Signal(object)  # events.SessionChanged
+    fit_progress = Signal(object)  # events.FitProgress
+    fit_finished = Signal(object)  # events.FitFinished
+    setting_applied = Signal(object)  # events.SettingApplied
+    control_changed = Signal(object)  # events.ControlChanged
+    device_changed = Signal(object)  # events.DeviceChanged
+    fault = Signal(object)  # events.EngineFault
+
+    _arrived = Signal(object)
+
+    def __init__(self, make_tuner: Callable[[Callable[[events.Event], None]], Engine]) -> None:
+        super().__init__()
+        self._make_tuner = make_tuner
+        self._tuner: Engine | None = None
+        self._closed = False
+        self._shown = threading.Event()  # what came last is on the screen
+        self._length = 0  # measurements that were told of
+        self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
+        self._painted.timeout.connect(self._shown.set)
+        self._signals = {
+            events.SessionStarted: self.session_started,
+            events.Preparing: self.preparing,
+            events.MeasurementsAdded: self.measurements_added,
+            events.SessionRemark: self.session_remark,
+            events.SessionChanged: self.session_changed,
+            events.FitProgress: self.fit_progress,
+            events.FitFinished: self.fit_finished,
+            events.SettingApplied: self.setting_applied,
+            events.ControlChanged: self.control_changed,
+            events.DeviceChanged: self.device_changed,
+            events.EngineFault: self.fault,
+        }
+        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+
+    def submit(self, command: events.Command) -> None:
+        """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
+
+        An engine that cannot be started, say because the data folder cannot be written, is told as a fault.
+        """
+        if self._closed:
+            return
+        if self._tuner is None:
+            try:
+                self._tuner = self._make_tuner(self._on_event)
+            except WattridgeError as error:
+                self.report(f"{error.where}: {error.what}" if error.where else error.what, error.remedy)
+                return
+            self._tuner.start()
+        self._tuner.submit(command)
+
+    def report(self, what: str, remedy: str = "") -> None:
+        """Show a fault that a view met itself in the window's banner. Any thread may call it."""
+        self.tell(events.EngineFault(what, remedy))
+
+    def tell(self, event: events.Event) -> None:
+        """Hand over an event that did not come by way of the engine's thread. Any thread may call it."""
+        self._on_event(event)
+
+    def close(self) -> None:
+        """Stop the engine thread and wait for it. Safe to call twice."""
+        self._closed = True
+        self._shown.set()
+        tuner, self._tuner = self._tuner, None
+        if tuner is not None:
+            tuner.stop()
+            tuner.join(10.0)
+
+    def _on_event(self, event: events.Event) -> None:
+        """Called on the engine thread: hands the event over.
+
+        A session that begins, and a replay that fills the table faster than it can be drawn, wait until that is done:
+        two threads that both want the interpreter would make every picture take several times as long.
+        """
+        if self._closed:
+            return
+        waits = isinstance(event, events.SessionStarted)
+        if isinstance(event, events.MeasurementsAdded):
+            waits = event.length - self._length >= _FLOOD
+            self._length = event.length
+        self._shown.clear()
+        self._arrived.emit(event)
+        if waits:
+            self._shown.wait(_PATIENCE_S)
+
+    @Slot(object)
+    def _deliver(self, event: events.Event) -> None:
+        if not self._closed:
+            self._signals[type(event)].emit(event)
+            self._painted.start()
