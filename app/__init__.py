@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`from app import measure`, loaded only when asked for: the window and the command line start without it."""
+    """`from wattridge import measure`, loaded only when asked for: the window and the command line start without it."""
     if name == "measure":
         from .measuring import measure
 

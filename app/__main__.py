@@ -1,4 +1,7 @@
-"""The command `wattridge`, also as `python -m app`: until the command runs, Ctrl+C ends the process at once."""
+"""The command `wattridge`, also `python -m wattridge` and in a checkout `python -m app`.
+
+Until the command runs, Ctrl+C ends the process at once.
+"""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _call(module: str, function: str) -> Callable[[argparse.Namespace], int]:
         import importlib
 
         command: Callable[[argparse.Namespace], int] = getattr(
-            importlib.import_module(f"app.commands.{module}"), function
+            importlib.import_module(f".commands.{module}", __package__), function
         )
         return command(arguments)
 

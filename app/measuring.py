@@ -1,4 +1,4 @@
-"""`from app import measure`: what a GPU draws and does while a block of code runs.
+"""`from wattridge import measure`: what a GPU draws and does while a block of code runs.
 
     with measure(gpu=0) as m:
         run_kernels()

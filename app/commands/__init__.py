@@ -1,1 +1,1 @@
-"""What `wattridge COMMAND` does without a window. One function per command; `app.cli` reads the arguments."""
+"""What `wattridge COMMAND` does without a window. One function per command; `cli` reads the arguments."""

@@ -151,8 +151,8 @@ def test_an_ordinary_user_installs_sets_restores_and_removes_by_the_real_sudo(ma
 def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_change(machine: Machine) -> None:
     machine.install()
     files = {str(path.relative_to(machine.library)) for path in machine.library.rglob("*") if not path.is_dir()}
-    helper = {f"app/engine/control/helper/{name}.py" for name in ("__main__", *installing._MODULES)}
-    around = {"app/__init__.py", "app/engine/__init__.py", "app/engine/control/__init__.py"}
+    helper = {f"wattridge/engine/control/helper/{name}.py" for name in ("__main__", *installing._MODULES)}
+    around = {"wattridge/__init__.py", "wattridge/engine/__init__.py", "wattridge/engine/control/__init__.py"}
     assert files == helper | around | {LAUNCHER, MANIFEST, "pynvml.py"}
     for path in [machine.library, *machine.library.rglob("*")]:
         about = path.lstat()
@@ -195,7 +195,7 @@ def test_the_unit_is_one_that_systemd_understands_and_keeps_apart(tmp_path: Path
 def test_a_newer_version_replaces_the_installed_one_and_keeps_root_s_policy(machine: Machine) -> None:
     machine.install()
     machine.policy.write_text("[all boards]\nread_only = no\n")
-    (machine.library / "app" / "__init__.py").write_text("# of an older version\n")
+    (machine.library / "wattridge" / "__init__.py").write_text("# of an older version\n")
     report = machine.install()
     assert f"{machine.policy} stays as it is" in report["notes"]
     assert machine.policy.read_text() == "[all boards]\nread_only = no\n"
@@ -218,13 +218,13 @@ def test_the_user_hears_that_the_installed_helper_is_of_another_version(
 
 
 def changed(library: Path) -> Path:
-    path = library / "app" / "engine" / "control" / "helper" / "board.py"
+    path = library / "wattridge" / "engine" / "control" / "helper" / "board.py"
     path.write_text(path.read_text() + "\n# changed\n")
     return path
 
 
 def planted_bytecode(library: Path) -> Path:
-    path = library / "app" / "engine" / "control" / "helper" / "__pycache__" / "board.cpython-311.pyc"
+    path = library / "wattridge" / "engine" / "control" / "helper" / "__pycache__" / "board.cpython-311.pyc"
     path.parent.mkdir()
     path.write_bytes(b"not even bytecode")
     return path
@@ -243,13 +243,13 @@ def another_users_file(library: Path) -> Path:
 
 
 def another_users_folder(library: Path) -> Path:
-    path = library / "app" / "engine"
+    path = library / "wattridge" / "engine"
     os.chown(path, NOBODY, NOBODY)
     return path
 
 
 def group_can_write(library: Path) -> Path:
-    path = library / "app" / "engine" / "control" / "helper"
+    path = library / "wattridge" / "engine" / "control" / "helper"
     path.chmod(0o775)
     return path
 
@@ -273,7 +273,7 @@ def link_in_place_of_the_tree(library: Path) -> Path:
 
 
 def missing_file(library: Path) -> Path:
-    path = library / "app" / "engine" / "control" / "helper" / "policy.py"
+    path = library / "wattridge" / "engine" / "control" / "helper" / "policy.py"
     path.unlink()
     return path
 
@@ -320,7 +320,17 @@ def test_nothing_of_the_user_s_environment_runs_as_root(machine: Machine) -> Non
     evil.mkdir()
     ran = evil / "ran-as-root"
     code = f"import os\nif os.geteuid() == 0:\n    open({str(ran)!r}, 'w').close()\n"
-    for name in ("sitecustomize", "usercustomize", "json", "ctypes", "pynvml", "app", "configparser", "startup"):
+    for name in (
+        "sitecustomize",
+        "usercustomize",
+        "json",
+        "ctypes",
+        "pynvml",
+        "app",
+        "wattridge",
+        "configparser",
+        "startup",
+    ):
         (evil / f"{name}.py").write_text(code)
     source, library = evil / "evil.c", evil / "evil.so"
     source.write_text(

@@ -32,7 +32,7 @@ from .rights import (
     ways_to_root,
 )
 
-_PACKAGE: Final = "app/engine/control/helper"
+_PACKAGE: Final = "wattridge/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
 _MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
 _MOST_BYTES: Final = 4 << 20

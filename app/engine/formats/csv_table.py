@@ -1,6 +1,6 @@
 """A session as CSV: one row per measurement, units in the header, for spreadsheets; and back again.
 
-A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`app.spreadsheet`).
+A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`spreadsheet`).
 
 Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value and the
 ends of its 95 % interval. What stands before `state` is the configuration.

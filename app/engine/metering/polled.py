@@ -1,6 +1,6 @@
 """Power from a polled source, attributed by its averaging: which values, or what share of them, belong to a window.
 
-A value that appears at time t is the mean over [t - lag - averaging, t - lag] (app.engine.characterisation). One whose
+A value that appears at time t is the mean over [t - lag - averaging, t - lag] (`characterisation`). One whose
 averaging lies wholly in the window counts as it is. A slow average still holds some of what ran before: that part is
 taken off, by the levels of power between the changes of load, which all its values together tell.
 """

@@ -54,7 +54,7 @@ class KernelSpec:
     grid_divisors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # "x" -> expressions
     arguments: tuple[ArgumentSpec, ...] = ()
     verify: VerifySpec | None = None
-    profile: str = ""  # how the simulated GPUs cost it; see app.sensors.simulated.profiles
+    profile: str = ""  # how the simulated GPUs cost it; see sensors.simulated.profiles
     compiler_options: tuple[str, ...] = ()
     include: tuple[Path, ...] = ()
     shared_memory: str = "0"

@@ -11,7 +11,7 @@ CHANNELS = "channels"  # the one dock that is there before the panels are loaded
 
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
-    """One dock. Its widget is `Panel(context)`, the class `panel` of `app.views.<name>`."""
+    """One dock. Its widget is `Panel(context)`, the class `panel` of `views.<name>`."""
 
     name: str
     text: str  # in the menu; '&' marks the mnemonic
@@ -27,7 +27,7 @@ class PanelSpec:
 
     def load(self) -> Any:
         """Import the panel's class; may take long."""
-        return getattr(importlib.import_module(f"app.views.{self.name}.panel"), self.panel)
+        return getattr(importlib.import_module(f"...views.{self.name}.panel", __package__), self.panel)
 
 
 PANELS: tuple[PanelSpec, ...] = (

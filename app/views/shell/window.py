@@ -187,10 +187,11 @@ class MainWindow(QMainWindow):
         store = self.engine_store()
         store.purge()
         self._records = store.sessions()
-        importlib.import_module("app.engine.session.tuner")
+        importlib.import_module("...engine.session.tuner", __package__)
         board = self.station.gpu.info
         self._kept_fit = store.latest_fit(board.name, simulated=board.source == "simulated")
-        self._left_over = importlib.import_module("app.engine.control.left_over").left_over(self.station.gpu.info.uuid)
+        left_over = importlib.import_module("...engine.control.left_over", __package__)
+        self._left_over = left_over.left_over(board.uuid)
         return {spec.name: spec.load() for spec in PANELS if spec.panel}
 
     @Slot(object)

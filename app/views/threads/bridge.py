@@ -17,7 +17,7 @@ _PAINTED_MS: Final = 15  # Qt paints 5 ms after it was asked to
 
 
 class Engine(Protocol):
-    """What the bridge needs of `app.engine.session.tuner.Tuner`."""
+    """What the bridge needs of `engine.session.tuner.Tuner`."""
 
     def start(self) -> None: ...
 

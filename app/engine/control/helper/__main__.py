@@ -7,6 +7,7 @@ far as saying that it is too old.
 """
 
 import hashlib
+import importlib
 import json
 import os
 import stat
@@ -82,12 +83,17 @@ def unsafe_tree(folder: str) -> str:
     return ""
 
 
-def _of_a_checkout() -> None:
-    """Modules of a copy that is not installed: this project, and pynvml from the environment of this Python."""
+def _of_this_copy():  # type: () -> str
+    """Modules of a copy that root did not install: this project, and pynvml from the environment of this Python.
+
+    Returns the name of the project's package: `wattridge`, in a checkout `app`.
+    """
     here = os.path.dirname(os.path.abspath(__file__))
+    package = os.path.abspath(os.path.join(here, *[os.pardir] * 3))
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     environment = os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "lib", version, "site-packages")
-    sys.path.extend([os.path.abspath(os.path.join(here, *[os.pardir] * 4)), environment])
+    sys.path.extend([os.path.dirname(package), environment])
+    return os.path.basename(package)
 
 
 def _refuse(what: str) -> int:
@@ -104,11 +110,11 @@ def _start() -> int:
         if reason:
             return _refuse(f"the installed helper does not start: {reason}")
         sys.path.append(folder)  # after the standard library, always
+        package = "wattridge"
     else:
-        _of_a_checkout()
-    from app.engine.control.helper.holding import main
-
-    return main(sys.argv[1:])
+        package = _of_this_copy()
+    holding = importlib.import_module(package + ".engine.control.helper.holding")
+    return int(holding.main(sys.argv[1:]))
 
 
 if __name__ == "__main__":

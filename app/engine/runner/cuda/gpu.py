@@ -13,7 +13,7 @@ from ....sensors.load import Execution, Load
 from .process import KernelFailed, RunnerProcess, RunnerProcesses
 
 DRAIN_S: Final = 20.0  # beyond a launch's own time limit: what is queued may have to run first
-BACKEND: Final = "app.engine.runner.cuda.pycuda_backend"
+BACKEND: Final = f"{__package__}.pycuda_backend"
 
 
 class CudaGpu:

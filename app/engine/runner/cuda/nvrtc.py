@@ -1,6 +1,6 @@
 """NVRTC in a process of its own, called as nvcc is: for machines that have the library and not the compiler.
 
-`python -P -m app.engine.runner.cuda.nvrtc -cubin -arch=sm_90 [options] -o IMAGE SOURCE`
+`python -P -m PACKAGE.engine.runner.cuda.nvrtc -cubin -arch=sm_90 [options] -o IMAGE SOURCE`
 
 It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `nvidia-cuda-runtime-cu12` and
 `nvidia-cuda-cccl-cu12`, are taken.

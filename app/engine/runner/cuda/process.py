@@ -39,7 +39,7 @@ class RunnerProcess:
     def __init__(self, backend: str, device: str, environment: Mapping[str, str]) -> None:
         """Starts it and returns at once; `ready` waits. `backend` is the module that opens the device."""
         self._process = subprocess.Popen(
-            python_command("app.engine.runner.cuda.worker", backend, device),
+            python_command(f"{__package__}.worker", backend, device),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

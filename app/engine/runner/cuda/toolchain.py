@@ -43,7 +43,7 @@ def find_toolchain() -> Toolchain:
     nvcc = _nvcc()
     version = None if nvcc is not None and _has_host_compiler() else library_version()
     if version is not None:
-        return Toolchain(tuple(python_command("app.engine.runner.cuda.nvrtc")), f"NVRTC {version}")
+        return Toolchain(tuple(python_command(f"{__package__}.nvrtc")), f"NVRTC {version}")
     if nvcc is not None:
         return Toolchain((nvcc,), _version(nvcc))
     raise WattridgeError(

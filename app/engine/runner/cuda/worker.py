@@ -1,7 +1,8 @@
 """The runner process: owns the CUDA context, checks kernels, and launches them back to back until told otherwise.
 
-Started as `python -P -m app.engine.runner.cuda.worker MODULE DEVICE`; frames (`wire`) come in on standard input and go
-out on what was standard output, which kernels that print no longer reach. `MODULE` offers `open_backend(device)`.
+Started as `python -P -m PACKAGE.engine.runner.cuda.worker MODULE DEVICE`; frames (`wire`) come in on standard input
+and go out on what was standard output, which kernels that print no longer reach. `MODULE` offers
+`open_backend(device)`.
 """
 
 from __future__ import annotations
