@@ -37,7 +37,7 @@ def analyse(arguments: Namespace) -> int:
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
     from ..engine.analysis.compare import compare_sessions
-    from ..engine.models.points import plain
+    from ..engine.models.documents import plain
 
     sides = [open_session(source).side for source in arguments.sources]
     front = _front(arguments)

@@ -43,7 +43,8 @@ def fit(arguments: Namespace) -> int:
 
 def _of_file(arguments: Namespace) -> dict[str, Any]:
     from ..engine.models.cap_series import read_caps
-    from ..engine.models.points import fit_memory_clocks, fit_to_json, plain
+    from ..engine.models.documents import fit_to_json, plain
+    from ..engine.models.point_fits import fit_memory_clocks
     from ..engine.models.series import read_series
     from ..engine.store.database import Store
     from ..engine.tuning_methods.fits import caps_of_session, fit_of_session
@@ -78,7 +79,7 @@ def _of_file(arguments: Namespace) -> dict[str, Any]:
 
 def _of_board(arguments: Namespace) -> dict[str, Any]:
     from ..engine.models.caps import compare
-    from ..engine.models.points import fit_to_json, plain
+    from ..engine.models.documents import fit_to_json, plain
     from ..engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
     from ..sensors.select import open_gpu
     from .control import guard_of
@@ -116,7 +117,7 @@ def _of_board(arguments: Namespace) -> dict[str, Any]:
 
 def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
     from ..engine.models.caps import median_saving
-    from ..engine.models.points import plain
+    from ..engine.models.documents import plain
 
     best = max(caps, key=lambda each: (len(each.limit_w), each.free_power_w))
     document = {**plain(best), "energy": plain(best.energy), "points": len(best.limit_w)}

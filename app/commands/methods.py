@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
-    from ..engine.models.points import plain
+    from ..engine.models.documents import plain
     from ..engine.store.database import Store
     from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 

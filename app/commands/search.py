@@ -297,7 +297,7 @@ def sessions(arguments: Namespace) -> int:
 
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
-    from ..engine.models.points import fit_to_json
+    from ..engine.models.documents import fit_to_json
     from ..engine.report.export import export_session
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification

@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from app.engine.models.frequency import FrequencyFit  # noqa: E402
-from app.engine.models.points import Points, fit_points  # noqa: E402
+from app.engine.models.point_fits import fit_points  # noqa: E402
+from app.engine.models.points import Points  # noqa: E402
 from app.engine.models.series import read_series  # noqa: E402
 
 _DENSE = 30

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from app.engine.analysis.compare import Compared, compare_sessions
 from app.engine.analysis.document import document_of
 from app.engine.measurement import Measurement, State
-from app.engine.models.points import plain
+from app.engine.models.documents import plain
 from app.engine.objectives import Goal, Objective
 from app.engine.report.content import gather
 from app.engine.report.page import report_html

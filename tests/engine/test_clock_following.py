@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.engine.models.clock_following import where_held
-from app.engine.models.points import fit_points
+from app.engine.models.point_fits import fit_points
 from app.engine.models.series import read_points
 
 REQUESTED = np.array([510, 650, 800, 940, 1090, 1230, 1380, 1520, 1670, 1810, 1960, 2100], dtype=float)

@@ -14,7 +14,8 @@ import pytest
 
 from app.cli import main
 from app.engine.formats.dmon import dmon_columns, is_dmon
-from app.engine.models.points import Points, fit_points
+from app.engine.models.point_fits import fit_points
+from app.engine.models.points import Points
 from app.engine.models.series import read_points, read_series
 from app.errors import InputError
 from app.paths import resources

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.models.columns import parse_columns
-from app.engine.models.points import fit_points, fit_to_json
+from app.engine.models.documents import fit_to_json
+from app.engine.models.point_fits import fit_points
 from app.engine.models.roles import find_roles
 from app.engine.models.series import read_points, read_series
 from app.errors import InputError

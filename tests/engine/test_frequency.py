@@ -83,7 +83,7 @@ def test_a100_recommends_a_clock_between_the_ten_that_were_sampled(shared_data: 
 
 
 def test_ridge_below_the_swept_clocks_is_not_bracketed(shared_data: Path) -> None:
-    from app.engine.models.points import fit_points
+    from app.engine.models.point_fits import fit_points
     from app.engine.models.series import read_points
 
     fit = fit_points(read_points(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"))

@@ -15,7 +15,7 @@ from app.engine.models.design import next_clock
 from app.engine.models.duration import Duration, Times, fit_duration
 from app.engine.models.frequency import fit_frequency_model
 from app.engine.models.leakage import fit_leakage
-from app.engine.models.points import fit_memory_clocks
+from app.engine.models.point_fits import fit_memory_clocks
 from app.engine.models.series import read_points, read_series
 from app.engine.models.voltage import voltage_ridge
 

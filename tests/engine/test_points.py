@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.measurement import Measurement, State
-from app.engine.models.points import fit_points, fit_to_json
+from app.engine.models.documents import fit_to_json
+from app.engine.models.point_fits import fit_points
 from app.engine.models.series import points_of_table, read_points, read_series
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models.points import plain
+from ..models.documents import plain
 from ..space.result_table import ResultTable
 from .choices import Choice
 from .choosers import weight_ranges

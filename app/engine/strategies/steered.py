@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..models.frequency import MINIMUM_CLOCKS, FrequencyFit
-from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points, fit_points
+from ..models.point_fits import fit_points
+from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points
 from ..space.search_space import SearchSpace
 from . import base as strategies
 from .base import Evaluations, Outcome, Search, strategy

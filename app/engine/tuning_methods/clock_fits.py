@@ -11,7 +11,8 @@ from ...errors import InputError
 from ..models.cap_series import caps_of_table, read_caps
 from ..models.caps import CapFit, CapsAgainstClocks, compare
 from ..models.frequency import FrequencyFit
-from ..models.points import Points, choose, fit_memory_clocks
+from ..models.point_fits import fit_memory_clocks
+from ..models.points import Points, choose
 from ..models.series import read_series, series_of_table
 from ..space.result_table import ResultTable
 

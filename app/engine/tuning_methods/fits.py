@@ -37,7 +37,7 @@ def fit_of_sweep(
     each memory clock of the board. Raises WattridgeError where the board cannot run or be set, or where `stop` ended
     the sweep.
     """
-    from ..models.points import fit_memory_clocks
+    from ..models.point_fits import fit_memory_clocks
 
     inside = guard if guard is not None else DeviceGuard(gpu)
     measure = steered_sweep if steered else sweep_clocks
@@ -143,7 +143,7 @@ def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple
 
     Raises InputError where they hold too few clocks.
     """
-    from ..models.points import fit_memory_clocks
+    from ..models.point_fits import fit_memory_clocks
     from ..models.series import series_of_table
 
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))

@@ -15,7 +15,7 @@ from ..control.guard import DeviceGuard
 from ..measurement import Measurement, State
 from ..models.design import next_clock
 from ..models.frequency import MINIMUM_CLOCKS, fit_frequency_model
-from ..models.points import fit_points
+from ..models.point_fits import fit_points
 from ..space.search_space import SearchSpace
 from ..strategies.methods import Clocks, Seen, Steering, energy_of, seen_of
 from .fits import running_board
