@@ -97,6 +97,14 @@ def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+@pytest.fixture(autouse=True)
+def no_signal_is_ignored() -> Iterator[None]:
+    """What is started must hear SIGHUP, also where the tests themselves run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
     made = Started(tmp_path)
