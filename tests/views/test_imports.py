@@ -7,7 +7,7 @@ import sys
 
 _AFTER = """
 import linecache
-import app.views.app
+import app.views.shell.app
 import scipy.optimize
 import app.views.front.panel
 print(sum(path.endswith("optimize/_optimize.py") or "front" in path for path in linecache.cache))
