@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from app.engine.formats.read import read_recording
 from app.engine.models.curve import Curve
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
+from app.engine.models.point_fits import fit_points
+from app.engine.models.points import Points
 from app.errors import InputError
 
 CLOCKS = np.arange(210.0, 1411.0, 15.0)
@@ -394,6 +396,29 @@ def test_what_repeats_confirm_overrules_the_model() -> None:
             assert energy[fit.recommended_clock_mhz] <= 1.005 * min(energy.values()), seed
         overruled += any("the model does not follow the data" in reason for reason in fit.reasons)
     assert overruled
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_the_clock_at_which_a_limit_holds_the_board_is_recommended_where_it_is_the_best(observed: bool) -> None:
+    """The higher the clock the less energy, up to the limit, which acts between two of the given clocks."""
+    requested = np.arange(600.0, 1600.0, 120.0)
+    real = np.minimum(requested, 1158.0)
+    power = (200 + 0.05 * real) * (1 + 0.002 * np.array([1.0, -1, 0.5, -0.5, 1, -1, 0.5, -0.5, 0.3]))
+    points = Points(
+        clock_mhz=real if observed else requested,
+        power_w=power,
+        rate=real,
+        limited=None,
+        limit_w=None,
+        supported_mhz=tuple(np.arange(600.0, 1605.0, 15.0)),
+        gpu="",
+        series="",
+        requested_mhz=requested if observed else None,
+    )
+    fit = fit_points(points)
+    assert fit.recommended_clock_mhz is not None
+    assert fit.recommended_clock_mhz >= 1140, "1080 MHz takes 5 % more"
+    assert not any("1080 MHz, which is recommended" in reason for reason in fit.reasons)
 
 
 def test_noise_on_a_straight_line_is_seldom_taken_for_a_bend() -> None:

@@ -79,9 +79,7 @@ def follow_data(
     low, high = interval_mhz
     excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth, belief.noise)
     if excess is not None:
-        better = measured.best_mhz
-        if supported_mhz is not None and len(supported_mhz):
-            better = float(min(supported_mhz, key=lambda clock: abs(clock - better)))
+        better = _on_grid(measured.best_mhz, supported_mhz)
         if better != chosen_mhz:
             return better, [
                 f"the model does not follow the data: {chosen_mhz:.0f} MHz, its choice, takes {100 * excess:.1f} % more"
@@ -93,6 +91,18 @@ def follow_data(
             f" {chosen_mhz:.0f} MHz is the best of those that are given; measure in between"
         ]
     return chosen_mhz, []
+
+
+def _on_grid(clock_mhz: float, supported_mhz: Sequence[float] | None) -> float:
+    """The supported clock nearest to one that was measured; that one itself where none lies within a step of it.
+
+    So it is with a clock at which a limit holds the board: it lies above the ones that the board follows.
+    """
+    clocks = np.unique(np.asarray(supported_mhz if supported_mhz is not None else (), dtype=np.float64))
+    if len(clocks) < 2:
+        return clock_mhz
+    nearest = float(clocks[np.abs(clocks - clock_mhz).argmin()])
+    return nearest if abs(nearest - clock_mhz) <= np.diff(clocks).min() else clock_mhz
 
 
 def recommend(
