@@ -1,0 +1,82 @@
+"""How numbers are written wherever they are shown: four digits, percentages, lengths of time, a dash for unknown."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+UNKNOWN: Final = "–"
+_WHOLE_FROM, _WHOLE_BELOW = 1e3, 1e7  # figures written without decimals
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """The value; None where it is NaN or infinite, which JSON does not have."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A figure with `digits` significant digits: '0.01235', '12.35', '123456'; a dash where it is unknown.
+
+    Whole numbers, and figures from a thousand to ten million, are written out.
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    size = abs(value)
+    if isinstance(value, int) or max(_WHOLE_FROM, 10.0 ** (digits - 1)) <= size < _WHOLE_BELOW:
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(share: float | None, decimals: int = 1) -> str:
+    """A share as '12.3 %'; a dash where it is unknown."""
+    return UNKNOWN if share is None or not math.isfinite(share) else f"{100 * share:.{decimals}f} %"
+
+
+def change(ratio: float | None, decimals: int = 1) -> str:
+    """A ratio as the change it makes: 0.82 is '-18.0 %'; a dash where it is unknown."""
+    return UNKNOWN if ratio is None or not math.isfinite(ratio) else f"{100 * (ratio - 1):+.{decimals}f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time: '350 ms', '12.4 s', '3 min 05 s', '2 h 07 min'; a dash where it is unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    if seconds < 1.0:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def round_ticks(low: float, high: float, at_most: int) -> list[float]:
+    """Round values (1, 2 or 5 times a power of ten apart) within [low, high], no more than `at_most` of them."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low or at_most < 1:
+        return []
+    step = 10.0 ** math.floor(math.log10((high - low) / at_most))
+    for factor in (1.0, 2.0, 5.0, 10.0, 20.0):
+        first = math.ceil(low / (step * factor) - 1e-9)
+        last = math.floor(high / (step * factor) + 1e-9)
+        if last - first + 1 <= at_most:
+            return [k * step * factor for k in range(first, last + 1)]
+    return []
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON can hold it: dataclasses become objects, arrays lists, NaN and infinities null."""
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars, without importing it
+        value = value.tolist()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
