@@ -22,7 +22,7 @@ from hostile import hostile
 from app.engine.control.helper.record import started
 from app.engine.control.helper.serve import BEAT_S
 
-HELPER = Path(__file__).parents[2] / "app" / "engine" / "control" / "helper"
+HELPER = Path(__file__).parents[3] / "app" / "engine" / "control" / "helper"
 Boards = Callable[..., StandIn]
 
 

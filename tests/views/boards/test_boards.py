@@ -13,7 +13,7 @@ from fakes import FakeGpu, working
 from lab import Lab
 from pytestqt.qtbot import QtBot
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "nvml"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
 from stand_in_fixtures import boards  # noqa: F401
 
 from app.sensors import nvml_library

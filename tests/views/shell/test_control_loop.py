@@ -12,7 +12,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 for folder in ("nvml", "engine"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+    sys.path.insert(0, str(Path(__file__).parents[2] / folder))
 
 import program  # noqa: E402
 from boards import StandIn  # noqa: E402

@@ -33,7 +33,7 @@ from app.engine.workloads.cuda_kernel import Build, CudaKernel, KernelRefused
 from app.errors import InputError, WattridgeError
 from app.sensors.device_limits import limits_of
 
-FAKE = Toolchain((sys.executable, str(Path(__file__).parent / "fake_cuda.py")), "fake 1")
+FAKE = Toolchain((sys.executable, str(Path(__file__).parents[1] / "fake_cuda.py")), "fake 1")
 LIMITS = limits_of((9, 0), 132)
 
 

@@ -21,7 +21,7 @@ from app.errors import WattridgeError
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
-FAKE = Toolchain((sys.executable, str(Path(__file__).parent / "fake_cuda.py")), "fake 1")
+FAKE = Toolchain((sys.executable, str(Path(__file__).parents[1] / "fake_cuda.py")), "fake 1")
 
 
 def test_the_wave_runs_on_the_boards_own_loads(virtual_board: VirtualBoard) -> None:

@@ -23,7 +23,7 @@ if sys.platform == "win32":
 
 import resource
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MONITOR = [sys.executable, "-m", "app", "monitor", "--gpu", "simulated:h200", "--speed", "20", "--interval", "0.1"]
 
 

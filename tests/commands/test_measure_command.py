@@ -17,7 +17,7 @@ import pytest
 from app.cli import main
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(0.4)")
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)

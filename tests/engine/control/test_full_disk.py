@@ -258,7 +258,7 @@ def test_apply_on_a_full_disk_and_restore_after_it(boards: Boards, disk: Callabl
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, **stand_in.environment(), "WATTRIDGE_DATA": str(tmp_path / "data")},
     )
     said: list[str] = []
@@ -294,7 +294,7 @@ def test_apply_on_a_full_disk_and_restore_after_it(boards: Boards, disk: Callabl
 
 def _helper(folder: Path) -> str:
     """The helper's own way in, with its records elsewhere."""
-    here = Path(__file__).parents[2]
+    here = Path(__file__).parents[3]
     import pynvml
 
     return (

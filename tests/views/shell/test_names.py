@@ -18,7 +18,7 @@ from app.sensors.simulated.twin import load_twin
 from app.views.shell.label import PlainLabel, axis_title, plain_tip
 
 NAME = "<img src=x><b>bold</b>"
-VIEWS = Path(__file__).resolve().parents[2] / "app" / "views"
+VIEWS = Path(__file__).resolve().parents[3] / "app" / "views"
 
 
 def test_no_label_of_the_window_guesses_whether_its_text_is_html(

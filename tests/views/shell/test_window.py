@@ -27,7 +27,7 @@ from app.views.shell.station import watched_gpu
 from app.views.shell.window import MainWindow
 from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SPECIFICATION = """
 [kernel]
 name = "sgemm"

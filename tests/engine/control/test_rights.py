@@ -20,7 +20,7 @@ from app.engine.control.rights import UNSAFE, Asking, helper_command, start_help
 from app.errors import PermissionRefused
 from app.sensors.nvml import NvmlGpu
 
-NVML = Path(__file__).parents[1] / "nvml"
+NVML = Path(__file__).parents[2] / "nvml"
 Boards = Callable[..., StandIn]
 Opened = Callable[..., NvmlGpu]
 Sudo = Callable[..., Path]

@@ -25,7 +25,7 @@ from app.engine.session.planning import plan_specification
 from app.engine.workloads.signature import parameter_names
 from app.errors import InputError, WattridgeError
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "nvml"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
 from hostile import hostile
 
 from app.engine.control.helper.grammar import MOST_BYTES, SETTINGS, Refused, line_of, parse

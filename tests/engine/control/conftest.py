@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 for folder in ("nvml", "engine"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+    sys.path.insert(0, str(Path(__file__).parents[2] / folder))
 
 from stand_in_fixtures import (  # noqa: E402, F401
     as_root,
