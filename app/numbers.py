@@ -1,4 +1,4 @@
-"""How numbers are written wherever they are shown: four digits, percentages, lengths of time, a dash for unknown."""
+"""How numbers and their units are written wherever they are shown; a dash stands for what is unknown."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 UNKNOWN: Final = "–"
+# The unit in which a figure is stored, by the end of its name: time_s, power_limit_w.
+UNITS_OF_ENDINGS: Final[Mapping[str, str]] = {
+    "_s": "s",
+    "_j": "J",
+    "_w": "W",
+    "_mhz": "MHz",
+    "_c": "°C",
+    "_mv": "mV",
+    "_mib": "MiB",
+    "_percent": "%",
+}
 _WHOLE_FROM, _WHOLE_BELOW = 1e3, 1e7  # figures written without decimals
 
 
@@ -27,6 +38,19 @@ def number(value: float | None, digits: int = 4) -> str:
     if isinstance(value, int) or max(_WHOLE_FROM, 10.0 ** (digits - 1)) <= size < _WHOLE_BELOW:
         return f"{value:.0f}"
     return f"{value:.{digits}g}"
+
+
+def name_and_unit(name: str) -> tuple[str, str]:
+    """A name without its unit, and the unit: ('power_limit', 'W') for 'power_limit_w', (name, '') where it has none."""
+    for ending, unit in UNITS_OF_ENDINGS.items():
+        if name.endswith(ending) and len(name) > len(ending):
+            return name.removesuffix(ending), unit
+    return name, ""
+
+
+def unit_of_name(name: str) -> str:
+    """'W' for 'power_limit_w'; '' where the name ends in no unit."""
+    return name_and_unit(name)[1]
 
 
 def percent(share: float | None, decimals: int = 1) -> str:

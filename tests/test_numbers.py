@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.description import Description, Figure, side_by_side
-from app.numbers import as_json, change, duration, finite_or_none, number, percent, round_ticks
+from app.numbers import (
+    as_json,
+    change,
+    duration,
+    finite_or_none,
+    name_and_unit,
+    number,
+    percent,
+    round_ticks,
+    unit_of_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +109,11 @@ def test_descriptions_side_by_side_share_their_labels() -> None:
         ["constant power", "136.4 W", "–"],
         ["points", "–", "60"],
     ]
+
+
+def test_the_end_of_a_name_is_its_unit() -> None:
+    assert name_and_unit("power_limit_w") == ("power_limit", "W")
+    assert name_and_unit("graphics_clock_mhz") == ("graphics_clock", "MHz")
+    assert name_and_unit("block_size_x") == ("block_size_x", "")
+    assert unit_of_name("temperature_c") == "°C"
+    assert unit_of_name("_w") == ""  # nothing but the ending

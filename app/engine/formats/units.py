@@ -7,18 +7,9 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
+from ...numbers import UNITS_OF_ENDINGS, unit_of_name
 from .names import DEVICE_SETTINGS
 
-_ENDINGS = {
-    "_s": "s",
-    "_j": "J",
-    "_w": "W",
-    "_mhz": "MHz",
-    "_c": "°C",
-    "_mv": "mV",
-    "_mib": "MiB",
-    "_percent": "%",
-}
 # Names that are their own unit: GFLOP/s, TFLOPS/J, GB/s.
 _UNIT_AS_NAME = re.compile(r"[kMGTPE]?(FLOPS?|OPS?|i?B|bit)(/[A-Za-z]+)*|[A-Za-z]+/[A-Za-z]+")
 _HAS_UNIT = re.compile(r" \[[^\]\[]*\]$")
@@ -32,8 +23,7 @@ def unit_of(name: str, units: Mapping[str, str]) -> str:
         return units[name]
     if _UNIT_AS_NAME.fullmatch(name):
         return name
-    known = DEVICE_SETTINGS.get(name, name)
-    return next((unit for ending, unit in _ENDINGS.items() if known.endswith(ending) and len(known) > len(ending)), "")
+    return unit_of_name(DEVICE_SETTINGS.get(name, name))
 
 
 def heading(name: str, units: Mapping[str, str]) -> str:
@@ -42,7 +32,7 @@ def heading(name: str, units: Mapping[str, str]) -> str:
     A name that would be misread is put in quotes, so that `name_of_heading` gives every name back.
     """
     unit = unit_of(name, units)
-    tells = unit == name or any(name.endswith(ending) for ending in _ENDINGS)
+    tells = unit == name or name.endswith(tuple(UNITS_OF_ENDINGS))
     written = json.dumps(name, ensure_ascii=False) if _ODD.search(name) else name
     return f"{written} [{unit}]" if unit and not tells and "]" not in unit else written
 
