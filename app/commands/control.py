@@ -151,9 +151,7 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
     from ..engine.board_settings import taken
-    from ..engine.formats.clock_script import clock_script
-    from ..engine.formats.clock_unit import clock_unit
-    from ..engine.formats.nvidia_smi import settings_for_smi
+    from ..engine.formats.nvidia_smi import clock_script, clock_unit, settings_for_smi
     from ..files import write_text
 
     folder = Path(arguments.out)

@@ -242,7 +242,7 @@ def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
 
 def _print_scatter(values: dict[str, Any], repeats: int) -> None:
     """The repeats of a configuration (S2: minimum, mean, maximum and deviation of every test)."""
-    from ..engine.formats.units import unit_of
+    from ..engine.formats.names import unit_of
     from ..engine.measurement import scattered
 
     rows = [

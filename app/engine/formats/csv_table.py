@@ -24,9 +24,9 @@ from ..objectives import Objective
 from ..space.result_table import ResultTable
 from .entries import NO_VALUE, OWN
 from .facts import Facts
+from .names import heading, name_of_heading, unit_of_heading
 from .own import About, OwnHeader
 from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from .units import heading, name_of_heading, unit_of_heading
 
 _STATE = ("state", "error", "source", "power_source", "event_reasons")
 SIGNATURE = ",".join(_STATE)  # in the header of every file written here

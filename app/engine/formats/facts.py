@@ -1,4 +1,4 @@
-"""What a recording tells of its configurations, kept as columns: a twentieth of what the objects would take."""
+"""What was measured of each configuration of a recording, kept as columns: a twentieth of what objects would take."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..measurement import Configuration, Measurement, State
 from ..space.result_table import STATES
 
 MAXIMUM_CELLS = 2**25  # entries x columns: 256 MiB
+MAXIMUM_COLUMNS = 2000
 _CODE_OF_STATE = {state: code for code, state in enumerate(STATES)}
 _UNKNOWN = array("d", [math.nan])
 
@@ -37,22 +38,24 @@ class Facts(NamedTuple):
         return Measurement(row=row, configuration=configuration, **self._asdict())
 
 
-_Words = tuple[str, str, str, str, int]  # error, message, meter, source, event reasons
+_Texts = tuple[str, str, str, str, int]  # error, message, power source, source, event reasons
+_Columns = dict[str, "array[float]"]
 
 
 class FactColumns:
-    """Facts by index, in the order in which they were put; one put twice is replaced."""
+    """Facts by index, in the order in which they were put; facts put at a known index replace those there."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._state = array("B")
-        self._words = array("L")  # index into the distinct ones
-        self._times = (array("d"), array("d"), array("d"))  # observed clock, time stamp, cost
-        self._values: dict[str, array[float]] = {}
-        self._ends: dict[str, tuple[array[float], array[float]]] = {}  # of the intervals
+        self._texts = array("L")  # index into the distinct ones
+        self._times: _Columns = {"observed_clock_mhz": array("d"), "timestamp_s": array("d"), "cost_s": array("d")}
+        self._values: _Columns = {}
+        self._lows: _Columns = {}  # of the intervals
+        self._highs: _Columns = {}
         self._windows: dict[int, tuple[int, int]] = {}
-        self._code_of_words: dict[_Words, int] = {}
-        self._distinct_words: list[_Words] = []
+        self._code_of_texts: dict[_Texts, int] = {}
+        self._distinct_texts: list[_Texts] = []
 
     def __len__(self) -> int:
         return len(self._state)
@@ -65,27 +68,30 @@ class FactColumns:
     @property
     def sources(self) -> frozenset[str]:
         """Where the measurements come from: nvml, simulated or recorded."""
-        return frozenset(source for _, _, _, source, _ in self._distinct_words)
+        return frozenset(source for _, _, _, source, _ in self._distinct_texts)
 
     def put(self, at: int, facts: Facts) -> None:
-        """Keep facts under the next index, or in place of those of an earlier one. Raises InputError: too many."""
-        if at == len(self._state):
-            self._append(facts)
-        else:
-            self._replace(at, facts)
+        """Keep facts at the next index, or in place of those at an earlier one. Raises InputError: too many."""
+        last = len(self._state)
+        self._append(facts)
+        if at < last:  # rare: of two entries for one configuration the later counts
+            columns: list[array[Any]] = [self._state, self._texts]
+            columns += [column for group in self._groups() for column in group.values()]
+            for column in columns:
+                column[at] = column.pop()
+            self._windows.pop(at, None)
         if facts.window_ns is not None:
             self._windows[at] = facts.window_ns
 
     def facts(self, at: int) -> Facts:
-        """The facts of one index."""
-        error, message, power_source, source, reasons = self._distinct_words[self._words[at]]
-        clock, timestamp_s, cost_s = (column[at] for column in self._times)
-        values = {name: value for name, column in self._values.items() if (value := column[at]) == value}
-        intervals = {name: (low, high[at]) for name, (column, high) in self._ends.items() if (low := column[at]) == low}
+        """The facts at one index."""
+        error, message, power_source, source, reasons = self._distinct_texts[self._texts[at]]
+        clock, timestamp_s, cost_s = (column[at] for column in self._times.values())
+        highs = self._highs
         return Facts(
             STATES[self._state[at]],
-            values,
-            intervals,
+            {name: value for name, column in self._values.items() if (value := column[at]) == value},
+            {name: (low, highs[name][at]) for name, column in self._lows.items() if (low := column[at]) == low},
             error,
             self._windows.get(at),
             clock,
@@ -97,52 +103,43 @@ class FactColumns:
             message,
         )
 
+    def _groups(self) -> tuple[_Columns, ...]:
+        return self._times, self._values, self._lows, self._highs
+
     def _append(self, facts: Facts) -> None:
-        length = len(self._state)
-        for name in facts.values:
-            if name not in self._values:
-                self._check_room(length)
-                self._values[name] = _UNKNOWN * length
-        for name in facts.intervals:
-            if name not in self._ends:
-                self._check_room(length)
-                self._ends[name] = (_UNKNOWN * length, _UNKNOWN * length)
-        for name, column in self._values.items():
-            column.append(facts.values.get(name, math.nan))
-        for name, (low, high) in self._ends.items():
-            ends = facts.intervals.get(name, (math.nan, math.nan))
-            low.append(ends[0])
-            high.append(ends[1])
-        for column, figure in zip(
-            self._times, (facts.observed_clock_mhz, facts.timestamp_s, facts.cost_s), strict=True
-        ):
-            column.append(figure)
+        if len(self._state) % 4096 == 0:
+            self._check_room(0)
+        ends = facts.intervals.items()
+        times = {
+            "observed_clock_mhz": facts.observed_clock_mhz,
+            "timestamp_s": facts.timestamp_s,
+            "cost_s": facts.cost_s,
+        }
+        self._extend(self._times, times)
+        self._extend(self._values, facts.values)
+        self._extend(self._lows, {name: low for name, (low, _) in ends})
+        self._extend(self._highs, {name: high for name, (_, high) in ends})
+        texts = (facts.error, facts.message, facts.power_source, facts.source, facts.event_reasons)
+        code = self._code_of_texts.setdefault(texts, len(self._distinct_texts))
+        if code == len(self._distinct_texts):
+            self._distinct_texts.append(texts)
+        self._texts.append(code)
         self._state.append(_CODE_OF_STATE[facts.state])
-        self._words.append(self._code(facts))
-        if length % 4096 == 0:
-            self._check_room(length)
 
-    def _replace(self, at: int, facts: Facts) -> None:
-        """Rare: of two entries for one configuration the later counts."""
-        last = len(self._state)
-        self._append(facts)
-        columns: list[array[Any]] = [self._state, self._words, *self._times, *self._values.values()]
-        columns += [column for ends in self._ends.values() for column in ends]
-        for column in columns:
-            column[at] = column[last]
-            del column[last]
-        self._windows.pop(at, None)
+    def _extend(self, columns: _Columns, figures: Mapping[str, float]) -> None:
+        """Add one figure to each column, NaN where there is none; a new name begins a column."""
+        new = [name for name in figures if name not in columns]
+        if new:
+            self._check_room(len(new))
+            columns |= {name: _UNKNOWN * len(self._state) for name in new}
+        for name, column in columns.items():
+            column.append(figures.get(name, math.nan))
 
-    def _code(self, facts: Facts) -> int:
-        words = (facts.error, facts.message, facts.power_source, facts.source, facts.event_reasons)
-        code = self._code_of_words.setdefault(words, len(self._distinct_words))
-        if code == len(self._distinct_words):
-            self._distinct_words.append(words)
-        return code
-
-    def _check_room(self, length: int) -> None:
-        columns = len(self._values) + 2 * len(self._ends) + 4
-        if (length + 1) * columns > MAXIMUM_CELLS or columns > 2000:
+    def _check_room(self, more: int) -> None:
+        """Raise InputError where so many more columns would not fit."""
+        length = len(self._state)
+        columns = 1 + more + sum(map(len, self._groups()))
+        if (length + 1) * columns > MAXIMUM_CELLS or columns > MAXIMUM_COLUMNS:
             raise InputError(
                 f"{columns} columns of {length} entries are more than fit into memory", self._where, "split the file"
             )

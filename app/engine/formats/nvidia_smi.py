@@ -1,8 +1,8 @@
-"""Settings as options of nvidia-smi, for the scripts and units that people take away."""
+"""Clocks and power limit for `nvidia-smi`: a shell script that sets and resets them, and a systemd unit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
@@ -10,9 +10,10 @@ from ...sensors.gpu import Gpu
 from ..board_settings import SETTINGS, Setting, has_locks, lower, supported_clocks, upper
 from ..measurement import Value
 
+SMI: Final = "/usr/bin/nvidia-smi"
 APPLICATION_CLOCKS: Final = "application_clocks_mhz"  # (memory, graphics), of boards that cannot lock theirs
 
-# setting -> (what people call it, how it is set, how it is put back: of the power limit, to the default)
+# setting -> (how it is called, how it is set, how it is reset: of the power limit, to the default)
 _OPTIONS: Final = {
     "power_limit_w": ("power limit {0} W", "-pl {2}", "-pl"),
     "memory_clock_mhz": ("memory clock {0} MHz", "-lmc {1},{2}", "-rmc"),
@@ -20,26 +21,91 @@ _OPTIONS: Final = {
     APPLICATION_CLOCKS: ("application clocks {1} (memory) and {2} MHz", "-ac {1},{2}", "-rac"),
 }
 
+_SCRIPT: Final = """\
+#!/bin/sh
+{remarks}
+#
+# usage: sh THIS_FILE set|reset [GPU]     GPU is an index or a UUID, 0 by default. Needs root.
+set -eu
+gpu=${{2:-0}}
+
+smi() {{ nvidia-smi -i "$gpu" "$@"; }}
+
+case "${{1:-}}" in
+set)
+{set_lines}
+    ;;
+reset)
+{reset_lines}
+    ;;
+*)
+    echo "usage: $0 set|reset [GPU]" >&2
+    exit 2
+    ;;
+esac
+"""
+
+_UNIT: Final = """\
+# Written by Wattridge for {board}: {words}.
+#   install -m 644 THIS_FILE /etc/systemd/system/ && systemctl enable --now THIS_FILE      as root
+# Stopping the unit restores the defaults: clocks of the board's own choice, and the default power limit.
+[Unit]
+Description=GPU clocks and power limit, chosen with Wattridge
+After=nvidia-persistenced.service systemd-modules-load.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+{lines}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
 
 @dataclass(frozen=True, slots=True)
-class SmiOption:
-    """One setting. `back` lacks the default limit, which has to follow where `to_default` says so."""
+class _Option:
+    """One setting. `reset` lacks the default limit, which has to follow where `to_default` says so."""
 
     words: str
-    put: str
-    back: str
+    set: str
+    reset: str
     to_default: bool
 
 
-def smi_option(name: str, value: Value | Setting) -> SmiOption | None:
-    """A setting under this program's name (MHz, W); None for what is none."""
-    if name not in _OPTIONS or not _is_setting(value):
-        return None
-    words, put, back = _OPTIONS[name]
-    limit = name == "power_limit_w"
-    ends = [f"{end:g}" if limit else f"{round(end)}" for end in (lower(value), upper(value))]
-    shown = "–".join(dict.fromkeys(ends))
-    return SmiOption(words.format(shown, *ends), put.format(shown, *ends), back, limit)
+def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]) -> str:
+    """A POSIX shell script for settings under this program's names (MHz, W); others only become a comment."""
+    set_lines: list[str] = []
+    reset_lines: list[str] = []
+    comments = [*remarks]
+    for name, value in settings.items():
+        option = _option(name, value)
+        if option is None:
+            comments.append(f"Not set by this script: {name} = {value}")
+            continue
+        set_lines.append(f"    smi {option.set}    # {option.words}")
+        if option.to_default:
+            reset_lines.append("    default_limit=$(smi --query-gpu=power.default_limit --format=csv,noheader,nounits)")
+        reset_lines.append(f"    smi {option.reset}" + (' "$default_limit"' if option.to_default else ""))
+    if not set_lines:
+        comments.append("This configuration names no clock and no power limit: there is nothing to set.")
+        set_lines = reset_lines = ['    echo "nothing to do: the configuration names no clock and no power limit"']
+    written = "\n".join(f"# {_in_comment(text)}" for text in comments)
+    return _SCRIPT.format(remarks=written, set_lines="\n".join(set_lines), reset_lines="\n".join(reset_lines))
+
+
+def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
+    """A systemd unit for that board: sets when the machine starts, resets when the unit is stopped."""
+    info = gpu.info
+    options = [option for name, value in settings_for_smi(gpu, settings).items() if (option := _option(name, value))]
+    lines = [f"ExecStart={SMI} -i {info.uuid} {option.set}" for option in options]
+    for option in reversed(options):
+        if not option.to_default:
+            lines.append(f"ExecStop={SMI} -i {info.uuid} {option.reset}")
+        elif info.power_limit.default_w is not None:
+            lines.append(f"ExecStop={SMI} -i {info.uuid} {option.reset} {info.power_limit.default_w:g}")
+    words = ", ".join(option.words for option in options)
+    return _UNIT.format(board=_in_comment(info.label), words=words, lines="\n".join(lines))
 
 
 def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -47,19 +113,30 @@ def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Set
 
     Those are set as a pair: the highest clock stands for the one that is not named.
     """
-    made = {name: settings[name] for name in SETTINGS if name in settings}
-    unlocked = [name for name in made if name.endswith("_mhz") and not has_locks(gpu, name)]
+    ordered = {name: settings[name] for name in SETTINGS if name in settings}
+    unlocked = [name for name in ordered if name.endswith("_mhz") and not has_locks(gpu, name)]
     if unlocked:
         memory, graphics = (
-            upper(made[name]) if name in made else float(max(supported_clocks(gpu, name)))
+            upper(ordered[name]) if name in ordered else float(max(supported_clocks(gpu, name)))
             for name in ("memory_clock_mhz", "graphics_clock_mhz")
         )
-        made = {name: value for name, value in made.items() if name not in unlocked}
-        made[APPLICATION_CLOCKS] = (memory, graphics)
-    return made
+        ordered = {name: value for name, value in ordered.items() if name not in unlocked}
+        ordered[APPLICATION_CLOCKS] = (memory, graphics)
+    return ordered
 
 
-def in_comment(text: str) -> str:
+def _option(name: str, value: Value | Setting) -> _Option | None:
+    """A setting under this program's name (MHz, W); None for anything else."""
+    if name not in _OPTIONS or not _is_setting(value):
+        return None
+    words, set_, reset = _OPTIONS[name]
+    limit = name == "power_limit_w"
+    ends = [f"{end:g}" if limit else f"{round(end)}" for end in (lower(value), upper(value))]
+    shown = "–".join(dict.fromkeys(ends))
+    return _Option(words.format(shown, *ends), set_.format(shown, *ends), reset, limit)
+
+
+def _in_comment(text: str) -> str:
     """Text that cannot leave its comment."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 

@@ -15,11 +15,10 @@ from typing import Any
 from ...errors import InputError
 from ..objectives import Objective, likely_goal
 from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader
-from .names import DEVICE_SETTINGS, units_of
+from .names import DEVICE_SETTINGS, unit_of, units_of
 from .own import text_of
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 from .t4 import T4Entries
-from .units import unit_of
 
 _FIGURES = frozenset(("time", "times", "energy", "power", "objective", OWN, *BOOKKEEPING))
 _FIGURE = re.compile(r"(nvml|ps|pwr|pmt|tegra|amd)_|.*_(energy|power|time|times|freq|temperature)|core_|mem_freq")

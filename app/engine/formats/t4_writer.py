@@ -13,8 +13,8 @@ from ..measurement import Measurement, State
 from ..space.result_table import ResultTable
 from .entries import OWN
 from .kernel_tuner_writer import their_names, time_of
+from .names import unit_of
 from .own import About, own_entry, own_header
-from .units import unit_of
 
 SCHEMA_VERSION = "1.0.0"
 

@@ -11,7 +11,7 @@ from ..analysis.choices import against
 from ..analysis.choosers import fastest
 from ..analysis.costs import values_of
 from ..analysis.peak_share import peak_share
-from ..formats.units import heading, unit_of
+from ..formats.names import heading, unit_of
 from ..measurement import Measurement, spreads
 from ..models.roofline.fit import RooflineFit
 from ..tuning_methods.roofline_points import shares_of_peak, word_byte

@@ -14,7 +14,7 @@ from ..analysis.costs import Floats, values_of
 from ..analysis.difficulty import Difficulty
 from ..analysis.iso_lines import Product, iso_lines, role_of
 from ..analysis.session import Analysis, Effects
-from ..formats.units import heading
+from ..formats.names import heading
 from ..models.frequency import FrequencyFit
 from ..space.result_table import ResultTable
 from ..space.search_space import Rows

@@ -229,15 +229,14 @@ class ControlPanel(QWidget):
         )
 
     def _script_chosen(self, path: Path) -> None:
-        from ...engine.formats.clock_script import clock_script
-        from ...engine.formats.nvidia_smi import settings_for_smi
+        from ...engine.formats.nvidia_smi import clock_script, settings_for_smi
 
         settings = settings_for_smi(self._gpu, self._chosen())
         text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
         self._write(path, text, executable=True)
 
     def _unit_chosen(self, path: Path) -> None:
-        from ...engine.formats.clock_unit import clock_unit
+        from ...engine.formats.nvidia_smi import clock_unit
 
         self._write(path, clock_unit(self._gpu, self._chosen()))
 
