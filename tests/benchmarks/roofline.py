@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from app.engine.control.guard import DeviceGuard  # noqa: E402
-from app.engine.formats.kernel_tuner_writer import write_cache  # noqa: E402
+from app.engine.formats.kernel_tuner import write_cache  # noqa: E402
 from app.engine.formats.own import About  # noqa: E402
 from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.runner.cuda.compiler import Compiler  # noqa: E402

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from app.engine.formats.csv_table import write_csv
-from app.engine.formats.kernel_tuner_writer import write_cache
+from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.t1_writer import write_t1
-from app.engine.formats.t4_writer import write_t4
+from app.engine.formats.t4 import write_t4
 from app.engine.session.load import load_specification
 from app.engine.session.planning import space_of
 from app.paths import resources

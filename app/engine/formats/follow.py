@@ -16,7 +16,7 @@ from .facts import Facts
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheHeader
 
-CHUNK = 1 << 18  # bytes that one look takes at most
+CHUNK = 1 << 18  # bytes that one look reads at most
 _TAIL = 256  # bytes before the end of what was read, by which a replaced file is known
 _REMEDY = "follow the .json that the tuner writes; a closed file is read without --follow"
 
@@ -32,7 +32,7 @@ class Look(NamedTuple):
     """What one look at the file found."""
 
     entries: list[Entry]
-    anew: bool  # the file was replaced or cut short: this is its beginning
+    restarted: bool  # the file was replaced or cut short: this is its beginning
     more: bool  # there is more to be read at once
 
 
@@ -73,8 +73,8 @@ class CacheFollower:
 
     def _look(self, file: BinaryIO) -> Look:
         status = os.fstat(file.fileno())
-        anew = self._offset > 0 and not self._is_same(file, status)
-        if anew:
+        restarted = self._offset > 0 and not self._is_same(file, status)
+        if restarted:
             self._begin()
         self._file = (status.st_dev, status.st_ino)
         file.seek(self._offset)
@@ -87,7 +87,7 @@ class CacheFollower:
         self._lines += data.count(b"\n")
         self._stream.feed(text)
         more = len(data) == CHUNK
-        return Look(list(self._entries(last=not more)), anew, more)
+        return Look(list(self._entries(last=not more)), restarted, more)
 
     def _is_same(self, file: BinaryIO, status: os.stat_result) -> bool:
         """Whether the file still begins as it was read."""
@@ -117,4 +117,4 @@ class CacheFollower:
             return Entry(self._reader.configuration(member.value), self._reader.facts(member.value))
         except BadEntry as error:
             what = f"line {self._stream.line}, entry {member.name[:80]!r}: {error}"
-            raise InputError(what, str(self.path), "mend or remove it") from None
+            raise InputError(what, str(self.path), "correct or remove it") from None

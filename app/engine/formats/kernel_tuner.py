@@ -1,25 +1,35 @@
 """Kernel Tuner's cache files: every configuration of a tuning run, as JSON, plain or gzipped, closed or still open.
 
-A value keeps its name in the file (`TFLOPS/J`, `ps_energy`). Besides, what the file tells of time, energy, power, clock
-and temperature is given under this program's names with their units (`time_s`, `energy_j`, `power_w`,
-`observed_clock_mhz`, `temperature_c`), so that sessions, replays and fits read alike.
+A value keeps its name in the file (`TFLOPS/J`, `ps_energy`). Time, energy, power, clock and temperature are also given
+under this program's names with their units (`time_s`, `energy_j`, `power_w`, `observed_clock_mhz`, `temperature_c`), so
+that sessions, replays and fits read alike. A session is written so that the field's other tools read it, and this
+program reads it back whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...files import write_text
+from ..measurement import Measurement, State
+from ..space.result_table import ResultTable
 from .entries import OWN, EntryReader
-from .facts import Facts
-from .own import OwnHeader, plain_lists, text_of
+from .names import THEIR_SETTINGS
+from .own import About, OwnHeader, own_entry, own_header, plain_lists, text_of
 from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+
+_MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}
 
 
 class CacheHeader:
-    """What a cache tells before its entries. Raises InputError where that is too little."""
+    """What stands in a cache before its entries. Raises InputError where that is not enough."""
 
     def __init__(self, document: Mapping[str, Any], where: str) -> None:
         keys = document.get("tune_params_keys")
@@ -42,38 +52,33 @@ class CacheHeader:
         self.units = own.units
         self._kept = own.kept
 
-    def tells_as(self, other: CacheHeader) -> bool:
-        """Whether the other is of the same run, as far as headers tell."""
+    def is_same_run(self, other: CacheHeader) -> bool:
+        """Whether the other is of the same run, as far as headers show."""
         mine, its = ((h.keys, h.names, h.device, h.kernel, h.problem_size, h.objective) for h in (self, other))
         return mine == its
 
     def entry_reader(self) -> EntryReader:
-        """What reads the entries below this header."""
+        """The reader of the entries below this header."""
         return EntryReader(self.keys, kept=self._kept, objective=self.objective.goal.name)
 
 
 class CacheEntries:
-    """The entries of a cache on their way into a recording."""
+    """The entries of a cache."""
 
     kind = "entry"
+    header_key = "tune_params_keys"
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         self._header = CacheHeader(document, str(path))
         self._reader = self._header.entry_reader()
         self._builder = RecordingBuilder(path, self._header.names, self._header.listed)
 
-    @staticmethod
-    def can_begin(document: Mapping[str, Any]) -> bool:
-        """Whether enough of the header is known."""
-        return "tune_params_keys" in document
-
-    def take(self, entry: object) -> None:
-        """Take one entry in. Raises BadEntry, and InputError for too many."""
+    def add(self, entry: object) -> None:
+        """Read one entry. Raises BadEntry, and InputError for too many."""
         configuration = self._reader.configuration(entry)
-        facts: Facts = self._reader.facts(entry)  # type: ignore[arg-type]  # `configuration` has looked
-        self._builder.add(configuration, facts)
+        self._builder.add(configuration, self._reader.facts(entry))  # type: ignore[arg-type]  # an object: just checked
 
-    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording:
+    def finish(self) -> Recording:
         """The recording. Raises InputError."""
         header = self._header
         return self._builder.finish(
@@ -82,8 +87,6 @@ class CacheEntries:
             problem_size=header.problem_size,
             objective=header.objective,
             units=header.units,
-            notes=notes,
-            still_open=still_open,
         )
 
 
@@ -91,3 +94,72 @@ def _problem_size(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(v)[:40] for v in value[:8])
     return str(value)[:80] if isinstance(value, int | float | str) else ""
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def write_cache(table: ResultTable, path: Path, about: About, *, overwrite: bool = False) -> Path:
+    """Write every measurement of the table, failures too; returns the path.
+
+    Device settings get Kernel Tuner's names. Values keep theirs; `time` in ms is added where only `time_s` is there.
+    What Kernel Tuner has no place for stands under a key of our own, which it ignores. Raises as `write_text` does.
+    """
+    return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
+
+
+def their_names(names: Sequence[str], where: str) -> list[str]:
+    """The parameters as Kernel Tuner calls them. Raises InputError for a name that the file needs itself."""
+    if OWN in names:
+        raise InputError(f"a parameter is named '{OWN}'", where, "rename it")
+    return [THEIR_SETTINGS[n] if n in THEIR_SETTINGS and THEIR_SETTINGS[n] not in names else n for n in names]
+
+
+def time_of(seconds: float) -> str:
+    """A time stamp as the field's files have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")
+
+
+def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
+    goals = [goal.name for goal in about.objective.front] or [about.objective.goal.name]
+    header = {
+        "device_name": about.device,
+        "kernel_name": about.kernel,
+        **_problem_size_entry(about.problem_size),
+        "tune_params_keys": names,
+        "tune_params": {n: list(p.values) for n, p in zip(names, table.space.parameters, strict=True)},
+        "objective": goals[0] if len(goals) == 1 else goals,
+        OWN: own_header(table, about),
+    }
+    yield json.dumps(header, indent=0)[:-2] + ',\n"cache": {'  # without the newline and the closing brace
+    for index in range(len(table)):
+        measurement = table.measurement(index)
+        values = list(measurement.configuration.values())
+        key = json.dumps(",".join(str(value) for value in values))
+        entry = dict(zip(names, values, strict=True)) | _entry(measurement, about, names, table.value_names)
+        yield f"{',' if index else ''}\n{key}: {json.dumps(entry)}"
+    yield "}\n}\n"
+
+
+def _problem_size_entry(text: str) -> dict[str, Any]:
+    """Kernel Tuner compares it with the one it is given, where there is one."""
+    sizes = text.split(", ")
+    if all(re.fullmatch(r"0|[1-9][0-9]{0,17}", size) for size in sizes):
+        return {"problem_size": [int(size) for size in sizes] if len(sizes) > 1 else int(sizes[0])}
+    return {"problem_size": text} if text else {}
+
+
+def _entry(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
+    """What was measured; where a parameter has the name of a value, the parameter stays."""
+    entry: dict[str, Any] = {name: value for name, value in m.values.items() if math.isfinite(value)}
+    if m.state is not State.OK:
+        mark = _MARKS.get(m.state, "RuntimeFailedConfig")
+        for name in ("__error__", about.objective.goal.name):  # as it is now, and as it was
+            entry.setdefault(name, mark)
+    elif "time_s" in entry and "time" not in value_names:
+        entry["time"] = entry["time_s"] * 1e3
+    if math.isfinite(m.cost_s):
+        entry.setdefault("benchmark_time", m.cost_s * 1e3)
+    if math.isfinite(m.timestamp_s):
+        entry.setdefault("timestamp", time_of(m.timestamp_s))
+    return {name: value for name, value in entry.items() if name not in names} | {OWN: own_entry(m)}

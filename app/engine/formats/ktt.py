@@ -1,18 +1,17 @@
-"""The results of the Kernel Tuning Toolkit, KTT, as it writes them itself (JSON)."""
+"""The results of the Kernel Tuning Toolkit, KTT, as it writes them itself (JSON): read as T4 results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from .entries import BadEntry, EntryReader, as_number
-from .own import text_of
-from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
-from .t4 import ms_of
+from .entries import BadEntry, as_number
+from .recording import Recording
+from .t4 import T4Entries
 
 _STATES = {
+    "Ok": "correct",
     "ComputationFailed": "runtime",
     "ValidationFailed": "correctness",
     "CompilationFailed": "compile",
@@ -21,63 +20,46 @@ _STATES = {
 
 
 class KttEntries:
-    """KTT's results on their way into a recording."""
+    """The results of a KTT file."""
 
     kind = "result"
+    header_key = "Metadata"  # which has the unit of times
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
-        metadata = document.get("Metadata")
-        self._path = path
-        self._metadata: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
-        self._unit_ms = ms_of(self._metadata.get("TimeUnit")) or 1.0
-        self._kernel = ""
-        self._keys: tuple[str, ...] = ()
-        self._reader: EntryReader | None = None
-        self._builder: RecordingBuilder | None = None
+        given = document.get("Metadata")
+        metadata: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        self._metadata = {"timeunit": metadata.get("TimeUnit"), "device": metadata.get("Device")}
+        self._results = T4Entries(path, {"metadata": self._metadata})
 
-    @staticmethod
-    def can_begin(document: Mapping[str, Any]) -> bool:
-        """Whether enough of the header is known: the unit of times stands in the metadata."""
-        return "Metadata" in document
-
-    def take(self, entry: object) -> None:
-        """Take one result in. Raises BadEntry, and InputError for too many."""
+    def add(self, entry: object) -> None:
+        """Read one result. Raises BadEntry, and InputError for too many."""
         if not isinstance(entry, dict):
             raise BadEntry("not an object")
-        configuration = _named(entry.get("Configuration"), "'Configuration'")
-        if self._reader is None or self._builder is None:
-            self._keys = tuple(configuration)
-            if not 0 < len(self._keys) <= MAXIMUM_PARAMETERS:
-                what = f"a configuration of {len(self._keys)} parameters"
-                raise InputError(what, str(self._path), f"1 to {MAXIMUM_PARAMETERS}")
-            self._reader = EntryReader(self._keys)
-            self._builder = RecordingBuilder(self._path, self._keys)
-            self._kernel = text_of(entry.get("KernelName"))
-        if len(configuration) != len(self._keys):
-            raise BadEntry("its 'Configuration' has other parameters than the first")
-        self._builder.add(self._reader.configuration(configuration), self._reader.facts(self._flat(entry)))
+        self._metadata.setdefault("kernel", entry.get("KernelName"))
+        self._results.add(_as_t4(entry))
 
-    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording:
+    def finish(self) -> Recording:
         """The recording. Raises InputError."""
-        return (self._builder or RecordingBuilder(self._path, ("none",))).finish(
-            device=text_of(self._metadata.get("Device")), kernel=self._kernel, notes=notes, still_open=still_open
-        )
+        return self._results.finish()
 
-    def _flat(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """A result as a cache's entry."""
-        flat: dict[str, Any] = {}
-        computations = result.get("ComputationResults")
-        if isinstance(computations, list) and len(computations) == 1 and isinstance(computations[0], dict):
-            profile = computations[0].get("ProfilingData")
-            if isinstance(profile, dict):
-                flat |= _named(profile.get("Counters", []), "'Counters'")
-        flat["time"] = as_number(result.get("TotalDuration")) * self._unit_ms
-        spent = as_number(result.get("TotalOverhead")) + as_number(result.get("TotalDuration"))
-        flat["benchmark_time"] = spent * self._unit_ms
-        status = result.get("Status")
-        if status != "Ok":
-            flat["__error__"] = _STATES.get(status, status) if isinstance(status, str) else "failed"
-        return flat
+
+def _as_t4(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result of KTT as one of T4. Raises BadEntry."""
+    configuration = _named(result.get("Configuration"), "'Configuration'")
+    figures: dict[str, Any] = {}
+    computations = result.get("ComputationResults")
+    if isinstance(computations, list) and len(computations) == 1 and isinstance(computations[0], dict):
+        profile = computations[0].get("ProfilingData")
+        if isinstance(profile, dict):
+            figures |= _named(profile.get("Counters", []), "'Counters'")
+    figures["time"] = result.get("TotalDuration")
+    status = result.get("Status")
+    return {
+        "configuration": configuration,
+        "times": {"benchmark": as_number(result.get("TotalOverhead")) + as_number(result.get("TotalDuration"))},
+        "invalidity": _STATES.get(status, status) if isinstance(status, str) else "failed",
+        "measurements": [{"name": name, "value": value} for name, value in figures.items()],
+    }
 
 
 def _named(items: object, what: str) -> dict[str, Any]:

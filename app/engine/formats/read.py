@@ -1,10 +1,11 @@
-"""Reading a recording, whatever its format: what the file is, its content tells."""
+"""Reading a recording, whatever its format, which is known by its content."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from ...errors import InputError
 from ...files import text_chunks
@@ -23,23 +24,20 @@ _CUT_OFF = "the last entry is cut off in the middle and left out: it is being wr
 
 
 class Entries(Protocol):
-    """One format: takes the entries of its file one by one."""
+    """The entries of one format, read one by one. `document` is all that stands beside them, and may still grow."""
 
-    kind: str  # what an entry is called
+    kind: ClassVar[str]  # what an entry is called
+    header_key: ClassVar[str | None]  # what must be known of the document before the first entry
 
-    def take(self, entry: object) -> None: ...
+    def __init__(self, path: Path, document: Mapping[str, Any]) -> None: ...
 
-    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording: ...
+    def add(self, entry: object) -> None: ...
 
-
-class EntriesType(Protocol):
-    def __call__(self, path: Path, document: Mapping[str, Any]) -> Entries: ...
-
-    def can_begin(self, document: Mapping[str, Any]) -> bool: ...
+    def finish(self) -> Recording: ...
 
 
 # The member that holds the entries, and who reads them.
-FORMATS: dict[str, EntriesType] = {"cache": CacheEntries, "results": T4Entries, "Results": KttEntries}
+FORMATS: dict[str, type[Entries]] = {"cache": CacheEntries, "results": T4Entries, "Results": KttEntries}
 _LIST = "[]"  # a file that is nothing but a list is read as this member of an object
 
 
@@ -85,10 +83,10 @@ class _Scan:
         self.document: dict[str, Any] = dict(known or {})  # all but the entries
         self.skipped = 0
         self._path = path
-        self._known = known is not None  # all that the header tells, be it nothing
+        self._known = known is not None  # the whole header, even if empty
         self._entries: Entries | None = None
         self._taken = 0
-        self._formats: dict[str, EntriesType] = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
+        self._formats: dict[str, type[Entries]] = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
         self._stream = JsonStream(str(path), self._formats)
         if is_list:
             self._stream.feed(f'{{"{_LIST}":')
@@ -107,7 +105,8 @@ class _Scan:
         if self._entries is None:
             self._entries = self._begin(self._stream.opened)
         notes = (_CUT_OFF,) if self._stream.inside and self._stream.half else ()
-        return self._entries.finish(self.document, notes, still_open=not self._stream.closed)
+        read = self._entries.finish()
+        return replace(read, notes=(*notes, *read.notes), still_open=not self._stream.closed)
 
     def _take(self, member: Member) -> None:
         if not member.inside:
@@ -116,13 +115,14 @@ class _Scan:
                 raise InputError("too many keys beside the entries", str(self._path), "this is no recording")
             return
         if self._entries is None:
-            if not self._known and not self._formats[member.inside].can_begin(self.document):
+            needed = self._formats[member.inside].header_key
+            if not self._known and needed is not None and needed not in self.document:
                 self.skipped += 1
                 return
             self._entries = self._begin(member.inside)
         self._taken += 1
         try:
-            self._entries.take(member.value)
+            self._entries.add(member.value)
         except BadEntry as error:
             name = repr(member.name[:80]) if member.name else str(self._taken)
             what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"

@@ -35,10 +35,10 @@ class Recording:
     objective: Objective  # what the session worked for; its direction is guessed where the file does not tell it
     units: Mapping[str, str]  # unit of a value where its name does not tell
     notes: tuple[str, ...]  # what a person should know of the file
-    still_open: bool  # its last bracket is not there: a tuner still writes it, or was ended
     _space: SearchSpace
     _columns: FactColumns
     _index: npt.NDArray[np.int64]  # of each row, into the columns
+    still_open: bool = False  # its last bracket is not there: a tuner still writes it, or was ended
 
     def __len__(self) -> int:
         return len(self._index)
@@ -114,7 +114,6 @@ class RecordingBuilder:
         objective: Objective | None = None,
         units: Mapping[str, str] | None = None,
         notes: Sequence[str] = (),
-        still_open: bool = False,
     ) -> Recording:
         """The recording of everything taken in. Raises InputError where there is nothing, or too large a space."""
         where = str(self._path)
@@ -129,7 +128,6 @@ class RecordingBuilder:
             objective=objective or Objective(likely_goal("time")),
             units=units_of(self._columns.value_names, units),
             notes=(*notes, *((_SIMULATED,) if "simulated" in self._columns.sources else ())),
-            still_open=still_open,
             _space=space,
             _columns=self._columns,
             _index=index,

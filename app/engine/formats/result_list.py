@@ -28,37 +28,33 @@ _REMEDY = "pass the list that Kernel Tuner's tune_kernel returns, or its cache f
 
 
 class ListEntries:
-    """A list of results on its way into a recording."""
+    """A list of results."""
 
     kind = "result"
+    header_key = None
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         self._path = path
         self._results: list[dict[str, Any]] = []
-        self._environment: Mapping[str, Any] = {}
+        self._environment: dict[str, Any] = {}
         self._pair = False  # a list of the results and their environment
         self._t4: T4Entries | None = None
 
-    @staticmethod
-    def can_begin(document: Mapping[str, Any]) -> bool:
-        """There is no header to wait for."""
-        return True
-
-    def take(self, entry: object) -> None:
-        """Take one result, or all of them as one list. Raises BadEntry, and InputError for too many."""
+    def add(self, entry: object) -> None:
+        """Read one result, or all of them as one list. Raises BadEntry, and InputError for too many."""
         if isinstance(entry, list) and not self._results and not self._pair:
             self._pair = True
             for each in entry:
                 self._add(each)
         elif self._pair and isinstance(entry, dict):
-            self._environment = entry
+            self._environment |= entry
         else:
             self._add(entry)
 
-    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording:
-        """The recording. Raises InputError where parameters and figures cannot be told apart."""
+    def finish(self) -> Recording:
+        """The recording. Raises InputError where it is not clear what is a parameter."""
         if self._t4 is not None:
-            return self._t4.finish(self._environment, notes, still_open=still_open)
+            return self._t4.finish()
         where = str(self._path)
         if not self._results:
             raise InputError("the list holds no result", where, "let the tuning run measure something first")
@@ -70,21 +66,20 @@ class ListEntries:
             except BadEntry as error:
                 raise InputError(f"result {number}: {error}", where, "correct or remove it") from None
         repeated = len(self._results) - len(builder)
-        more = (f"{repeated} results repeat a configuration: of those the last one counts",) if repeated else ()
+        notes = (f"{repeated} results repeat a configuration: of those the last one counts",) if repeated else ()
         return builder.finish(
             device=text_of(self._environment.get("device_name")),
             objective=Objective(likely_goal(_goal(self._results, keys))),
-            notes=(*notes, *more),
-            still_open=still_open,
+            notes=notes,
         )
 
     def _add(self, entry: object) -> None:
         if not isinstance(entry, dict):
             raise BadEntry("not an object")
         if self._t4 is None and not self._results and isinstance(entry.get("configuration"), dict):
-            self._t4 = T4Entries(self._path, {})
+            self._t4 = T4Entries(self._path, self._environment)
         if self._t4 is not None:
-            self._t4.take(entry)
+            self._t4.add(entry)
             return
         if len(self._results) >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} results", str(self._path), "split the file")

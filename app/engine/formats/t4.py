@@ -1,20 +1,28 @@
 """T4, the field's format of tuning results: JSON with one result per configuration, plain or gzipped.
 
 Kernel Tuner and the benchmark hub write `times.compilation`, the schema and KTT `times.compilation_time`: both are
-read.
+read. A session is written so that it reads back whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from ..measurement import State
+from ...files import write_text
+from ..measurement import Measurement, State
+from ..space.result_table import ResultTable
 from .entries import OWN, BadEntry, EntryReader, as_number
-from .own import OwnHeader, text_of
+from .kernel_tuner import their_names, time_of
+from .names import unit_of
+from .own import About, OwnHeader, own_entry, own_header, text_of
 from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
+
+SCHEMA_VERSION = "1.0.0"
 
 # What one of a unit is in ms; the hub's own spelling is among them.
 _MS = {
@@ -28,12 +36,14 @@ _CORRECT = "correct"
 
 
 class T4Entries:
-    """The results of a T4 file on their way into a recording."""
+    """The results of a T4 file."""
 
     kind = "result"
+    header_key = "metadata"  # which has the unit of times
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         self._path = path
+        self._document = document  # may still grow
         self._own = OwnHeader(document)
         self._unit_ms = ms_of(_metadata(document).get("timeunit")) or 1.0
         self._units = dict(self._own.units)
@@ -42,13 +52,8 @@ class T4Entries:
         self._reader: EntryReader | None = None
         self._builder: RecordingBuilder | None = None
 
-    @staticmethod
-    def can_begin(document: Mapping[str, Any]) -> bool:
-        """Whether enough of the header is known: the unit of times stands in the metadata."""
-        return "metadata" in document
-
-    def take(self, entry: object) -> None:
-        """Take one result in. Raises BadEntry, and InputError for too many."""
+    def add(self, entry: object) -> None:
+        """Read one result. Raises BadEntry, and InputError for too many."""
         if not isinstance(entry, dict) or not isinstance(entry.get("configuration"), dict):
             raise BadEntry("no 'configuration'")
         if self._reader is None or self._builder is None:
@@ -58,21 +63,19 @@ class T4Entries:
             raise BadEntry("its 'configuration' has other parameters than the first")
         self._builder.add(configuration, self._reader.facts(self._flat(entry)))
 
-    def finish(self, document: Mapping[str, Any], notes: Sequence[str], *, still_open: bool) -> Recording:
+    def finish(self) -> Recording:
         """The recording. Raises InputError."""
-        metadata = _metadata(document)
+        metadata = _metadata(self._document)
         return (self._builder or RecordingBuilder(self._path, ("none",))).finish(
             device=self._own.text("device") or text_of(metadata.get("device")),
             kernel=self._own.text("kernel") or text_of(metadata.get("kernel")),
             problem_size=self._own.text("problem_size"),
             objective=self._objective,
             units=self._units,
-            notes=notes,
-            still_open=still_open,
         )
 
     def _begin(self, first: Mapping[str, Any]) -> tuple[EntryReader, RecordingBuilder]:
-        """The first result tells the parameters and the objective."""
+        """The first result has the parameters and the objective."""
         where = str(self._path)
         self._keys = tuple(first["configuration"])
         if not 0 < len(self._keys) <= MAXIMUM_PARAMETERS:
@@ -92,7 +95,7 @@ class T4Entries:
             if not isinstance(measured, dict) or not isinstance(measured.get("name"), str):
                 raise BadEntry("a measurement without a name")
             self._put(flat, measured["name"], measured.get("value"), measured.get("unit"))
-        if isinstance(result.get(OWN), dict):  # it tells the rest itself
+        if isinstance(result.get(OWN), dict):  # which has all the rest
             return flat | {OWN: result[OWN]}
         times = result.get("times", {})
         if isinstance(times, dict):
@@ -135,3 +138,58 @@ def ms_of(unit: object) -> float | None:
 def _metadata(document: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = document.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def write_t4(table: ResultTable, path: Path, about: About, *, overwrite: bool = False) -> Path:
+    """Write every measurement of the table, failures too; returns the path. Raises as `write_text` does.
+
+    Values keep their names; `time` in ms is added where only `time_s` is there, as the field's tools want it.
+    """
+    return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
+
+
+def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]:
+    listed = {p.name: list(p.values) for p in table.space.parameters}
+    more = {"device": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
+    header = {
+        "schema_version": SCHEMA_VERSION,
+        # what a configuration cost is known as a whole, so it all stands under times.benchmark
+        "metadata": {"timeunit": "milliseconds", "device": about.device, "kernel": about.kernel},
+        OWN: own_header(table, about, parameter_values=listed, **more),
+    }
+    yield json.dumps(header, indent=0)[:-2] + ',\n"results": ['
+    for index in range(len(table)):
+        result = _result(table.measurement(index), about, names, table.value_names)
+        yield f"{',' if index else ''}\n{json.dumps(result)}"
+    yield "]\n}\n"
+
+
+def _result(m: Measurement, about: About, names: Sequence[str], value_names: Sequence[str]) -> dict[str, Any]:
+    values = {name: value for name, value in m.values.items() if math.isfinite(value)}
+    measured = [{"name": n, "value": v, "unit": unit_of(n, about.units)} for n, v in values.items()]
+    ok = m.state is State.OK
+    time_ms = values.get("time", values["time_s"] * 1e3 if "time_s" in values else math.nan)
+    if ok and "time" not in value_names and math.isfinite(time_ms):
+        measured.append({"name": "time", "value": time_ms, "unit": "ms"})
+    result: dict[str, Any] = {
+        "configuration": dict(zip(names, m.configuration.values(), strict=True)),
+        "times": {
+            "compilation": 0.0,
+            "benchmark": m.cost_s * 1e3 if math.isfinite(m.cost_s) else 0.0,
+            "framework": 0.0,
+            "search_algorithm": 0.0,
+            "validation": 0.0,
+            "runtimes": [time_ms] if ok and math.isfinite(time_ms) else [],
+        },
+        "invalidity": "correct" if ok else m.state.value,
+        "correctness": 0 if m.state is State.CORRECTNESS else 1,
+        "measurements": measured,
+        "objectives": [goal.name for goal in about.objective.front] or [about.objective.goal.name],
+        OWN: own_entry(m),
+    }
+    if math.isfinite(m.timestamp_s):
+        result = {"timestamp": time_of(m.timestamp_s), **result}
+    return result

@@ -23,12 +23,12 @@ from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
 from ..formats.csv_table import SIGNATURE, write_csv
 from ..formats.header import c_header
-from ..formats.kernel_tuner_writer import write_cache
+from ..formats.kernel_tuner import write_cache
 from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..formats.nvidia_smi import clock_script
 from ..formats.own import About
 from ..formats.t1_writer import write_t1
-from ..formats.t4_writer import write_t4
+from ..formats.t4 import write_t4
 from ..measurement import MEASURED, Measurement, State, Value
 from ..session.load import load_specification
 from ..session.plan import SessionPlan

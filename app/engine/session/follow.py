@@ -184,13 +184,13 @@ class FollowRun:
             if stop.is_set() and (attend is None or not attend(self)):
                 return SessionState.STOPPED, "the file was still open", []
             look = follower.look()
-            entries, more, again = look.entries, look.more, again or look.anew
+            entries, more, again = look.entries, look.more, again or look.restarted
 
     def _others(self, entries: list[Entry], again: bool, follower: CacheFollower) -> list[Entry] | None:
         """The entries of another run, where the file begins anew and is not what it was."""
         if not again or self._header is None or not entries:
             return None
-        same = follower.header is not None and follower.header.tells_as(self._header)
+        same = follower.header is not None and follower.header.is_same_run(self._header)
         assert self._rows is not None
         assert self._builder is not None
         for entry in entries:

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.formats.csv_table import write_csv
-from app.engine.formats.kernel_tuner_writer import write_cache
+from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
 from app.engine.formats.recording import Recording
-from app.engine.formats.t4_writer import write_t4
+from app.engine.formats.t4 import write_t4
 from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.report.export import export_session

@@ -13,7 +13,7 @@ from formats_samples import CACHE, T4
 
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
-from app.engine.formats.t4_writer import write_t4
+from app.engine.formats.t4 import write_t4
 from app.engine.measurement import State
 from app.errors import InputError
 

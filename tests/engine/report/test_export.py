@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from app.engine.formats.csv_table import read_csv, write_csv
 from app.engine.formats.header import c_header, c_value, identifier
-from app.engine.formats.kernel_tuner_writer import write_cache
+from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.names import heading, name_of_heading, unit_of
 from app.engine.formats.nvidia_smi import clock_script
 from app.engine.formats.own import About
 from app.engine.formats.read import read_recording
-from app.engine.formats.t4_writer import write_t4
+from app.engine.formats.t4 import write_t4
 from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.report.export import choose, export_header, export_json, export_script, export_session

@@ -96,7 +96,7 @@ def test_a_file_that_begins_anew_is_noticed(file: Path, replace: bool) -> None:
     else:
         file.write_text(open_cache(other, 8))
     look = follower.look()
-    assert look.anew
+    assert look.restarted
     assert len(look.entries) == 8
     assert follower.header is not None
     assert follower.header.kernel == "another_kernel_altogether"
