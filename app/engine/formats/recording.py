@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...errors import InputError
 from ..measurement import Measurement, Value
 from ..objectives import Goal, Objective, likely_goal
-from ..space.build import space_of_table
+from ..space.build import space_and_order
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .facts import FactColumns, Facts
@@ -32,9 +32,9 @@ class Recording:
     device: str
     kernel: str
     problem_size: str
-    objective: Objective  # what the session worked for; its direction is guessed where the file does not tell it
-    units: Mapping[str, str]  # unit of a value where its name does not tell
-    notes: tuple[str, ...]  # what a person should know of the file
+    objective: Objective  # what the session worked for; its direction is guessed where the file does not state it
+    units: Mapping[str, str]  # unit of a value where it does not follow from the name
+    notes: tuple[str, ...]  # what the user should know of the file
     _space: SearchSpace
     _columns: FactColumns
     _index: npt.NDArray[np.int64]  # of each row, into the columns
@@ -72,7 +72,7 @@ class Recording:
 
     @property
     def simulated(self) -> bool:
-        """Something in it comes from a simulated board."""
+        """Whether something in it comes from a simulated board."""
         return "simulated" in self._columns.sources
 
     @property
@@ -82,7 +82,7 @@ class Recording:
 
 
 class RecordingBuilder:
-    """Takes entries one by one; of two for one configuration the later counts."""
+    """Collects entries; of two for one configuration the later counts."""
 
     def __init__(self, path: Path, names: Sequence[str], listed: Mapping[str, Sequence[Value]] | None = None) -> None:
         self._path = path
@@ -95,14 +95,14 @@ class RecordingBuilder:
         return len(self._index_of)
 
     def add(self, configuration: tuple[Value, ...], facts: Facts) -> None:
-        """Take in what was measured of a configuration (values in the order of the names). Raises InputError."""
+        """Add what was measured of a configuration (values in the order of the names). Raises InputError."""
         at = self._index_of.setdefault(configuration, len(self._index_of))
         if at >= MAXIMUM_ENTRIES:
             raise InputError(f"more than {MAXIMUM_ENTRIES} entries", str(self._path), "split the file")
         self._columns.put(at, facts)
 
     def facts(self, at: int) -> Facts:
-        """What was taken in of the configuration that came so-manieth, counted from 0."""
+        """What was added of the configuration with that index, in the order of arrival."""
         return self._columns.facts(at)
 
     def finish(
@@ -115,7 +115,7 @@ class RecordingBuilder:
         units: Mapping[str, str] | None = None,
         notes: Sequence[str] = (),
     ) -> Recording:
-        """The recording of everything taken in. Raises InputError where there is nothing, or too large a space."""
+        """The recording of all entries. Raises InputError where there are none, or the space is too large."""
         where = str(self._path)
         if not self._index_of:
             raise InputError("the file holds no entry", where, "let the tuning run measure something first")
@@ -135,14 +135,8 @@ class RecordingBuilder:
 
     def _space(self, where: str) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
         """The space of the entries, and the entry of each of its rows."""
-        configurations = list(self._index_of)
-        space = space_of_table(self._listed, configurations)
+        space, index = space_and_order(self._listed, list(self._index_of))
         if space.cartesian >= _MAXIMUM_CARTESIAN:
             raise InputError("the parameters span more than 2^62 combinations", where, "check the parameters' values")
         parameters = tuple(replace(p, device_setting=p.name in SETTING_NAMES) for p in space.parameters)
-        codes = np.empty((len(configurations), len(parameters)), dtype=np.int64)
-        for at, (parameter, column) in enumerate(zip(parameters, zip(*configurations, strict=True), strict=True)):
-            code = {value: index for index, value in enumerate(parameter.values)}
-            codes[:, at] = [code[value] for value in column]
-        order: npt.NDArray[np.int64] = np.lexsort(codes.T[::-1]).astype(np.int64)
-        return replace(space, parameters=parameters), order
+        return replace(space, parameters=parameters), index

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import InputError
 from ...sensors.device_limits import DeviceLimits
@@ -88,21 +89,29 @@ def _built(
 
 def space_of_table(parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]) -> SearchSpace:
     """The space of exactly these rows (values in the order of `parameters`); a row given twice counts once."""
+    return space_and_order(parameters, rows)[0]
+
+
+def space_and_order(
+    parameters: Mapping[str, Sequence[Value]], rows: Sequence[Sequence[Value]]
+) -> tuple[SearchSpace, npt.NDArray[np.int64]]:
+    """The space of exactly these rows, as `space_of_table`, and the index in `rows` of each row of the space."""
     start = time.perf_counter()
-    columns = list(zip(*rows, strict=True)) or [() for _ in parameters]
-    described: list[Parameter] = []
-    codes: list[np.ndarray] = []
-    for (name, listed), column in zip(parameters.items(), columns, strict=True):
-        values = tuple(dict.fromkeys([*listed, *column]))
-        place = {value: code for code, value in enumerate(values)}
-        codes.append(np.array([place[value] for value in column], dtype=np.uint32))
-        described.append(Parameter(name, values))
     if not rows:
         raise InputError("the table has no rows", "parameters", "it needs at least one configuration")
-    table = np.unique(np.stack(codes, axis=1), axis=0)
+    described: list[Parameter] = []
+    codes = np.empty((len(rows), len(parameters)), dtype=np.uint32)
+    for axis, ((name, listed), column) in enumerate(zip(parameters.items(), zip(*rows, strict=True), strict=True)):
+        values = tuple(dict.fromkeys([*listed, *column]))
+        place = {value: code for code, value in enumerate(values)}
+        codes[:, axis] = [place[value] for value in column]
+        described.append(Parameter(name, values))
+    order = np.lexsort(codes.T[::-1]).astype(np.int64)
+    table = codes[order]
+    first = np.concatenate([[True], (table[1:] != table[:-1]).any(axis=1)])
+    reduced, packed = compacted(tuple(described), table[first])
     cartesian = math.prod(len(parameter.values) for parameter in described)
-    reduced, packed = compacted(tuple(described), table)
-    return SearchSpace(reduced, packed, cartesian, build_seconds=time.perf_counter() - start)
+    return SearchSpace(reduced, packed, cartesian, build_seconds=time.perf_counter() - start), order[first]
 
 
 def _check_names(
