@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ...errors import InputError
 from ...files import text_chunks
@@ -26,8 +26,8 @@ _CUT_OFF = "the last entry is cut off in the middle and left out: it is being wr
 class Entries(Protocol):
     """The entries of one format, read one by one. `document` is all that stands beside them, and may still grow."""
 
-    kind: ClassVar[str]  # what an entry is called
-    header_key: ClassVar[str | None]  # what must be known of the document before the first entry
+    kind: str  # what an entry is called
+    header_key: str  # what must be in the document before the first entry; '' for nothing
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None: ...
 
@@ -116,7 +116,7 @@ class _Scan:
             return
         if self._entries is None:
             needed = self._formats[member.inside].header_key
-            if not self._known and needed is not None and needed not in self.document:
+            if needed and not self._known and needed not in self.document:
                 self.skipped += 1
                 return
             self._entries = self._begin(member.inside)

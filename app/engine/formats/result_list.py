@@ -31,7 +31,7 @@ class ListEntries:
     """A list of results."""
 
     kind = "result"
-    header_key = None
+    header_key = ""
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         self._path = path

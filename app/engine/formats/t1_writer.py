@@ -20,10 +20,10 @@ from ..expressions.expression import parse
 from ..expressions.values import parse_values
 from ..measurement import Value
 from ..space.search_space import SearchSpace
+from ..specification.document import document_of, relative
 from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
 from .entries import OWN
 from .names import THEIR_SETTINGS
-from .specification_document import document_of, relative
 from .t1 import digest
 from .t1_kernel import TYPES
 from .t1_text import inlined

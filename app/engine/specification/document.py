@@ -1,0 +1,66 @@
+"""A specification as the document it could have been read from: the inverse of `check`. Defaults are left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from .model import ARRAY_FILES, ArgumentSpec, Specification
+
+_KEYS: Final = {"sources": "source", "references": "reference"}  # where a field's key is not its name
+_SAME: Final = ("restrictions", "kernel", "command", "constants", "parameters", "metrics")
+_SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
+
+
+def document_of(spec: Specification, folder: Path) -> dict[str, Any]:
+    """The document of a specification that lies in `folder`."""
+    given = _fields(spec, folder)
+    document: dict[str, Any] = {key: given[key] for key in _SAME if key in given}
+    document["device_settings"] = {
+        name: {"points": wanted} if isinstance(wanted, int) else wanted
+        for name, wanted in given.get("device_settings", {}).items()
+    }
+    if spec.objective:
+        goal = spec.objective.goal
+        document["objective"] = {"maximise" if goal.maximise else "minimise": goal.name}
+        if spec.objective.front:
+            document["objective"]["front"] = [str(goal) for goal in spec.objective.front]
+    document["search"] = {key: given[key] for key in _SEARCH if key in given}
+    if spec.strategy_options:
+        document["search"]["options"] = given["strategy_options"]
+    return document
+
+
+def relative(path: Path, folder: Path) -> str:
+    """A path as a file in `folder` names it."""
+    try:
+        return Path(os.path.relpath(path, folder.resolve())).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()
+
+
+def _fields(item: Any, folder: Path) -> dict[str, Any]:
+    """The fields of a dataclass that are neither empty nor as by default."""
+    document: dict[str, Any] = {}
+    for field in fields(item):
+        value = getattr(item, field.name)
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if value != default and value not in (None, "", (), {}):
+            document[_KEYS.get(field.name, field.name)] = _plain(value, folder)
+    return document
+
+
+def _plain(value: Any, folder: Path) -> Any:
+    if isinstance(value, Path):
+        return relative(value, folder)
+    if isinstance(value, Mapping):
+        return {key: _plain(item, folder) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item, folder) for item in value]
+    if isinstance(value, ArgumentSpec) and value.value is None:
+        file = {"fill": relative(Path(value.fill), folder)} if value.fill.endswith(ARRAY_FILES) else {}
+        return {**_fields(value, folder), "shape": list(value.shape), **file}
+    return _fields(value, folder) if is_dataclass(value) else value
