@@ -13,7 +13,7 @@ from .csv_table import is_session, read_csv
 from .entries import BadEntry
 from .json_stream import JsonStream, Member
 from .kernel_tuner import CacheEntries
-from .kinds import is_trace, other_kind, refused_trace
+from .kinds import first_character, is_trace, other_kind, refused_trace
 from .ktt import KttEntries
 from .recording import Recording
 from .result_list import ListEntries
@@ -61,14 +61,6 @@ def read_recording(path: Path | str) -> Recording:
     if scan.skipped:  # the header stands below the entries: once more, knowing it
         scan = _Scan(path, scan.document)
     return scan.recording()
-
-
-def first_character(path: Path) -> str:
-    """The first character that is no space, of which '{' begins JSON; '' where there is none. Raises InputError."""
-    for chunk in text_chunks(path):
-        if begun := chunk.lstrip():
-            return begun[0]
-    return ""
 
 
 def is_recording(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """T1, the field's format of tuning problems (JSON): read as a specification, as if it had been written in TOML.
 
-What stands under a key of our own, as `t1_writer` puts it there, adds what T1 has no words for: constants, metrics, an
-objective, how a simulated board costs the kernel. Without one the time is made small, as Kernel Tuner does.
+A key of our own, written by `t1_writer`, adds what T1 has no words for: constants, metrics, an
+objective, how a simulated board costs the kernel. Without an objective the time is minimised, as Kernel Tuner does.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..specification.model import Specification
 from ..specification.toml_section import MAX_BYTES, Section
 from .entries import OWN
 from .json_stream import JsonStream
+from .kinds import first_character
 from .names import DEVICE_SETTINGS
 from .t1_kernel import kernel_of
-from .t1_text import T1Text
-from .t1_values import values_of
+from .t1_text import T1Text, values_of
 
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
 _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "bruteforce": "brute_force"}
@@ -47,15 +47,12 @@ _PLACES = {
 
 
 def is_json(path: Path) -> bool:
-    """Whether the file begins as JSON does. Raises InputError where it cannot be read."""
-    for chunk in text_chunks(path):
-        if begun := chunk.lstrip():
-            return begun[0] == "{"
-    return False
+    """Whether the file begins as a JSON object does. Raises InputError where it cannot be read."""
+    return first_character(path) == "{"
 
 
 def is_t1(path: Path) -> bool:
-    """Whether a JSON file is a T1 specification, as the names of its first keys tell. Raises InputError."""
+    """Whether a JSON file is a T1 specification, by the names of its first keys. Raises InputError."""
     stream = JsonStream(str(path), ("cache", "results", "Results"))
     for chunk in text_chunks(path):
         stream.feed(chunk)
@@ -72,7 +69,7 @@ def is_specification(path: Path) -> bool:
     return is_t1(path) if is_json(path) else path.suffix.lower() == ".toml"
 
 
-StrategyOptions = Mapping[str, Collection[str]]  # of each strategy there is, the names of its options
+StrategyOptions = Mapping[str, Collection[str]]  # of each known strategy, the names of its options
 
 
 def read_t1(path: Path, strategies: StrategyOptions) -> Specification:
@@ -98,13 +95,13 @@ def read_t1(path: Path, strategies: StrategyOptions) -> Specification:
 
 
 def digest(document: Mapping[str, Any]) -> str:
-    """What tells whether a file's T1 part is still as this program wrote it."""
+    """A digest of a file's T1 part, to see whether it is still as this program wrote it."""
     t1 = {key: value for key, value in document.items() if key != OWN}
     return hashlib.sha256(json.dumps(t1, sort_keys=True).encode()).hexdigest()
 
 
 class _Reading:
-    """One T1 file on its way into a document of our own shape."""
+    """One T1 file, read into a document as TOML would give it."""
 
     def __init__(self, root: Section, own: Section, path: Path, strategies: StrategyOptions) -> None:
         self._strategies = strategies
@@ -142,7 +139,7 @@ class _Reading:
             name, kind = given.text("Name"), given.text("Type", "int")
             values = values_of(given.raw("Values"), given.place("Values"))
             if name in parameters or DEVICE_SETTINGS.get(name, name) in settings:
-                raise InputError(f"the parameter '{name[:80]}' stands there twice", given.where, "remove one of them")
+                raise InputError(f"the parameter '{name[:80]}' is listed twice", given.where, "remove one of them")
             if isinstance(values, str):
                 parameters[name] = values
             elif name in DEVICE_SETTINGS or name in DEVICE_SETTINGS.values():
@@ -192,7 +189,7 @@ class _Reading:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    """The JSON object in the file. Raises InputError naming line and column, or the key that stands there twice."""
+    """The JSON object in the file. Raises InputError naming line and column, or the key that is listed twice."""
     where = str(path)
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -210,7 +207,7 @@ def _document(path: Path) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         what = f"{place}: not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise InputError(what, where, "mend that place") from None
+        raise InputError(what, where, "correct that place") from None
     except UnicodeEncodeError:
         raise InputError("a text holds half a character (a lone surrogate)", where, "remove it") from None
     except RecursionError:
@@ -223,7 +220,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A null stands for nothing said."""
+    """The document without its nulls, which stand for missing keys."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -1,20 +1,95 @@
-"""Expressions of T1 in the words of our own: the problem size by its index, a parameter's list by its ends."""
+"""Texts of T1 in our own words, and back: expressions, and the values of a parameter, which are Python lists.
+
+Lists are read by our own grammar, never eval'ed: lists, `range`, `list(...)`, comprehensions over ranges and lists,
+`sorted`, and sums of all these.
+"""
 
 from __future__ import annotations
 
 import ast
+import json
+import math
 from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
 
 from ...errors import InputError
-from ..expressions.expression import syntax_tree
+from ..expressions.expression import expression_of, syntax_tree
 from ..expressions.grammar import shortened
+from ..expressions.values import MAX_VALUES, parse_values
 from ..measurement import Value
 
 PROBLEM_SIZE = "ProblemSize"
+_LIST_FUNCTIONS = ("list", "tuple", "sorted")
+_WORDS: Mapping[str, Value] = {"true": True, "false": False}
+_REMEDY = "write a list, range(start, stop, step), a comprehension over one, or a sum of them"
+
+
+class _Substitution(ast.NodeTransformer):
+    """Replaces names by expressions; names of functions stay."""
+
+    def __init__(self, text: str, where: str, names: Mapping[str, ast.expr]) -> None:
+        self._text = text
+        self._where = where
+        self._names = names
+        self._changed = False
+
+    def translated(self) -> str:
+        """The text after all replacements. Raises InputError."""
+        tree = syntax_tree(self._text, self._where)
+        try:
+            changed = self.visit(tree)
+            return ast.unparse(changed) if self._changed else self._text.strip()
+        except RecursionError:
+            what = f"'{shortened(self._text)}' is nested too deeply"
+            raise InputError(what, self._where, "write it shorter") from None
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.args = [self.visit(argument) for argument in node.args]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._replaced(self._names[node.id]) if node.id in self._names else node
+
+    def _replaced(self, by: ast.expr) -> ast.expr:
+        self._changed = True
+        return by
+
+
+class _FromT1(_Substitution):
+    """Replaces the problem size by its parts, and the ends of a parameter's list by their values."""
+
+    def __init__(self, text: str, where: str, sizes: Sequence[str], lists: Mapping[str, Sequence[Value]]) -> None:
+        super().__init__(text, where, {PROBLEM_SIZE: syntax_tree(sizes[0], where)} if len(sizes) == 1 else {})
+        self._sizes = sizes
+        self._lists = lists
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)) if (
+                name == PROBLEM_SIZE and not isinstance(index, bool) and 0 <= index < len(self._sizes)
+            ):
+                return self._replaced(syntax_tree(self._sizes[index], self._where))
+            case ast.Subscript(value=ast.Name(id=name)) if name == PROBLEM_SIZE:
+                what = f"'{shortened(ast.unparse(node))}' in '{shortened(self._text)}'"
+                remedy = f"{PROBLEM_SIZE} has {len(self._sizes)} parts here, counted from 0"
+                raise InputError(what, self._where, remedy)
+            case _:
+                return self.generic_visit(node)  # type: ignore[return-value]  # the parser refuses it
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        match node:
+            case ast.Call(func=ast.Name(id="max" | "min" as end), args=[ast.Name(id=name)], keywords=[]):
+                numbers = [value for value in self._lists.get(name, ()) if isinstance(value, int | float)]
+                if numbers:
+                    return self._replaced(ast.Constant(max(numbers) if end == "max" else min(numbers)))
+        return super().visit_Call(node)
 
 
 class T1Text:
-    """Translates expressions of one specification. `lists`: the values of the parameters that have a list."""
+    """Translates expressions of one T1 file. `lists`: the values of the parameters that have a list."""
 
     def __init__(self, problem_size: Sequence[str], lists: Mapping[str, Sequence[Value]]) -> None:
         self._problem_size = tuple(problem_size)
@@ -22,85 +97,158 @@ class T1Text:
 
     def translated(self, text: str, where: str) -> str:
         """`ProblemSize[0]` and `max(filter_width)` as what they stand for. Raises InputError."""
-        tree = syntax_tree(text, where)
-        substitution = _Substitution(self._problem_size, self._lists, text, where)
-        try:
-            changed = substitution.visit(tree)
-            return ast.unparse(changed) if substitution.made else text.strip()
-        except RecursionError:
-            raise InputError(f"'{shortened(text)}' is nested too deeply", where, "write it shorter") from None
+        return _FromT1(text, where, self._problem_size, self._lists).translated()
 
 
-class _Substitution(ast.NodeTransformer):
-    def __init__(
-        self, problem_size: Sequence[str], lists: Mapping[str, Sequence[Value]], text: str, where: str
-    ) -> None:
-        self.made = False
-        self._problem_size = problem_size
-        self._lists = lists
+def inlined(text: str, where: str, known: Mapping[str, Value], renamed: Mapping[str, str]) -> str:
+    """The expression with known names replaced by their values, and others renamed. Raises InputError."""
+    names: dict[str, ast.expr] = {name: ast.Name(other, ast.Load()) for name, other in renamed.items()}
+    names |= {name: ast.Constant(value) for name, value in known.items()}
+    return _Substitution(text, where, names).translated()
+
+
+# --- the values of a parameter ----------------------------------------------------------------------------------------
+
+
+def values_of(given: object, where: str) -> tuple[Value, ...] | str:
+    """All values, each once, in order; the text itself where it depends on other parameters. Raises InputError."""
+    if isinstance(given, str):
+        listed = _as_json(given)
+        if listed is None:
+            tree = syntax_tree(given, where)
+            if _free_names(tree):
+                text = _unwrapped(given, tree)
+                parse_values(text, where)  # raises where it is wrong
+                return text
+            listed = _Lists(given, where).values(tree)
+    else:
+        listed = given if isinstance(given, list) else [given]
+    if not 1 <= len(listed) <= MAX_VALUES:
+        raise InputError(f"{len(listed)} values", where, f"1 to {MAX_VALUES} are needed")
+    for value in listed:
+        if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+            raise InputError(f"the value {shortened(repr(value))}", where, "use numbers, text, true or false")
+    return tuple(dict.fromkeys(listed))
+
+
+def _unwrapped(text: str, tree: ast.expr) -> str:
+    """`range(...)` of `list(range(...))`: what the values of a dependent parameter look like here."""
+    match tree:
+        case ast.Call(func=ast.Name(id="list"), args=[ast.Call(func=ast.Name(id="range")) as inner], keywords=[]):
+            return ast.unparse(inner)
+        case _:
+            return text
+
+
+def _as_json(text: str) -> list[Any] | None:
+    """A list as JSON, which most are; None where it is not."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return listed if isinstance(listed, list) else None
+
+
+def _free_names(tree: ast.expr) -> set[str]:
+    """The names whose values are not known from the text: no functions, and not the variables of its loops."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return used - called - bound - _WORDS.keys()
+
+
+class _Lists:
+    """Evaluates lists of values whose text is `text`."""
+
+    def __init__(self, text: str, where: str) -> None:
         self._text = text
         self._where = where
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+    def values(self, node: ast.expr) -> list[Value]:
+        """The values of a list, or a single value as a list of one. Raises InputError."""
         match node:
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)) if (
-                name == PROBLEM_SIZE and not isinstance(index, bool) and 0 <= index < len(self._problem_size)
-            ):
-                return self._put(self._problem_size[index])
-            case ast.Subscript(value=ast.Name(id=name)) if name == PROBLEM_SIZE:
-                pass
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+                self._check_count(len(items))
+                return [self._value(item) for item in items]
+            case ast.ListComp(elt=item, generators=loops) | ast.GeneratorExp(elt=item, generators=loops):
+                return self._comprehension(item, loops)
+            case ast.BinOp(left=left, op=ast.Add(), right=right) if _is_list(left) and _is_list(right):
+                values = self.values(left) + self.values(right)
+                self._check_count(len(values))
+                return values
+            case ast.Call(func=ast.Name(id="range"), args=bounds, keywords=[]):
+                return self._range(bounds)
+            case ast.Call(func=ast.Name(id=name), args=[items], keywords=[]) if name in _LIST_FUNCTIONS:
+                values = self.values(items)
+                return self._sorted(values) if name == "sorted" else values
             case _:
-                return self.generic_visit(node)  # type: ignore[return-value]  # whoever reads it on refuses it
-        what = f"'{shortened(ast.unparse(node))}' in '{shortened(self._text)}'"
-        size = len(self._problem_size)
-        raise InputError(what, self._where, f"{PROBLEM_SIZE} has {size} parts here, counted from 0")
+                return [self._value(node)]
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id == PROBLEM_SIZE and len(self._problem_size) == 1:
-            return self._put(self._problem_size[0])
-        return node
+    def _value(self, node: ast.expr, scope: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression; a column where the scope has columns."""
+        return expression_of(node, self._text, self._where).evaluate({**_WORDS, **(scope or {})})
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        match node:
-            case ast.Call(func=ast.Name(id="max" | "min" as end), args=[ast.Name(id=name)], keywords=[]):
-                numbers = [value for value in self._lists.get(name, ()) if isinstance(value, int | float)]
-                if numbers:
-                    self.made = True
-                    return ast.Constant(max(numbers) if end == "max" else min(numbers))
-        self.generic_visit(node)
-        return node
+    def _range(self, bounds: list[ast.expr]) -> list[Value]:
+        numbers = [self._value(bound) for bound in bounds]
+        if not 1 <= len(numbers) <= 3 or any(isinstance(n, str) or not float(n).is_integer() for n in numbers):
+            raise self._wrong("a bound is no whole number")
+        try:
+            values = range(*(int(number) for number in numbers))
+            self._check_count(len(values))
+        except (ValueError, OverflowError):
+            raise self._wrong("the step is zero, or the range too long") from None
+        return list(values)
 
-    def _put(self, text: str) -> ast.expr:
-        self.made = True
-        return syntax_tree(text, self._where)
+    def _comprehension(self, item: ast.expr, loops: list[ast.comprehension]) -> list[Value]:
+        names, lists = [], []
+        for loop in loops:
+            if not isinstance(loop.target, ast.Name) or loop.is_async:
+                raise self._wrong("a loop over more than one name")
+            if _free_names(loop.iter):
+                raise self._wrong("a loop that depends on another")
+            names.append(loop.target.id)
+            lists.append(self.values(loop.iter))
+        total = 1
+        for values in lists:
+            total *= len(values)
+            self._check_count(total)
+        if not total:
+            return []
+        rows = list(product(*lists))
+        scope: dict[str, Any] = {
+            name: np.array(column) if len({type(v) for v in column}) == 1 else np.array(column, dtype=object)
+            for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        }
+        for loop in loops:
+            for condition in loop.ifs:
+                kept = expression_of(condition, self._text, self._where).mask({**_WORDS, **scope}, (total,))
+                scope, total = {name: column[kept] for name, column in scope.items()}, int(kept.sum())
+        if not total:
+            return []
+        column = np.broadcast_to(np.asarray(self._value(item, scope)), (total,))
+        return [value.item() if isinstance(value, np.generic) else value for value in column.tolist()]
+
+    def _sorted(self, values: list[Value]) -> list[Value]:
+        try:
+            return sorted(values)
+        except TypeError:
+            raise self._wrong("text and numbers have no order") from None
+
+    def _check_count(self, count: int) -> None:
+        if count > MAX_VALUES:
+            raise InputError(f"'{shortened(self._text)}' has {count} values", self._where, f"at most {MAX_VALUES}")
+
+    def _wrong(self, what: str) -> InputError:
+        return InputError(f"{what} in '{shortened(self._text)}'", self._where, _REMEDY)
 
 
-def inlined(text: str, where: str, known: Mapping[str, Value], renamed: Mapping[str, str] | None = None) -> str:
-    """The expression with known names replaced by their values, and others renamed. Raises InputError."""
-    tree = syntax_tree(text, where)
-    insertion = _Insertion(known, renamed or {})
-    try:
-        changed = insertion.visit(tree)
-        return ast.unparse(changed) if insertion.made else text.strip()
-    except RecursionError:
-        raise InputError(f"'{shortened(text)}' is nested too deeply", where, "write it shorter") from None
-
-
-class _Insertion(ast.NodeTransformer):
-    def __init__(self, known: Mapping[str, Value], renamed: Mapping[str, str]) -> None:
-        self.made = False
-        self._known = known
-        self._renamed = renamed
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        node.args = [self.visit(argument) for argument in node.args]  # the function's name is no name of ours
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id in self._known:
-            self.made = True
-            return ast.Constant(self._known[node.id])
-        if node.id in self._renamed:
-            self.made = True
-            return ast.Name(self._renamed[node.id], ast.Load())
-        return node
+def _is_list(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name == "range" or name in _LIST_FUNCTIONS
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _is_list(left) and _is_list(right)
+        case _:
+            return isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Set)

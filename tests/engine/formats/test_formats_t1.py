@@ -14,7 +14,7 @@ from formats_samples import T1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.formats.t1_values import values_of
+from app.engine.formats.t1_text import values_of
 from app.engine.formats.t1_writer import write_t1
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification, space_of
