@@ -3,7 +3,7 @@
 A cell of words that a spreadsheet would take for a formula has an apostrophe before it (`spreadsheet`).
 
 Columns: the parameters, `state`, `error`, where and how it was measured, what the session is, then every value and the
-ends of its 95 % interval. What stands before `state` is the configuration.
+ends of its 95 % interval. The columns before `state` are the configuration.
 """
 
 from __future__ import annotations
@@ -95,14 +95,13 @@ def read_csv(path: Path) -> Recording:
         for cells in rows:
             if len(cells) != header.length:
                 what = f"line {rows.line_num}: {len(cells)} cells, but the header has {header.length}"
-                raise InputError(what, where, "mend the row")
+                raise InputError(what, where, "correct the row")
             cells = [cell_text(cell) for cell in cells]
-            told = header.told(cells)
+            session = header.texts(cells)
             try:
-                builder.add(tuple(_value(cell) for cell in cells[: header.split]), header.facts(cells, told))
+                builder.add(tuple(_value(cell) for cell in cells[: header.split]), header.facts(cells, session))
             except ValueError as error:
-                raise InputError(f"line {rows.line_num}: {error}", where, "mend the row") from None
-            session = told
+                raise InputError(f"line {rows.line_num}: {error}", where, "correct the row") from None
     except csv.Error as error:
         raise InputError(f"line {rows.line_num}: not CSV: {error}", where, _REMEDY) from None
     return builder.finish(
@@ -115,7 +114,7 @@ def read_csv(path: Path) -> Recording:
 
 
 class _Header:
-    """Where everything stands in a row. Raises InputError for the header of anything but a session."""
+    """The columns of a session. Raises InputError for the header of anything else."""
 
     def __init__(self, cells: Sequence[str], where: str) -> None:
         self.length = len(cells)
@@ -125,62 +124,62 @@ class _Header:
         self.split = first = places[0]
         self.parameters = tuple(name_of_heading(cell) for cell in cells[: self.split])
         if not 0 < len(self.parameters) <= MAXIMUM_PARAMETERS or len(set(self.parameters)) < len(self.parameters):
-            raise InputError("the header names no parameters, or one twice", where, "mend the header")
+            raise InputError("the header names no parameters, or one twice", where, "correct the header")
         self._facts: dict[str, int] = {}
         while first < self.length and cells[first] in _FACTS and cells[first] not in self._facts:
             self._facts[cells[first]] = first
             first += 1
         self.units = {name_of_heading(cell): unit for cell in cells if (unit := unit_of_heading(cell))}
         self._values: list[tuple[int, str]] = []
-        self._ends: list[tuple[int, str]] = []  # of the lower; the upper one stands beside it
+        self._ends: list[tuple[int, str]] = []  # of the lower end; the upper one is in the next column
         for at in range(first, self.length):
             if cells[at].endswith(_LOW):
                 self._ends.append((at, name_of_heading(cells[at].removesuffix(_LOW))))
             elif not cells[at].endswith(_HIGH):
                 self._values.append((at, name_of_heading(cells[at])))
             elif not self._ends or self._ends[-1][0] != at - 1:
-                raise InputError(f"the column '{cells[at][:60]}' has no lower end beside it", where, "mend the header")
+                raise InputError(
+                    f"the column '{cells[at][:60]}' has no lower end beside it", where, "correct the header"
+                )
         if self._ends and self._ends[-1][0] == self.length - 1:
-            raise InputError("the last column's upper end is missing", where, "mend the header")
+            raise InputError("the last column's upper end is missing", where, "correct the header")
 
-    def told(self, cells: Sequence[str]) -> dict[str, str]:
-        """What a row tells besides parameters and values."""
+    def texts(self, cells: Sequence[str]) -> dict[str, str]:
+        """The cells of a row besides parameters, values and intervals, by column."""
         return {name: cells[at] for name, at in self._facts.items()}
 
-    def facts(self, cells: Sequence[str], told: Mapping[str, str]) -> Facts:
+    def facts(self, cells: Sequence[str], texts: Mapping[str, str]) -> Facts:
         """What a row measured. Raises ValueError for a cell that is no number or no state."""
         values = {name: _number(cells[at]) for at, name in self._values if cells[at]}
         values = {name: value for name, value in values.items() if math.isfinite(value)}
-        state, error = _state(told["state"]), told["error"]
+        state, error = _state(texts["state"]), texts["error"]
         if state is State.OK and not values:
             state, error = State.RUNTIME, error or NO_VALUE
-        start, end = told.get("window_start_ns", ""), told.get("window_end_ns", "")
+        start, end = texts.get("window_start_ns", ""), texts.get("window_end_ns", "")
         return Facts(
             state,
             values,
             {name: (_number(cells[at]), _number(cells[at + 1])) for at, name in self._ends if cells[at]},
             error,
             (_whole(start), _whole(end)) if start and end else None,
-            _number(told.get("measured_clock_mhz", "")),
-            max(0, _whole(told["event_reasons"] or "0")),
-            told["power_source"],
-            told["source"],
-            _number(told.get("timestamp_s", "")),
-            _number(told.get("cost_s") or "0"),
-            told.get("message", ""),
+            _number(texts.get("measured_clock_mhz", "")),
+            max(0, _whole(texts["event_reasons"] or "0")),
+            texts["power_source"],
+            texts["source"],
+            _number(texts.get("timestamp_s", "")),
+            _number(texts.get("cost_s") or "0"),
+            texts.get("message", ""),
         )
 
-    def objective(self, goals: str) -> Objective | None:
-        """What the session worked for; None where the file does not tell it."""
+    def objective(self, goals: str) -> Objective:
+        """The objective in the cell of that name, or else a likely one."""
         try:
-            told = json.loads(goals) if goals else None
+            given = json.loads(goals) if goals else None
         except (ValueError, RecursionError):
-            told = None
-        return OwnHeader({OWN: {"objective": told}}).objective(self._likely())
-
-    def _likely(self) -> str:
+            given = None
         names = [name for _, name in self._values]
-        return "time_s" if "time_s" in names or not names else names[0]
+        likely = "time_s" if "time_s" in names or not names else names[0]
+        return OwnHeader({OWN: {"objective": given}}).objective(likely)
 
 
 def _number(cell: str) -> float:

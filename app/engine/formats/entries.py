@@ -13,7 +13,7 @@ from ..measurement import State, Value
 from .facts import Facts
 from .names import OwnNames
 
-OWN = "wattridge"  # the key under which this program keeps what others have no place for
+OWN = "wattridge"  # the key for what other programs have no place for
 
 # What the tuner itself spent, in ms: the cost of a measurement, not a property of the kernel.
 _COST_MS = ("compile_time", "verification_time", "benchmark_time")
@@ -38,11 +38,11 @@ NO_VALUE = "the file holds no value for it"
 
 
 class BadEntry(ValueError):
-    """An entry that is none, with what is wrong with it."""
+    """What is wrong with an entry."""
 
 
 class _Plan(NamedTuple):
-    """What to take of an entry with these keys."""
+    """What to read of an entry with these keys."""
 
     values: tuple[str, ...]
     marks: tuple[str, ...]  # not values, but a mark of failure may stand there
@@ -121,11 +121,11 @@ class EntryReader:
     def _own_facts(
         self, entry: Mapping[str, Any], own: Mapping[str, Any], values: dict[str, float], failure: str | None
     ) -> Facts:
-        """An entry of a session of ours: it tells everything itself."""
-        told = own.get("state")
+        """An entry of a session of ours, which is complete."""
+        given = own.get("state")
         state = State.OK if failure is None else state_of_mark(failure)
-        if isinstance(told, str) and told in _STATES:
-            state, failure = State(told), None
+        if isinstance(given, str) and given in _STATES:
+            state, failure = State(given), None
         if state is State.OK and not values:
             state, failure = State.RUNTIME, NO_VALUE
         if self._kept is None and state is State.OK:
@@ -161,7 +161,7 @@ class EntryReader:
         return plan
 
     def _add_own_names(self, values: dict[str, float]) -> str:
-        """Name what the file tells as this program does; where its power comes from."""
+        """Add this program's names to the values; where the power comes from."""
         shape = tuple(values)
         own_names = self._own_names.get(shape)
         if own_names is None:
@@ -210,7 +210,7 @@ def _cost_s(entry: Mapping[str, Any]) -> float:
 
 
 def _timestamp(value: object) -> float:
-    """Wall clock in seconds since the epoch; NaN where the file does not tell it."""
+    """Wall clock in seconds since the epoch; NaN where it is unknown."""
     if not isinstance(value, str):
         return math.nan
     try:

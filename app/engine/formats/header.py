@@ -16,7 +16,7 @@ _KEYWORD = re.compile(
 
 
 def c_header(title: str, parameters: Mapping[str, Value], remarks: Sequence[str]) -> str:
-    """A header that defines each parameter; a name that C does not allow is changed and its own told beside it."""
+    """A header that defines each parameter; a name that C does not allow is changed, the original beside it."""
     guard = f"WATTRIDGE_{identifier(title).upper()}_H"
     lines = [
         "/*",
@@ -26,14 +26,14 @@ def c_header(title: str, parameters: Mapping[str, Value], remarks: Sequence[str]
         f"#define {guard}",
         "",
     ]
-    taken = {guard}
+    used = {guard}
     for name, value in parameters.items():
         written = identifier(name)
-        while written in taken:
+        while written in used:
             written += "_"
-        taken.add(written)
-        told = "" if written == name else f" /* {comment_text(name)} */"
-        lines.append(f"#define {written} {c_value(value)}{told}")
+        used.add(written)
+        original = "" if written == name else f" /* {comment_text(name)} */"
+        lines.append(f"#define {written} {c_value(value)}{original}")
     return "\n".join([*lines, "", f"#endif /* {guard} */", ""])
 
 

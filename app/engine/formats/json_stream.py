@@ -1,7 +1,7 @@
 """JSON objects read as their text arrives: a file of any size in pieces, or one that another program still writes.
 
-Each member is told as soon as it is there; those of the members named `inside` (an object or a list of entries) one by
-one, so that nothing larger than an entry is ever held.
+Each member is yielded as soon as it is complete; those of the members named `inside` (an object or a list of entries)
+one by one, so that nothing larger than an entry is ever held.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from ...errors import InputError
 
 MAXIMUM_MEMBER = 8 * 2**20  # characters of one entry or one value of the header
-_SOON = 2**16  # characters of a member that is looked at again as soon as there are more
-_DEEPEST = 1500  # brackets: what is nested deeper is refused anyway
+_SOON = 2**16  # characters up to which a member is tried again as soon as there are more
+_DEEPEST = 1500  # brackets: deeper nesting is refused anyway
 _SPACE = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -23,7 +23,7 @@ _WHOLE_STRING = re.compile(_STRING, re.DOTALL)
 _BRACKETS = re.compile(_STRING + r'|[{}\[\]"]', re.DOTALL)
 _NUMBER = re.compile(r"[0-9.eE+-]*")
 _DECODER = json.JSONDecoder()
-_REMEDY = "the file is cut off or damaged; fetch it anew"
+_REMEDY = "the file is cut off or damaged; fetch it again"
 
 
 class Member(NamedTuple):
@@ -69,30 +69,30 @@ class JsonStream:
 
     @property
     def line(self) -> int:
-        """The line of what was told last, counted from 1."""
+        """The line of the last member, counted from 1."""
         return self._line + self._text.count("\n", 0, self._at)
 
     def feed(self, text: str) -> None:
-        """Take more text in; what was told already is let go of."""
-        told = self._text[: self._at]
-        newline = told.rfind("\n")
-        self._line += told.count("\n")
-        self._column = len(told) - newline if newline >= 0 else self._column + len(told)
+        """Add more text; the part that was read is dropped."""
+        read = self._text[: self._at]
+        newline = read.rfind("\n")
+        self._line += read.count("\n")
+        self._column = len(read) - newline if newline >= 0 else self._column + len(read)
         self._text = self._text[self._at :] + text
         self._at = 0
         self._escapes = self._escapes or "\\u" in text
 
     def members(self, *, last: bool = False, final: bool = False) -> Iterator[Member]:
-        """What is complete so far. Raises InputError naming line and column.
+        """The members that are complete. Raises InputError naming line and column.
 
-        `last`: this is the last text for now, so look again even at what was not complete a little earlier; `final`: no
-        more text will come, and what is not complete is wrong.
+        `last`: there is no more text for now, so a long member is tried again; `final`: no more text will come, and an
+        incomplete member is an error.
         """
         while not self.closed:
             length = len(self._text) - self._at
             if self._waited > _SOON and length < 2 * self._waited and not last and not final:
                 self._check_length(length)
-                return  # so that a long member is not looked at again with every piece of it
+                return  # so that a long member is not tried again with every piece of it
             try:
                 member = self._next(final)
             except _More:
@@ -151,7 +151,7 @@ class JsonStream:
         return Member(self._container, name, value)
 
     def _check_length(self, length: int) -> None:
-        """Nothing that is longer than a member may be is waited for."""
+        """Raise InputError for a member that is longer than allowed, complete or not."""
         if length > MAXIMUM_MEMBER:
             what = f"an entry or a value of more than {MAXIMUM_MEMBER / 2**20:.0f} MiB"
             raise self._wrong(self._at, what, "remove it")
@@ -200,7 +200,7 @@ class JsonStream:
         return value, end
 
     def _refuse_half_characters(self, name: str, value: Any, at: int) -> None:
-        """JSON can spell half a character; no file and no screen can show it."""
+        """Raise InputError for half a character, which JSON can spell, but no file or screen can hold."""
         try:
             json.dumps([name, value], ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -221,7 +221,7 @@ def _end_of_space(text: str, at: int) -> int:
 
 
 def _is_whole(text: str, at: int) -> bool:
-    """Whether the value that begins here has ended, right or wrong; or is wrong whatever will come."""
+    """Whether the value that begins here is complete, or wrong whatever follows."""
     if text[at] == '"':
         return _WHOLE_STRING.match(text, at) is not None
     if text[at] not in "{[":

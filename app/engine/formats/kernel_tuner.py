@@ -103,7 +103,7 @@ def write_cache(table: ResultTable, path: Path, about: About, *, overwrite: bool
     """Write every measurement of the table, failures too; returns the path.
 
     Device settings get Kernel Tuner's names. Values keep theirs; `time` in ms is added where only `time_s` is there.
-    What Kernel Tuner has no place for stands under a key of our own, which it ignores. Raises as `write_text` does.
+    What Kernel Tuner has no place for is under a key of our own, which it ignores. Raises as `write_text` does.
     """
     return write_text(path, _pieces(table, about, their_names(table.space.names, str(path))), overwrite=overwrite)
 

@@ -5,12 +5,12 @@ The field's other tools ignore it: names and directions of the objective, confid
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ... import __version__
+from ...numbers import finite_or_none
 from ..measurement import Measurement, Value
 from ..objectives import Goal, Objective, likely_goal
 from ..space.result_table import ResultTable
@@ -27,11 +27,11 @@ class About:
     objective: Objective
     source: str = ""  # nvml, simulated or recorded
     problem_size: str = ""
-    units: Mapping[str, str] = field(default_factory=dict)  # of values whose names do not tell them
+    units: Mapping[str, str] = field(default_factory=dict)  # where they do not follow from the names
 
 
 def own_header(table: ResultTable, about: About, **more: object) -> dict[str, Any]:
-    """What the session is, for the file's header."""
+    """The session, for the file's header."""
     goals = [[goal.name, goal.maximise] for goal in (about.objective.goal, *about.objective.front)]
     return {
         "version": __version__,
@@ -45,74 +45,74 @@ def own_header(table: ResultTable, about: About, **more: object) -> dict[str, An
 
 
 def own_entry(m: Measurement) -> dict[str, Any]:
-    """What the measurement is besides its values."""
-    told = {
+    """All of a measurement but its values."""
+    entry = {
         "state": m.state.value,
         "error": m.error or None,
         "message": m.message or None,
         "intervals": {n: list(pair) for n, pair in m.intervals.items()} or None,
         "window_ns": list(m.window_ns) if m.window_ns else None,
-        "observed_clock_mhz": _known(m.observed_clock_mhz),
+        "observed_clock_mhz": finite_or_none(m.observed_clock_mhz),
         "event_reasons": m.event_reasons or None,
         "power_source": m.power_source or None,
         "source": m.source or None,
-        "timestamp_s": _known(m.timestamp_s),
-        "cost_s": _known(m.cost_s),
+        "timestamp_s": finite_or_none(m.timestamp_s),
+        "cost_s": finite_or_none(m.cost_s),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 class OwnHeader:
-    """The same, read back; a foreign file tells nothing here."""
+    """The same, read back; of a foreign file everything is empty."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        told = document.get(OWN)
-        self._told: Mapping[str, Any] = told if isinstance(told, dict) else {}
-        kept = self._told.get("values")
+        given = document.get(OWN)
+        self._given: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        kept = self._given.get("values")
         # the values of the session; None: every number of the file is one
         self.kept = frozenset(n for n in kept if isinstance(n, str)) if isinstance(kept, list) else None
-        units = self._told.get("units")
+        units = self._given.get("units")
         self.units = (
             {n: u for n, u in units.items() if isinstance(u, str) and len(u) < 100} if isinstance(units, dict) else {}
         )
 
     def names(self, keys: Sequence[str]) -> tuple[str, ...]:
         """The parameters as the session had them, where only names of device settings were changed for the file."""
-        told = self._told.get("parameters")
-        if not isinstance(told, list) or len(told) != len(keys):
+        names = self._given.get("parameters")
+        if not isinstance(names, list) or len(names) != len(keys):
             return tuple(keys)
         same = all(
             name == key or (key in DEVICE_SETTINGS and name == DEVICE_SETTINGS[key])
-            for key, name in zip(keys, told, strict=True)
+            for key, name in zip(keys, names, strict=True)
         )
-        return tuple(told) if same and len(set(told)) == len(told) else tuple(keys)
+        return tuple(names) if same and len(set(names)) == len(names) else tuple(keys)
 
     def objective(self, named: object) -> Objective:
-        """What the session worked for: as it tells itself, else the name or names that the file has for it."""
-        told = self._told.get("objective")
-        if isinstance(told, list) and told and all(_is_goal(goal) for goal in told):
-            goal, *front = (Goal(name, larger) for name, larger in told)
+        """The objective of the session, else that of the name or names that the file has for it."""
+        goals = self._given.get("objective")
+        if isinstance(goals, list) and goals and all(_is_goal(goal) for goal in goals):
+            goal, *front = (Goal(name, larger) for name, larger in goals)
             return Objective(goal, tuple(front))
         names = named if isinstance(named, list) else [named]
-        goals = [likely_goal(name) for name in dict.fromkeys(n for n in names if isinstance(n, str) and n)]
-        if not goals:
+        likely = [likely_goal(name) for name in dict.fromkeys(n for n in names if isinstance(n, str) and n)]
+        if not likely:
             return Objective(likely_goal("time"))
-        return Objective(goals[0], tuple(goals) if len(goals) > 1 else ())
+        return Objective(likely[0], tuple(likely) if len(likely) > 1 else ())
 
     def text(self, key: str) -> str:
         """A short text; empty where there is none."""
-        return text_of(self._told.get(key))
+        return text_of(self._given.get(key))
 
     def lists(self, key: str, names: Sequence[str]) -> dict[str, list[Value]]:
         """Lists of plain values by name."""
-        return plain_lists(names, names, self._told.get(key))
+        return plain_lists(names, names, self._given.get(key))
 
 
-def plain_lists(keys: Sequence[str], names: Sequence[str], told: object) -> dict[str, list[Value]]:
+def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dict[str, list[Value]]:
     """The plain values that a file lists under each key, under the session's names."""
     listed: dict[str, list[Value]] = {}
     for key, name in zip(keys, names, strict=True):
-        values = told.get(key) if isinstance(told, dict) else None
+        values = lists.get(key) if isinstance(lists, dict) else None
         plain = values if isinstance(values, list) else []
         listed[name] = [value for value in plain if isinstance(value, int | float | str)]
     return listed
@@ -125,7 +125,3 @@ def text_of(value: object) -> str:
 
 def _is_goal(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], bool)
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

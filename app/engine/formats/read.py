@@ -24,7 +24,7 @@ _CUT_OFF = "the last entry is cut off in the middle and left out: it is being wr
 
 
 class Entries(Protocol):
-    """The entries of one format, read one by one. `document` is all that stands beside them, and may still grow."""
+    """The entries of one format, read one by one. `document` is the rest of the file, and may still grow."""
 
     kind: str  # what an entry is called
     header_key: str  # what must be in the document before the first entry; '' for nothing
@@ -58,7 +58,7 @@ def read_recording(path: Path | str) -> Recording:
     if is_trace(path):
         raise refused_trace(path)
     scan = _Scan(path, None, is_list=begun == "[")
-    if scan.skipped:  # the header stands below the entries: once more, knowing it
+    if scan.skipped:  # the header is below the entries: read again with it known
         scan = _Scan(path, scan.document)
     return scan.recording()
 
@@ -69,7 +69,7 @@ def is_recording(path: Path) -> bool:
 
 
 class _Scan:
-    """One way through a JSON file: its header, and its entries where the header stands above them."""
+    """One pass over a JSON file: its header, and its entries where the header is above them."""
 
     def __init__(self, path: Path, known: Mapping[str, Any] | None, *, is_list: bool = False) -> None:
         self.document: dict[str, Any] = dict(known or {})  # all but the entries
@@ -77,7 +77,7 @@ class _Scan:
         self._path = path
         self._known = known is not None  # the whole header, even if empty
         self._entries: Entries | None = None
-        self._taken = 0
+        self._count = 0
         self._formats: dict[str, type[Entries]] = {**FORMATS, _LIST: ListEntries} if is_list else FORMATS
         self._stream = JsonStream(str(path), self._formats)
         if is_list:
@@ -112,11 +112,11 @@ class _Scan:
                 self.skipped += 1
                 return
             self._entries = self._begin(member.inside)
-        self._taken += 1
+        self._count += 1
         try:
             self._entries.add(member.value)
         except BadEntry as error:
-            name = repr(member.name[:80]) if member.name else str(self._taken)
+            name = repr(member.name[:80]) if member.name else str(self._count)
             what = f"line {self._stream.line}, {self._entries.kind} {name}: {error}"
             raise InputError(what, str(self._path), "correct or remove it") from None
 

@@ -22,7 +22,7 @@ from .t4 import T4Entries
 
 _FIGURES = frozenset(("time", "times", "energy", "power", "objective", OWN, *BOOKKEEPING))
 _FIGURE = re.compile(r"(nvml|ps|pwr|pmt|tegra|amd)_|.*_(energy|power|time|times|freq|temperature)|core_|mem_freq")
-_MEASURED_SHARE = 0.5  # of different values among floats: so many are measured, not chosen
+_MEASURED_SHARE = 0.5  # of different values among floats: with more, they are measured, not chosen
 _FEW = 20
 _REMEDY = "pass the list that Kernel Tuner's tune_kernel returns, or its cache file"
 
@@ -93,7 +93,7 @@ def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, 
     if not figures:
         raise InputError("a list of objects in which nothing is a time, an energy or a power", where, _REMEDY)
     given = [name for name in names if name not in figures and all(_is_plain(result.get(name)) for result in results)]
-    if names == sorted(names):  # the order says nothing: what has fractions is taken for measured
+    if names == sorted(names):  # the order says nothing: numbers with fractions count as measured
         given = [name for name in given if not any(isinstance(result[name], float) for result in results)]
     else:
         given = [name for name in given if names.index(name) < names.index(figures[0])]
