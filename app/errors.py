@@ -1,12 +1,12 @@
-"""The errors a person may meet: what happened, where, and the remedy. None of them needs a traceback."""
+"""The errors that users see: what happened, where, and the remedy. None of them needs a traceback."""
 
 from __future__ import annotations
 
-from .plain_text import one_line
+from .plain_text import shortened
 
 
 class WattridgeError(Exception):
-    """Something failed that a person can act on. `exit_code` is what the command line returns."""
+    """Something failed that the user can act on. `exit_code` is what the command line returns."""
 
     exit_code = 1
 
@@ -34,12 +34,7 @@ class InputError(WattridgeError):
     exit_code = 2
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
-        super().__init__(_short(what), _short(where), _short(remedy))
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+        super().__init__(*(shortened(part, _LONGEST) for part in (what, where, remedy)))
 
 
 class PermissionRefused(WattridgeError):

@@ -7,7 +7,7 @@ import unicodedata
 # Cc: ANSI escapes, backspace, newlines; Cf: bidirectional overrides, zero-width characters; Cs: bytes that were not
 # UTF-8; Zl and Zp: line and paragraph separators.
 _ACTIVE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-_MOST_RAW = 2**16  # characters of a line that are looked at; nothing longer fits a terminal
+_MOST_RAW = 2**16  # characters of a line that are read; nothing longer fits a terminal
 
 
 def one_line(text: str) -> str:
@@ -17,6 +17,12 @@ def one_line(text: str) -> str:
     'a\\\\x1b[31m b'
     """
     return visible(" ".join(text[:_MOST_RAW].split()))
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """The text on one line of at most so many characters, for messages."""
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def visible(text: str) -> str:

@@ -143,15 +143,6 @@ def _power(base: Any, exponent: Any) -> Any:
     return _float_power(base, exponent)
 
 
-add = _binary(lambda a, b: a + b, lambda a, b: a + b)
-subtract = _binary(lambda a, b: a - b, lambda a, b: a + b)
-multiply = _binary(lambda a, b: a * b, lambda a, b: a * b)
-divide = _binary(lambda a, b: a / _without_zero(b), None)
-floor_divide = _binary(lambda a, b: a // _without_zero(b), None)
-modulo = _binary(lambda a, b: a % _without_zero(b), None)
-power = _binary(_power, None)
-
-
 def _undefined(operand: Operand) -> Any:
     """Where a float operand is NaN; False where that cannot be."""
     if isinstance(operand, float):
@@ -168,7 +159,7 @@ def _poisoned(result: Any, undefined: Any) -> Operand:
     return math.nan if undefined else result
 
 
-def comparison(symbol: str, plain: Callable[[Any, Any], Any]) -> Callable[[Operand, Operand], Operand]:
+def _comparison(symbol: str, plain: Callable[[Any, Any], Any]) -> Callable[[Operand, Operand], Operand]:
     """Lift a comparison to columns. Text and number are never equal, and have no order (TypeError)."""
 
     def compare(left: Operand, right: Operand) -> Operand:
@@ -219,20 +210,16 @@ def negation(operand: Operand) -> Operand:
     return _poisoned(~true if isinstance(true, np.ndarray) else not true, undefined)
 
 
-def _extreme(
-    plain: Callable[[Any, Any], Any], whole: Callable[[Any, Any], Any]
-) -> Callable[[Operand, Operand], Operand]:
+def _extreme(plain: Callable[[Any, Any], Any], whole: Callable[[Any, Any], Any]) -> Callable[..., Operand]:
+    """Lift the smaller or the larger of two numbers to any number of columns."""
+
     def pick(left: Operand, right: Operand) -> Operand:
         a, b = _number(left), _number(right)
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
             return whole(a, b)  # type: ignore[no-any-return]
         return math.nan if _undefined(a) or _undefined(b) else plain(a, b)
 
-    return pick
-
-
-minimum = _extreme(min, np.minimum)
-maximum = _extreme(max, np.maximum)
+    return lambda *operands: reduce(pick, operands)
 
 
 def _unary(plain: Callable[[Any], Any], keeps_integers: bool = False) -> Callable[[Operand], Operand]:
@@ -251,76 +238,55 @@ def _unary(plain: Callable[[Any], Any], keeps_integers: bool = False) -> Callabl
     return operate
 
 
-def absolute(operand: Operand) -> Operand:
-    return abs(_number(operand))  # type: ignore[no-any-return]
+_to_whole = _unary(np.rint, keeps_integers=True)
 
 
-def rounded(operand: Operand, digits: Operand = 0) -> Operand:
+def _rounded(operand: Operand, digits: Operand = 0) -> Operand:
     """Round half to even, as Python does; to an integer without `digits`."""
     if not isinstance(digits, int) or not -15 <= digits <= 15:
         raise TypeError("round takes a number of digits between -15 and 15")
     number = _number(operand)
     if digits == 0:
-        return to_integer_half_even(number)
+        return _to_whole(number)
     result = np.round(np.asarray(number, dtype=np.float64), digits)
     return result if result.ndim else float(result)
 
 
-to_integer_half_even = _unary(np.rint, keeps_integers=True)
-truncate = _unary(np.trunc, keeps_integers=True)
-ceiling = _unary(np.ceil, keeps_integers=True)
-floor = _unary(np.floor, keeps_integers=True)
-to_float = _unary(np.positive)
-square_root = _unary(np.sqrt)
-logarithm = _unary(np.log)
-logarithm_2 = _unary(np.log2)
-logarithm_10 = _unary(np.log10)
-exponential = _unary(np.exp)
-
-
-def _conjunction(first: Operand, rest: Callable[[], Operand]) -> Operand:
-    return choose(first, rest, lambda: first)
-
-
-def _disjunction(first: Operand, rest: Callable[[], Operand]) -> Operand:
-    return choose(first, lambda: first, rest)
-
-
 ALGEBRA = Algebra(
     operators={
-        ast.Add: add,
-        ast.Sub: subtract,
-        ast.Mult: multiply,
-        ast.Div: divide,
-        ast.FloorDiv: floor_divide,
-        ast.Mod: modulo,
-        ast.Pow: power,
+        ast.Add: _binary(operator.add, lambda a, b: a + b),
+        ast.Sub: _binary(operator.sub, lambda a, b: a + b),
+        ast.Mult: _binary(operator.mul, lambda a, b: a * b),
+        ast.Div: _binary(lambda a, b: a / _without_zero(b), None),
+        ast.FloorDiv: _binary(lambda a, b: a // _without_zero(b), None),
+        ast.Mod: _binary(lambda a, b: a % _without_zero(b), None),
+        ast.Pow: _binary(_power, None),
     },
     comparisons={
-        ast.Eq: comparison("==", operator.eq),
-        ast.NotEq: comparison("!=", operator.ne),
-        ast.Lt: comparison("<", operator.lt),
-        ast.LtE: comparison("<=", operator.le),
-        ast.Gt: comparison(">", operator.gt),
-        ast.GtE: comparison(">=", operator.ge),
+        ast.Eq: _comparison("==", operator.eq),
+        ast.NotEq: _comparison("!=", operator.ne),
+        ast.Lt: _comparison("<", operator.lt),
+        ast.LtE: _comparison("<=", operator.le),
+        ast.Gt: _comparison(">", operator.gt),
+        ast.GtE: _comparison(">=", operator.ge),
     },
     functions={
-        "min": lambda *operands: reduce(minimum, operands),
-        "max": lambda *operands: reduce(maximum, operands),
-        "abs": absolute,
-        "round": rounded,
-        "int": truncate,
-        "float": to_float,
-        "ceil": ceiling,
-        "floor": floor,
-        "sqrt": square_root,
-        "log": logarithm,
-        "log2": logarithm_2,
-        "log10": logarithm_10,
-        "exp": exponential,
+        "min": _extreme(min, np.minimum),
+        "max": _extreme(max, np.maximum),
+        "abs": lambda operand: abs(_number(operand)),
+        "round": _rounded,
+        "int": _unary(np.trunc, keeps_integers=True),
+        "float": _unary(np.positive),
+        "ceil": _unary(np.ceil, keeps_integers=True),
+        "floor": _unary(np.floor, keeps_integers=True),
+        "sqrt": _unary(np.sqrt),
+        "log": _unary(np.log),
+        "log2": _unary(np.log2),
+        "log10": _unary(np.log10),
+        "exp": _unary(np.exp),
     },
     negation=negation,
-    conjunction=_conjunction,
-    disjunction=_disjunction,
+    conjunction=lambda first, rest: choose(first, rest, lambda: first),
+    disjunction=lambda first, rest: choose(first, lambda: first, rest),
     choose=choose,
 )

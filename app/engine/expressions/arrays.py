@@ -1,7 +1,6 @@
 """Array expressions such as `a @ b`: what a kernel's outputs are checked against, evaluated with NumPy, never eval'ed.
 
-The syntax is checked by `expressions.parse_array_expression`; here it is walked. Half-precision floats are calculated
-in single precision, everything else in its own type.
+Half-precision floats are calculated in single precision, everything else in its own type.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from .expression import parse_array_expression
+from ...plain_text import shortened
+from .expression import names_in, syntax_tree
 
 Array = npt.NDArray[Any]
 
@@ -62,6 +62,25 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "minimum": np.minimum,
     "maximum": np.maximum,
 }
+
+
+_NODES = (ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.USub, ast.UAdd, ast.Load, *_OPERATORS)
+_MAXIMUM_NODES = 1000
+
+
+def parse_array_expression(text: str, where: str) -> tuple[str, ...]:
+    """Check an array expression over the kernel's arguments (`a @ b`); the names it uses. Raises InputError."""
+    tree = syntax_tree(text, where)
+    for count, node in enumerate(ast.walk(tree)):
+        allowed = isinstance(node, _NODES)
+        if isinstance(node, ast.Call):
+            allowed = isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and not node.keywords
+        elif isinstance(node, ast.Constant):
+            allowed = isinstance(node.value, (int, float))
+        if not allowed or count > _MAXIMUM_NODES:
+            what = f"'{type(node).__name__}' in '{shortened(text)}' is not allowed"
+            raise InputError(what, where, f"use names, numbers, arithmetic, @ and {', '.join(_FUNCTIONS)}")
+    return tuple(dict.fromkeys(names_in(tree)))
 
 
 def evaluate_array(text: str, where: str, values: Mapping[str, Any]) -> Array:

@@ -1,7 +1,7 @@
-"""Expressions that people write: parsed into our own closures, never eval'ed.
+"""Expressions that users write: parsed into our own closures, never eval'ed.
 
 The grammar is Python's, cut down: names, numbers, text, true and false, arithmetic, comparisons (chained too), `and`,
-`or`, `not`, `a if test else b`, `in` a literal list, and the functions in `compiler.FUNCTIONS`. An expression works on
+`or`, `not`, `a if test else b`, `in` a literal list, and the functions of `arithmetic.ALGEBRA`. An expression works on
 single values and on NumPy columns alike; see `arithmetic` for what division by zero and large integers do.
 """
 
@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...plain_text import shortened
 from . import arithmetic, intervals
 from .arithmetic import Operand
-from .grammar import GRAMMAR, Closure, Compiler, shortened
+from .grammar import GRAMMAR, Closure, Compiler
 from .intervals import Interval
 
 MAX_LENGTH = 4000  # characters of one expression
@@ -57,10 +58,10 @@ class Expression:
         return np.broadcast_to(np.asarray(true, dtype=np.bool_), shape)
 
     def possibility(self) -> Possibility:
-        """Tells where the expression may be true while some names are only known to lie in an interval.
+        """A function that finds where the expression may be true if some names are only known to lie in an interval.
 
-        It is never false where the expression is true for some values within the intervals. Called with the names'
-        values and the shape of the answer.
+        It is never false where the expression is true for some values within the intervals. Its arguments are the
+        names' values and the shape of the result.
         """
         bounds = Compiler(self.text, self.where, intervals.ALGEBRA).compile(self.tree, 0)
 
@@ -68,7 +69,7 @@ class Expression:
             try:
                 with np.errstate(all="ignore"):
                     return np.broadcast_to(intervals.may_be_true(bounds(values)), shape)
-            except TypeError:  # such as text that is calculated with: the expression itself says so in the end
+            except TypeError:  # such as arithmetic with text: evaluating the expression raises it
                 return np.ones(shape, dtype=np.bool_)
 
         return possible
@@ -90,7 +91,7 @@ class Expression:
 
 
 def unknown_name(name: str, text: str, where: str, known: Iterable[str], remedy: str = "") -> InputError:
-    """The error for a name nobody defined, with the nearest known one."""
+    """The error for a name that is not defined, with the nearest known one."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else remedy or "define it under [constants] or [parameters]"
     return InputError(f"unknown name '{name}' in '{shortened(text)}'", where, hint)
@@ -114,12 +115,13 @@ def _conjuncts(node: ast.expr) -> list[ast.expr]:
         links = [
             ast.Compare(left, [op], [right]) for left, op, right in zip(sides, node.ops, node.comparators, strict=False)
         ]
-        if len({frozenset(_names(link)) for link in links}) > 1:  # else one pass is quicker than two
+        if len({frozenset(names_in(link)) for link in links}) > 1:  # else one pass is quicker than two
             return list(links)
     return [node]
 
 
-def _names(node: ast.AST) -> list[str]:
+def names_in(node: ast.AST) -> list[str]:
+    """The names in a syntax tree, functions apart, in order of appearance; each as often as it is used."""
     called = {id(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
     return [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and id(part) not in called]
 
@@ -146,27 +148,3 @@ def syntax_tree(text: str, where: str) -> ast.expr:
         raise InputError(f"'{shortened(text)}' is not an expression{place}", where, GRAMMAR) from None
     except (ValueError, RecursionError, MemoryError):
         raise InputError(f"'{shortened(text)}' cannot be read", where, "write it shorter and less nested") from None
-
-
-# --- array expressions ---------------------------------------------------------------------------------------------
-
-ARRAY_FUNCTIONS = ("sum", "dot", "convolve", "transpose", "exp", "sqrt", "abs", "minimum", "maximum")
-_ARRAY_NODES = (ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.operator, ast.USub, ast.UAdd, ast.Load)
-_ARRAY_OPERATORS = (*arithmetic.ALGEBRA.operators, ast.MatMult)
-
-
-def parse_array_expression(text: str, where: str) -> tuple[str, ...]:
-    """Check an array expression over the kernel's arguments (`a @ b`); the names it uses. Raises InputError."""
-    tree = syntax_tree(text, where)
-    remedy = f"use names, numbers, arithmetic, @ and {', '.join(ARRAY_FUNCTIONS)}"
-    for count, node in enumerate(ast.walk(tree)):
-        allowed = isinstance(node, _ARRAY_NODES)
-        if isinstance(node, ast.Call):
-            allowed = isinstance(node.func, ast.Name) and node.func.id in ARRAY_FUNCTIONS and not node.keywords
-        elif isinstance(node, ast.operator):
-            allowed = isinstance(node, _ARRAY_OPERATORS)
-        elif isinstance(node, ast.Constant):
-            allowed = isinstance(node.value, (int, float))
-        if not allowed or count > 1000:
-            raise InputError(f"'{type(node).__name__}' in '{shortened(text)}' is not allowed", where, remedy)
-    return tuple(dict.fromkeys(_names(tree)))

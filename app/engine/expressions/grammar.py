@@ -13,29 +13,19 @@ from functools import partial
 from typing import Any
 
 from ...errors import InputError
+from ...plain_text import shortened
+from . import arithmetic
 from .algebra import Algebra
 
 MAX_DEPTH = 150  # nested operations
 
 Closure = Callable[[Mapping[str, Any]], Any]
 
-# name -> least and most arguments
-FUNCTIONS: dict[str, tuple[int, int]] = {
-    "min": (1, 64),
-    "max": (1, 64),
-    "abs": (1, 1),
-    "round": (1, 2),
-    "int": (1, 1),
-    "float": (1, 1),
-    "ceil": (1, 1),
-    "floor": (1, 1),
-    "sqrt": (1, 1),
-    "log": (1, 1),
-    "log2": (1, 1),
-    "log10": (1, 1),
-    "exp": (1, 1),
-}
-GRAMMAR = f"use names, numbers, text, arithmetic, comparisons, and/or/not, if/else, in, {', '.join(FUNCTIONS)}, len"
+_ARGUMENTS = {"min": (1, 64), "max": (1, 64), "round": (1, 2)}  # least and most; all other functions take one
+GRAMMAR = (
+    "use names, numbers, text, arithmetic, comparisons, and/or/not, if/else, in, "
+    f"{', '.join(arithmetic.ALGEBRA.functions)}, len"
+)
 
 # ns an element, about, as measured on columns; what is not here takes one
 _COSTS: dict[type[ast.AST], int] = {
@@ -49,12 +39,6 @@ _COSTS: dict[type[ast.AST], int] = {
     ast.BoolOp: 2,
     ast.IfExp: 2,
 }
-
-
-def shortened(text: str) -> str:
-    """A text as one short line, for messages."""
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:77]}..."
 
 
 class Compiler:
@@ -169,11 +153,11 @@ class Compiler:
         arguments = node.args
         if name == "len" and len(arguments) == 1:
             return self._length(arguments[0], depth)
-        if name not in FUNCTIONS:
+        if name not in self._algebra.functions:
             raise self._refuse(f"the call of '{name}'" if name != "?" else "a call of something other than a function")
         if name in ("min", "max") and len(arguments) == 1 and isinstance(arguments[0], (ast.List, ast.Tuple)):
             arguments = arguments[0].elts
-        least, most = FUNCTIONS[name]
+        least, most = _ARGUMENTS.get(name, (1, 1))
         if not least <= len(arguments) <= most:
             raise self._refuse(f"'{name}' with {len(arguments)} arguments")
         compiled = [self.compile(argument, depth) for argument in arguments]

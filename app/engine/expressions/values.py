@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...plain_text import shortened
 from . import arithmetic
 from .expression import Expression, Scope, expression_of, syntax_tree
-from .grammar import shortened
 
 MAX_VALUES = 65536  # that one range may have
 MAX_VALUES_IN_ALL = 4 * 10**6  # that a dependent range may have over all it depends on

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...plain_text import shortened
 from ..expressions.expression import expression_of, syntax_tree
-from ..expressions.grammar import shortened
 from ..expressions.values import MAX_VALUES, parse_values
 from ..measurement import Value
 

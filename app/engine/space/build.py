@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...plain_text import shortened
 from ...sensors.device_limits import DeviceLimits
 from ..expressions.arithmetic import Column, column_of, normalised
 from ..expressions.expression import Expression, parse_conjuncts
-from ..expressions.grammar import shortened
 from ..expressions.values import MAX_VALUES, parse_values
 from ..measurement import Value
 from .checking import Scope

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...plain_text import shortened
 from ..expressions.arithmetic import Column, column_of
 from ..expressions.expression import Expression
-from ..expressions.grammar import shortened
 from ..expressions.values import ValuesExpression
 from .checking import Scope
 from .effort import Effort

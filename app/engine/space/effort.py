@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ...errors import InputError
-from ..expressions.grammar import shortened
+from ...plain_text import shortened
 
 MAX_COST = 10**10  # about ns
 

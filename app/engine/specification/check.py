@@ -9,7 +9,8 @@ from typing import Any
 
 from ...errors import InputError
 from ...sensors.device_limits import limits_of
-from ..expressions.expression import parse, parse_array_expression, unknown_name
+from ..expressions.arrays import parse_array_expression
+from ..expressions.expression import parse, unknown_name
 from ..expressions.values import parse_values
 from ..measurement import MEASURED, Value
 from ..objectives import Goal, Objective

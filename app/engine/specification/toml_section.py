@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...files import read_text
+from ...plain_text import shortened
 from ..measurement import Value
 
 MAX_BYTES = 1024 * 1024
@@ -24,7 +25,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, or a number too long to be read
-        raise InputError(f"not TOML: {error}", str(path), "mend that place") from None
+        raise InputError(f"not TOML: {error}", str(path), "correct that place") from None
     except RecursionError:
         raise InputError("lists or tables are nested too deeply", str(path), "nest them less") from None
 
@@ -58,8 +59,7 @@ class Section:
     def wrong(self, key: str, wanted: str) -> InputError:
         """The error for a key whose value is not what is wanted."""
         value = self._table.get(key)
-        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
-        what = "is missing" if key not in self._table else f"is {shown}"
+        what = "is missing" if key not in self._table else f"is {shortened(repr(value), 60)}"
         return InputError(f"'{key}' {what}", self.place(key), f"{wanted} is needed")
 
     def raw(self, key: str) -> Any:

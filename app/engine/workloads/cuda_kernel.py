@@ -16,7 +16,8 @@ from typing import Final
 from ...errors import InputError
 from ...files import read_text
 from ...sensors.device_limits import DeviceLimits
-from ..expressions.expression import Expression, parse, parse_array_expression
+from ..expressions.arrays import parse_array_expression
+from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, State, Value
 from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
 from .cuda_arguments import Argument, CallPlan, Reference

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.expressions.arrays import parse_array_expression
 from app.engine.expressions.expression import (
     MAX_LENGTH,
     parse,
-    parse_array_expression,
     parse_conjuncts,
 )
 from app.engine.expressions.values import MAX_VALUES, parse_values
