@@ -12,7 +12,7 @@ def space(arguments: Namespace) -> int:
     """The size of a specification's space, and what each restriction removes."""
     from ..engine.session.load import load_specification
     from ..engine.session.planning import space_of
-    from ..engine.space.pruning import pruning_steps
+    from ..engine.space.search_space import pruning_steps
     from ..sensors.select import open_gpu
 
     specification = load_specification(Path(arguments.specification))

@@ -1,7 +1,7 @@
 """Building a search space: restrictions prune while it is built, so 10^9 combinations need not be looked at.
 
-The space starts as one factor per parameter (see `factors`). Whichever restriction, or parameter with dependent values,
-joins the smallest tables next is applied next. What is left at the end is multiplied out and sorted.
+The space starts as one factor per parameter (see `factors`). The restriction, or parameter with dependent values, that
+joins the smallest tables is applied next. At the end the factors that are left are multiplied out and sorted.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from ..expressions.arithmetic import Column, column_of, normalised
 from ..expressions.expression import Expression, parse_conjuncts
 from ..expressions.values import MAX_VALUES, parse_values
 from ..measurement import Value
-from .checking import Scope
+from .checking import Effort, Scope
 from .dependent import Dependent, count_completions, expand, in_order
-from .effort import Effort
-from .factors import Codes, Factor, check_size, product
+from .factors import Codes, Factor, check_size, product, sorted_table
 from .joining import join, restrict, thinned
-from .search_space import Parameter, SearchSpace, compacted, smallest_dtype
-from .table import sorted_table
+from .keys import smallest_dtype
+from .search_space import Parameter, SearchSpace, compacted
 
 MAX_ROWS = 2 * 10**7
 MAX_BYTES = 24 * 10**7  # of a table: 10^7 rows of 24 parameters, or of 12 where one has more than 256 values
 MAX_PARAMETERS = 64
-LARGE = 2**20  # rows of a product from which it pays to look which join is the best
+LARGE = 2**20  # rows of a product from which it pays to search for the best join
 MAX_PARTS = 1000  # restrictions, split at their `and`s
 BLOCK_SIZE_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 
@@ -53,36 +52,21 @@ def build_space(
     the parameters or restrictions, for a space beyond MAX_ROWS or MAX_BYTES, and for an empty one; `where` is the file
     it came from.
     """
+    start = time.perf_counter()
+    settings = device_parameters or {}
+    given = {**parameters, **settings}
     try:
-        return _built(
-            parameters, restrictions, constants, limits, device_parameters or {}, tuple(block_size_names), notes
-        )
+        _check_names(parameters, settings, constants)
+        builder = _Builder(given, {**limits.as_names(), **constants})
+        for text in _implicit_limit(given, constants, block_size_names):
+            builder.restrict(text, "implicit limit")
+        for at, text in enumerate(restrictions):
+            builder.restrict(text, f"restrictions[{at}]")
+        builder.run()
+        values, codes = builder.table()
     except InputError as error:
         place = ": ".join(part for part in (where, error.where) if part)
         raise InputError(error.what, place, error.remedy) from None
-
-
-def _built(
-    parameters: Mapping[str, Sequence[Value] | Value],
-    restrictions: Sequence[str],
-    constants: Mapping[str, Value],
-    limits: DeviceLimits,
-    device_parameters: Mapping[str, tuple[Value, ...]],
-    block_size_names: tuple[str, ...],
-    notes: tuple[str, ...],
-) -> SearchSpace:
-    start = time.perf_counter()
-    given = {**parameters, **device_parameters}
-    _check_names(parameters, device_parameters, constants)
-    builder = _Builder(given, {**limits.as_names(), **constants})
-    for text, where in [
-        *_implicit_limit(given, constants, block_size_names),
-        *((text, f"restrictions[{at}]") for at, text in enumerate(restrictions)),
-    ]:
-        builder.restrict(text, where)
-    builder.run()
-    settings = frozenset(device_parameters)
-    values, codes = builder.table()
     described = tuple(Parameter(name, tuple(values[name].tolist()), device_setting=name in settings) for name in given)
     return SearchSpace(described, codes, builder.cartesian, builder.removed_by, time.perf_counter() - start, notes)
 
@@ -130,16 +114,16 @@ def _check_names(
 
 def _implicit_limit(
     given: Mapping[str, object], constants: Mapping[str, Value], block_size_names: Sequence[str]
-) -> list[tuple[str, str]]:
+) -> list[str]:
     """The device's limit on threads per block, where block sizes are among the parameters."""
     sizes = [name for name in block_size_names if name in given or name in constants]
     if not any(name in given for name in sizes):
         return []
-    return [(" * ".join(sizes) + " <= max_threads_per_block", "implicit limit")]
+    return [" * ".join(sizes) + " <= max_threads_per_block"]
 
 
 class _Builder:
-    """The state of one build: factors, and what still waits to be applied to them."""
+    """The state of one build: factors, and what is still to be applied to them."""
 
     def __init__(self, given: Mapping[str, Sequence[Value] | Value], fixed: Mapping[str, Value]) -> None:
         self.values: dict[str, Column] = {}
@@ -151,7 +135,7 @@ class _Builder:
         self._factors: list[Factor] = []
         self._factor_of: dict[str, Factor] = {}
         self._restrictions: list[Expression] = []  # those not yet applied
-        self._order: dict[str, int] = {}  # text -> the how many-th it was applied
+        self._order: dict[str, int] = {}  # text -> its place in the order of application
         self._shares: dict[int, tuple[list[Factor], float]] = {}  # by a restriction's id: what it allows of which
         for name, listed in given.items():
             if not isinstance(listed, str):
@@ -185,7 +169,7 @@ class _Builder:
             self._scope.fixed[name] = listed[0]
 
     def restrict(self, text: str, where: str) -> None:
-        """Take a restriction in, split at its `and`s."""
+        """Add a restriction, split at its `and`s."""
         self.removed_by.setdefault(text, 0)
         for part in parse_conjuncts(text, where):
             part.check_names(self._known)
@@ -197,7 +181,7 @@ class _Builder:
             raise InputError("too many restrictions", where, f"at most {MAX_PARTS} conditions")
 
     def run(self) -> None:
-        """Apply restrictions and expand dependent parameters, the smallest join first, until none waits."""
+        """Apply restrictions and expand dependent parameters, the smallest join first, until none is left."""
         while self._restrictions or self._pending:
             ready = [part for part in self._restrictions if not self._unbound(part.names)]
             expandable = [dependent for dependent in self._pending if not self._unbound(dependent.needs)]
@@ -284,7 +268,7 @@ class _Builder:
         self._count(left)
 
     def _expand(self, dependent: Dependent) -> None:
-        """Put a dependent parameter in; where it is the last, with the restrictions that this makes ready."""
+        """Add a dependent parameter; if it is the last, with the restrictions that this makes ready."""
         touched = self._touched(dependent.needs)
         check_size(self._joined_size(dependent.needs), self._limit)
         together = self._inside(touched, self._restrictions, dependent.name) if len(self._pending) == 1 else []
@@ -319,7 +303,7 @@ class _Builder:
             self._note(part, self._total() if self._pending else rows * rest)
 
     def _note(self, part: Expression, left: int) -> None:
-        """Note that a restriction left so many combinations in all."""
+        """Record that a restriction left so many combinations in all."""
         self._order.setdefault(part.text, len(self._order))
         self.removed_by[part.text] += self._left - left
         self._left = left
@@ -333,7 +317,7 @@ class _Builder:
     def table(self) -> tuple[dict[str, Column], Codes]:
         """The values that occur, by parameter, and the codes of all rows; see `sorted_table`.
 
-        The factors are done with: they are given up while the table is made.
+        The factors are released while the table is made.
         """
         check_size(self._total(), self._limit)
         factors, self._factors = self._factors, []

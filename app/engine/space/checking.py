@@ -13,14 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import InputError
+from ...plain_text import shortened
 from ..expressions.arithmetic import Column, Operand
 from ..expressions.expression import Expression, Possibility
 from ..expressions.intervals import Interval, hull_of
-from .effort import Effort
+from ..expressions.values import ValuesExpression
 from .factors import Distinct, Integers, Mask
 
 _BLOCK = 2**16  # combinations evaluated at once
+MAX_COST = 10**10  # of one build, about ns
 
+Evaluated = Expression | ValuesExpression
 Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
 Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
 
@@ -31,6 +35,26 @@ class Scope:
 
     values: Mapping[str, Column]
     fixed: dict[str, Operand]
+
+
+class Effort:
+    """Adds up what evaluations cost, and refuses those beyond the limit, so that no space keeps the program busy."""
+
+    def __init__(self) -> None:
+        self._left = MAX_COST
+
+    def spend(self, combinations: int, evaluated: Evaluated, beside: int = 1) -> None:
+        """Raise InputError where evaluating it over so many combinations is too much work.
+
+        `beside` is what else each of them costs, in ns.
+        """
+        self._left -= combinations * (beside + evaluated.cost)
+        if self._left < 0:
+            raise InputError(
+                f"'{shortened(evaluated.text)}' over so many combinations is too large to check",
+                evaluated.where,
+                "split it, or restrict its parameters further",
+            )
 
 
 class Check:

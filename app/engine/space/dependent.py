@@ -15,11 +15,10 @@ from ...plain_text import shortened
 from ..expressions.arithmetic import Column, column_of
 from ..expressions.expression import Expression
 from ..expressions.values import ValuesExpression
-from .checking import Scope
-from .effort import Effort
+from .checking import Effort, Scope
 from .factors import Factor, Integers, distinct, product, spread
 from .joining import collected, evaluated
-from .search_space import smallest_dtype
+from .keys import smallest_dtype
 
 _COUNTED = 4 * 10**6  # rows of a table that is made only to count
 

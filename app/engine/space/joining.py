@@ -9,8 +9,7 @@ import numpy as np
 
 from ..expressions.arithmetic import Operand
 from ..expressions.expression import Expression
-from .checking import Check, Places, Scope
-from .effort import Effort
+from .checking import Check, Effort, Places, Scope
 from .factors import Codes, Distinct, Factor, Integers, check_size, distinct, spread
 
 _A_LOOK = 2**22  # combinations that are evaluated to see whether a join would be worth it

@@ -17,6 +17,12 @@ MAX_SPAN = 2**62
 _BLOCK = 2**16  # keys made at once
 
 
+def smallest_dtype(sizes: Sequence[int]) -> type[np.unsignedinteger]:
+    """The smallest unsigned integer that holds every code of axes with so many values."""
+    largest = max(sizes, default=1)
+    return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
+
+
 def levels(sizes: Sequence[int], rows: int) -> list[range]:
     """Split the axes into runs whose keys, with the rank of the run before them, fit into 62 bits."""
     runs: list[range] = []

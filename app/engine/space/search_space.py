@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from ..expressions.arithmetic import column_of
 from ..measurement import Configuration, Value
-from .keys import KeyIndex
-from .nearest import NearestRows
-from .neighbours import Neighbourhood, Neighbours, Rows
-from .samples import latin_hypercube
+from .keys import KeyIndex, smallest_dtype
+from .neighbours import NearestRows, Neighbourhood, Neighbours, Rows
 
-__all__ = ["Neighbourhood", "Parameter", "Rows", "SearchSpace", "compacted", "smallest_dtype"]
+__all__ = ["Neighbourhood", "Parameter", "PruningStep", "Rows", "SearchSpace", "compacted", "pruning_steps"]
+_ROUNDS = 8  # of points that a Latin hypercube draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class SearchSpace:
     cartesian: int  # ranges expanded, no restriction
     removed_by: Mapping[str, int] = field(default_factory=dict)  # restriction -> rows it removed, in the order applied
     build_seconds: float = 0.0
-    notes: tuple[str, ...] = ()  # assumptions a person should know, such as an assumed compute capability
+    notes: tuple[str, ...] = ()  # assumptions that the user should know, such as an assumed compute capability
 
     @property
     def size(self) -> int:
@@ -105,19 +104,31 @@ class SearchSpace:
 
     def sample(self, rng: np.random.Generator, count: int) -> Rows:
         """`count` different rows drawn uniformly (all rows where the space is smaller)."""
-        return rng.permutation(self.size)[:count] if count * 4 > self.size else self._sample_few(rng, count)
-
-    def _sample_few(self, rng: np.random.Generator, count: int) -> Rows:
+        if count * 4 > self.size:
+            return rng.permutation(self.size)[:count]
         return rng.choice(self.size, size=count, replace=False, shuffle=True)
 
     def sample_latin_hypercube(self, rng: np.random.Generator, count: int) -> Rows:
         """`count` different rows (all where the space is smaller) that spread over the values of every parameter.
 
-        Points of a Latin hypercube, snapped to the nearest valid rows: see `samples`.
+        Every axis is cut into `count` strata, each of which holds one point, as if all values were equally likely; the
+        points are snapped to the nearest valid rows. Points that snap to a row that is already drawn are drawn again as
+        a hypercube of their own; what is missing after some rounds is drawn uniformly, as are shares above a quarter.
         """
         if count * 4 > self.size:
             return self.sample(rng, count)
-        return latin_hypercube(self, rng, count)
+        chosen: dict[int, None] = {}
+        for _ in range(_ROUNDS):
+            missing = count - len(chosen)
+            if not missing:
+                break
+            strata = np.stack([rng.permutation(missing) for _ in self.axis_sizes], axis=1)
+            share = (strata + rng.random(strata.shape)) / missing
+            points = share * np.asarray(self.axis_sizes) - 0.5  # code c owns the interval c - 0.5 to c + 0.5
+            chosen |= dict.fromkeys(self.nearest_rows(points, rng).tolist())
+        while len(chosen) < count:
+            chosen |= dict.fromkeys(rng.integers(self.size, size=count - len(chosen)).tolist())
+        return rng.permutation(np.fromiter(chosen, dtype=np.int64))
 
     def nearest(self, codes: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> int:
         """The valid row nearest to one point: see `nearest_rows`."""
@@ -159,12 +170,6 @@ class SearchSpace:
         return Neighbours(self.codes, self._index, self._columns_of_values)
 
 
-def smallest_dtype(sizes: Sequence[int]) -> type[np.unsignedinteger]:
-    """The smallest unsigned integer that holds every code of axes with so many values."""
-    largest = max(sizes, default=1)
-    return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
-
-
 def compacted(
     parameters: tuple[Parameter, ...], codes: npt.NDArray[np.unsignedinteger]
 ) -> tuple[tuple[Parameter, ...], npt.NDArray[np.unsignedinteger]]:
@@ -177,3 +182,31 @@ def compacted(
             codes[:, j] = (np.cumsum(used) - 1)[codes[:, j]]
         kept.append(replace(parameter, values=tuple(v for v, u in zip(parameter.values, used, strict=True) if u)))
     return tuple(kept), codes.astype(smallest_dtype([len(p.values) for p in kept]), copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PruningStep:
+    """One restriction, and how many combinations there were before and after it."""
+
+    restriction: str
+    before: int
+    after: int
+
+    @property
+    def removed(self) -> int:
+        return self.before - self.after
+
+    @property
+    def share(self) -> float:
+        """The share of what there was before that it removed, 0..1."""
+        return self.removed / self.before if self.before else 0.0
+
+
+def pruning_steps(space: SearchSpace) -> tuple[PruningStep, ...]:
+    """From all combinations to the valid ones; empty where that is unknown, as for the space of a recording."""
+    steps: list[PruningStep] = []
+    left = space.cartesian
+    for restriction, removed in space.removed_by.items():
+        steps.append(PruningStep(restriction, left, left - removed))
+        left -= removed
+    return tuple(steps)

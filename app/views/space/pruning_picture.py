@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ...engine.space.pruning import PruningStep
+from ...engine.space.search_space import PruningStep
 from ..plots import theme
 from ..plots.figures import count_text
 

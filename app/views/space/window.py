@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
-from ...engine.space.pruning import pruning_steps
+from ...engine.space.search_space import pruning_steps
 from ..plots.figures import count_text, duration_text
 from ..shell.label import PlainLabel
 from ..tune.draft import Draft

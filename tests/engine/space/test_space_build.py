@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.expressions.expression import parse
-from app.engine.space import build, checking, effort, factors
+from app.engine.space import build, checking, factors
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import SearchSpace
 from app.errors import InputError
@@ -183,7 +183,7 @@ def test_the_bound_on_rows_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bound_on_work_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = {"a": list(range(3000)), "b": list(range(3000))}
     assert space_of(parameters, ["a == b"]).size == 3000
-    monkeypatch.setattr(effort, "MAX_COST", 10**7)
+    monkeypatch.setattr(checking, "MAX_COST", 10**7)
     with pytest.raises(InputError, match="too large to check"):
         space_of(parameters, ["a == b"])
 

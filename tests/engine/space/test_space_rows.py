@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engine.space import nearest, neighbours
+from app.engine.space import neighbours
 from app.engine.space.build import build_space, space_of_table
 from app.engine.space.search_space import Neighbourhood, SearchSpace
 from app.sensors.device_limits import limits_of
@@ -107,8 +107,8 @@ def test_the_nearest_row_is_the_nearest(space: SearchSpace) -> None:
 @pytest.mark.parametrize("few", [1, 8])
 def test_many_points_snap_to_their_nearest_rows(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether blocks of rows are looked at one by one or several at once, with more of them than are sorted."""
-    monkeypatch.setattr(nearest, "_FIRST", few)
-    monkeypatch.setattr(nearest, "_SORTED", 5)
+    monkeypatch.setattr(neighbours, "_FIRST", few)
+    monkeypatch.setattr(neighbours, "_SORTED", 5)
     parameters = {"a": list(range(9)), "b": list(range(7)), "c": list(range(5)), "one": [1], "d": list(range(6))}
     space = build_space(parameters, ["a * b == c * d", "(a + d) % 3 == 1"], {}, limits_of((8, 0)))
     rng = np.random.default_rng(4)
