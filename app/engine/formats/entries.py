@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from ...numbers import finite_or_none
 from ..measurement import State, Value
 from .facts import Facts
 from .names import OwnNames
@@ -32,7 +34,7 @@ _STATE_WORDS = (
 _FAILED = 1e20  # how the oldest caches mark a failure: a time, or another objective, of at least so much
 _LARGEST = 2**62  # of a whole number that is a parameter's value
 _PLANS = 1000  # different shapes of entries that are remembered
-_LONGEST_TEXT = 20_000
+_LONGEST_TEXT = 20_000  # of an error or a message
 _STATES = frozenset(State)
 NO_VALUE = "the file holds no value for it"
 
@@ -56,8 +58,8 @@ class EntryReader:
         self._kept = kept
         self._objective = objective
         self._pick = itemgetter(*keys) if len(keys) > 1 else None
-        self._plans: dict[tuple[str, ...], _Plan] = {}
-        self._own_names: dict[tuple[str, ...], OwnNames] = {}
+        self._plan_of = lru_cache(_PLANS)(self._plan)
+        self._names_of = lru_cache(_PLANS)(OwnNames)
 
     def configuration(self, entry: object) -> tuple[Value, ...]:
         """The values of the parameters, in the header's order. Raises BadEntry."""
@@ -79,7 +81,7 @@ class EntryReader:
 
     def facts(self, entry: Mapping[str, Any]) -> Facts:
         """What was measured; failed where the entry is marked so, or holds no value."""
-        plan = self._plan(entry)
+        plan = self._plan_of(tuple(entry))
         values: dict[str, float] = {}
         failure: str | None = None
         for name in plan.values:
@@ -103,7 +105,9 @@ class EntryReader:
             state = State.RUNTIME if failure is None else state_of_mark(failure)
             failure, values = failure or NO_VALUE, {}
         else:
-            power_source = self._add_own_names(values)
+            own_names = self._names_of(tuple(values))
+            own_names.add_to(values)
+            power_source = own_names.power_source
         return Facts(
             state,
             values,
@@ -129,47 +133,26 @@ class EntryReader:
         if state is State.OK and not values:
             state, failure = State.RUNTIME, NO_VALUE
         if self._kept is None and state is State.OK:
-            self._add_own_names(values)
+            self._names_of(tuple(values)).add_to(values)
         return Facts(
             state,
             values,
             _intervals(own.get("intervals")),
-            _text(own.get("error")) or failure or "",
+            text_of(own.get("error"), _LONGEST_TEXT) or failure or "",
             _window(own.get("window_ns")),
             as_number(own.get("observed_clock_mhz")),
             _count(own.get("event_reasons")),
-            _text(own.get("power_source")),
-            _text(own.get("source")) or "recorded",
+            text_of(own.get("power_source")),
+            text_of(own.get("source")) or "recorded",
             as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
-            _known_cost(own["cost_s"]) if "cost_s" in own else _cost_s(entry),
-            _text(own.get("message")),
+            finite_or_none(as_number(own["cost_s"])) or 0.0 if "cost_s" in own else _cost_s(entry),
+            text_of(own.get("message"), _LONGEST_TEXT),
         )
 
-    def _plan(self, entry: Mapping[str, Any]) -> _Plan:
-        shape = tuple(entry)
-        plan = self._plans.get(shape)
-        if plan is None:
-            others = [name for name in entry if name not in self._keys and name != OWN]
-            if self._kept is None:
-                values = tuple(name for name in others if name not in BOOKKEEPING)
-            else:
-                values = tuple(name for name in others if name in self._kept)
-            marks = tuple(name for name in others if name not in values and name not in BOOKKEEPING)
-            plan = _Plan(values, marks)
-            if len(self._plans) < _PLANS:
-                self._plans[shape] = plan
-        return plan
-
-    def _add_own_names(self, values: dict[str, float]) -> str:
-        """Add this program's names to the values; where the power comes from."""
-        shape = tuple(values)
-        own_names = self._own_names.get(shape)
-        if own_names is None:
-            own_names = OwnNames(shape)
-            if len(self._own_names) < _PLANS:
-                self._own_names[shape] = own_names
-        own_names.add_to(values)
-        return own_names.power_source
+    def _plan(self, names: tuple[str, ...]) -> _Plan:
+        others = [name for name in names if name not in self._keys and name != OWN]
+        values = tuple(n for n in others if (n not in BOOKKEEPING if self._kept is None else n in self._kept))
+        return _Plan(values, tuple(name for name in others if name not in values and name not in BOOKKEEPING))
 
 
 def as_number(value: object) -> float:
@@ -193,15 +176,10 @@ def state_of_mark(mark: str) -> State:
 def _mark(name: str, value: object) -> str | None:
     """The mark of failure under a name: a word, or an object with '__error__'; None where there is none."""
     if isinstance(value, dict) and "__error__" in value:
-        return _text(value["__error__"]) or "failed"
+        return text_of(value["__error__"], _LONGEST_TEXT) or "failed"
     if name == "__error__":
-        return _text(value) or "failed"
+        return text_of(value, _LONGEST_TEXT) or "failed"
     return value if isinstance(value, str) and _MARK.fullmatch(value[:100]) else None
-
-
-def _known_cost(value: object) -> float:
-    cost_s = as_number(value)
-    return cost_s if math.isfinite(cost_s) else 0.0
 
 
 def _cost_s(entry: Mapping[str, Any]) -> float:
@@ -240,5 +218,6 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < 2**63 else 0
 
 
-def _text(value: object) -> str:
-    return value[:_LONGEST_TEXT] if isinstance(value, str) else ""
+def text_of(value: object, longest: int = 2000) -> str:
+    """The beginning of a text; empty for anything else."""
+    return value[:longest] if isinstance(value, str) else ""

@@ -20,9 +20,9 @@ from ...errors import InputError
 from ...files import write_text
 from ..measurement import Measurement, State
 from ..space.result_table import ResultTable
-from .entries import OWN, EntryReader
+from .entries import OWN, EntryReader, text_of
 from .names import THEIR_SETTINGS
-from .own import About, OwnHeader, own_entry, own_header, plain_lists, text_of
+from .own import About, OwnHeader, own_entry, own_header, plain_lists
 from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 _MARKS = {State.COMPILE: "CompilationFailedConfig", State.CONSTRAINTS: "InvalidConfig"}

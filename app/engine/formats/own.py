@@ -14,7 +14,7 @@ from ...numbers import finite_or_none
 from ..measurement import Measurement, Value
 from ..objectives import Goal, Objective, likely_goal
 from ..space.result_table import ResultTable
-from .entries import OWN
+from .entries import OWN, text_of
 from .names import DEVICE_SETTINGS
 
 
@@ -116,11 +116,6 @@ def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dic
         plain = values if isinstance(values, list) else []
         listed[name] = [value for value in plain if isinstance(value, int | float | str)]
     return listed
-
-
-def text_of(value: object) -> str:
-    """A short text; empty for anything else."""
-    return value[:2000] if isinstance(value, str) else ""
 
 
 def _is_goal(value: object) -> bool:

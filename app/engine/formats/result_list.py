@@ -14,9 +14,8 @@ from typing import Any
 
 from ...errors import InputError
 from ..objectives import Objective, likely_goal
-from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader
+from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, text_of
 from .names import DEVICE_SETTINGS, unit_of, units_of
-from .own import text_of
 from .recording import MAXIMUM_ENTRIES, MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 from .t4 import T4Entries
 

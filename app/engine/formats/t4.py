@@ -16,10 +16,10 @@ from ...errors import InputError
 from ...files import write_text
 from ..measurement import Measurement, State
 from ..space.result_table import ResultTable
-from .entries import OWN, BadEntry, EntryReader, as_number
+from .entries import OWN, BadEntry, EntryReader, as_number, text_of
 from .kernel_tuner import their_names, time_of
 from .names import unit_of
-from .own import About, OwnHeader, own_entry, own_header, text_of
+from .own import About, OwnHeader, own_entry, own_header
 from .recording import MAXIMUM_PARAMETERS, Recording, RecordingBuilder
 
 SCHEMA_VERSION = "1.0.0"
