@@ -1,4 +1,4 @@
-"""Text files from people and for people: read within bounds, written whole or not at all."""
+"""Text files: read within bounds, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def text_chunks(path: Path, maximum_bytes: int = MAXIMUM_STREAMED_BYTES) -> Iter
             raw.seek(0)
             yield from _decoded(gzip.GzipFile(fileobj=raw) if packed else raw, maximum_bytes, where)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the compressed data is damaged or cut off: {error}", where, "fetch the file anew") from None
+        raise InputError(f"the compressed data is damaged or cut off: {error}", where, "fetch the file again") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where, "check the path and its rights") from None
     except ValueError as error:  # a null byte in the path, say
@@ -81,7 +81,7 @@ def _decoded(file: BinaryIO | gzip.GzipFile, maximum_bytes: int, where: str) -> 
 
 
 def digest_of(path: Path) -> str:
-    """What tells whether a file is still as it was. Raises OSError."""
+    """The SHA-256 of a file, in hexadecimal. Raises OSError."""
     with open_input(path) as file:
         digest = hashlib.sha256()
         while chunk := file.read(_CHUNK):
@@ -119,7 +119,7 @@ def write_text(path: Path, text: str | Iterable[str], *, overwrite: bool = False
             if overwrite:
                 temporary.replace(path)
             else:
-                os.link(temporary, path)  # fails where the name is taken, without a moment between look and write
+                os.link(temporary, path)  # fails where the name is taken, without a gap between check and write
                 temporary.unlink()
         except BaseException:
             temporary.unlink(missing_ok=True)

@@ -46,7 +46,7 @@ def data_folder() -> Path:
 
 
 def private_folder(*parts: str) -> Path:
-    """The data folder, or a folder in it, made where missing; nobody but the user can look into it.
+    """The data folder, or a folder in it, made where missing; only the user can read it.
 
     Raises WattridgeError where it cannot be made.
     """
@@ -62,9 +62,9 @@ def private_folder(*parts: str) -> Path:
             folder = folder / part
             _make(folder)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or str(error)
         remedy = f"{_VARIABLE} names another folder"
-        raise WattridgeError(f"the data folder cannot be made: {said}", str(top), remedy) from None
+        raise WattridgeError(f"the data folder cannot be made: {reason}", str(top), remedy) from None
     return folder
 
 

@@ -33,7 +33,7 @@ def visible(text: str) -> str:
 
 
 def safe_json(document: str) -> str:
-    """A JSON document in which no control or formatting character stands for itself, its own line ends apart."""
+    """A JSON document in which every control or formatting character is escaped, its own line ends apart."""
     if document.isprintable():
         return document
     return "".join(

@@ -44,7 +44,7 @@ _LESS_IS_BETTER = frozenset(
 
 
 def likely_goal(name: str) -> Goal:
-    """The direction that most people want of a figure: less time, energy, power, heat and cost, more of all else."""
+    """The likely direction of a figure: less time, energy, power, heat and cost, more of all else."""
     lower = name.lower()
     rate = "/" in lower or lower.endswith("ops")  # work per second, per joule or per watt
     return Goal(name, maximise=rate or not any(word in lower for word in _LESS_IS_BETTER))

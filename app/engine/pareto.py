@@ -1,4 +1,4 @@
-"""The Pareto front of measurements, its hypervolume, and the two picks a person starts from."""
+"""The Pareto front of measurements, its hypervolume, and the best of one goal."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def hypervolume(values: npt.ArrayLike, maximise: Sequence[bool], reference: Sequ
 
 
 def best(values: npt.ArrayLike, maximise: bool) -> int | None:
-    """Index of the best value, the first of equals; None where all are NaN. The fastest or the most efficient pick."""
+    """Index of the best value, the first of equals; None where all are NaN."""
     column = np.asarray(values, dtype=np.float64)
     if not len(column) or np.isnan(column).all():
         return None

@@ -153,7 +153,7 @@ def _undefined(operand: Operand) -> Any:
 
 
 def _poisoned(result: Any, undefined: Any) -> Operand:
-    """The result with NaN put in where it is undefined."""
+    """The result, NaN where it is undefined."""
     if isinstance(undefined, np.ndarray):
         return np.where(undefined, np.nan, result) if undefined.any() else result
     return math.nan if undefined else result
@@ -185,7 +185,7 @@ def truth(operand: Operand) -> tuple[Any, Any]:
 
 
 def _same_kind(first: Operand, second: Operand) -> tuple[Any, Any]:
-    """Two operands that may stand in one column: text beside numbers needs a column of objects."""
+    """Two operands for one column: text beside numbers needs a column of objects."""
     if _is_text(first) != _is_text(second) or _is_object(first) or _is_object(second):
         return np.asarray(first, dtype=object), np.asarray(second, dtype=object)
     return first, second

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-READING = "reading"  # the column that stands for the time where it is not known
+READING = "reading"  # the column instead of the time, where that is unknown
 _NAMES = {  # dmon's heading -> what the query calls it
     "gpu": "index",
     "pwr": "power.draw",

@@ -84,7 +84,7 @@ def units_of(names: Iterable[str], given: Mapping[str, str] | None = None) -> di
 
 
 def unit_of(name: str, units: Mapping[str, str]) -> str:
-    """'s' for time_s, 'J' for ps_energy where `units` says so, 'GFLOPS/W' for itself; '' where there is none."""
+    """'s' for time_s, 'J' for ps_energy where that is in `units`, 'GFLOPS/W' for itself; '' where there is none."""
     if name in units:
         return units[name]
     if _UNIT_AS_NAME.fullmatch(name):

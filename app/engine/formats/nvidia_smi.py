@@ -111,7 +111,7 @@ def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
 def settings_for_smi(gpu: Gpu, settings: Mapping[str, Setting]) -> dict[str, Setting]:
     """Settings in order of application; clocks that this board cannot lock become its application clocks.
 
-    Those are set as a pair: the highest clock stands for the one that is not named.
+    Those are set as a pair: the highest clock is used for the one that is not named.
     """
     ordered = {name: settings[name] for name in SETTINGS if name in settings}
     unlocked = [name for name in ordered if name.endswith("_mhz") and not has_locks(gpu, name)]

@@ -56,11 +56,11 @@ class Recording:
         return tuple(self.measurement(row) for row in range(len(self)))
 
     def in_file_order(self) -> Iterator[Measurement]:
-        """The measurements as they stand in the file."""
+        """The measurements in the order of the file."""
         return (self.measurement(row) for row in np.argsort(self._index).tolist())
 
     def table(self) -> ResultTable:
-        """All measurements as columns and states, as they stand in the file."""
+        """All measurements as columns and states, in the order of the file."""
         table = ResultTable(self._space)
         table.extend(self.in_file_order())
         return table

@@ -1,7 +1,7 @@
 """The list of results that Kernel Tuner's `tune_kernel` returns, saved as JSON; alone or with its environment.
 
-Each result is one flat object, the parameters first and then what was measured, without a header that says which is
-which: parameters are what stands before the first figure. A list of T4 results is read as well.
+Each result is one flat object, the parameters first and then what was measured, without a header: what comes before the
+first figure is a parameter. A list of T4 results is read as well.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, 
     if not figures:
         raise InputError("a list of objects in which nothing is a time, an energy or a power", where, _REMEDY)
     given = [name for name in names if name not in figures and all(_is_plain(result.get(name)) for result in results)]
-    if names == sorted(names):  # the order says nothing: numbers with fractions count as measured
+    if names == sorted(names):  # the order is of no help: numbers with fractions count as measured
         given = [name for name in given if not any(isinstance(result[name], float) for result in results)]
     else:
         given = [name for name in given if names.index(name) < names.index(figures[0])]

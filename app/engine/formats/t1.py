@@ -29,6 +29,11 @@ from .t1_text import T1Text, values_of
 _MARKS = {"ConfigurationSpace", "KernelSpecification"}
 _STRATEGIES = {"deterministic": "brute_force", "random": "random_sample", "bruteforce": "brute_force"}
 LANGUAGES = ("CUDA", "OpenCL", "Vulkan", "HIP")
+_BUDGETS = {
+    "ConfigurationCount": "max_evaluations",
+    "TuningDuration": "max_seconds",
+    "ConfigurationFraction": "max_fraction",
+}
 _OWN_KEYS = ("version", "digest", "specification")
 _OWN_SECTIONS = ("constants", "metrics", "objective")  # of the specification beside it, where T1's part was changed
 _OWN_KERNEL = ("profile", "template", "include", "repeats", "timeout_s")
@@ -80,7 +85,7 @@ def read_t1(path: Path, strategies: StrategyOptions) -> Specification:
     if not is_t1(path):
         what = "this is no T1 specification: it has no 'ConfigurationSpace'"
         raise InputError(what, str(path), "pass a specification, or replay a recording with: wattridge replay")
-    document = _without_nulls(_document(path))
+    document = _document(path)
     root = Section(document, str(path))
     own = root.table(OWN, _OWN_KEYS) if OWN in root else Section({}, root.where)
     if own.raw("digest") == digest(document):
@@ -130,7 +135,9 @@ class _Reading:
             self.refused = kernel.refused
             self.document["kernel"] = kernel.document | {key: more.raw(key) for key in _OWN_KERNEL if key in more}
             text = kernel.text
-        self.document["restrictions"] = self._restrictions(space, text)
+        self.document["restrictions"] = [
+            text.translated(given.text("Expression"), given.place("Expression")) for given in space.tables("Conditions")
+        ]
 
     def _parameters(self, space: Section) -> tuple[dict[str, list[Value] | str], dict[str, list[Value]]]:
         parameters: dict[str, list[Value] | str] = {}
@@ -147,10 +154,6 @@ class _Reading:
             else:
                 parameters[name] = [_typed(value, kind) for value in values]
         return parameters, settings
-
-    def _restrictions(self, space: Section, text: T1Text) -> list[str]:
-        conditions = space.tables("Conditions")
-        return [text.translated(given.text("Expression"), given.place("Expression")) for given in conditions]
 
     def _search(self, root: Section) -> dict[str, Any]:
         search: dict[str, Any] = {}
@@ -171,34 +174,34 @@ class _Reading:
                 self.notes.append(f"the search '{name[:80]}' is not known here and left out")
             if options:
                 self.notes.append(f"left out of the search: {', '.join(key[:40] for key in options)}")
-        return search | self._budget(root)
+        return search | _budget(root)
 
-    def _budget(self, root: Section) -> dict[str, Any]:
-        budget: dict[str, Any] = {}
-        for given in root.tables("Budget") if isinstance(root.raw("Budget"), list) else _one(root, "Budget"):
-            kind, value = given.text("Type"), given.number("BudgetValue", None)
-            if kind == "ConfigurationCount":
-                budget["max_evaluations"] = round(value or 0)
-            elif kind == "TuningDuration":
-                budget["max_seconds"] = value
-            elif kind == "ConfigurationFraction":
-                budget["max_fraction"] = value
-            else:
-                raise given.wrong("Type", "TuningDuration, ConfigurationCount or ConfigurationFraction")
-        return budget
+
+def _budget(root: Section) -> dict[str, Any]:
+    if "Budget" not in root:
+        return {}
+    budget: dict[str, Any] = {}  # some write a list of one without its brackets
+    for given in root.tables("Budget") if isinstance(root.raw("Budget"), list) else [root.table("Budget")]:
+        kind, value = given.text("Type"), given.number("BudgetValue", None)
+        if kind not in _BUDGETS:
+            raise given.wrong("Type", f"one of {', '.join(_BUDGETS)}")
+        budget[_BUDGETS[kind]] = round(value or 0) if kind == "ConfigurationCount" else value
+    return budget
 
 
 def _document(path: Path) -> dict[str, Any]:
-    """The JSON object in the file. Raises InputError naming line and column, or the key that is listed twice."""
+    """The JSON object in the file, without nulls, which stand for missing keys.
+
+    Raises InputError naming line and column, or the key that is there twice.
+    """
     where = str(path)
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"the key '{twice[:80]}' stands twice in one object", where, "remove one of them")
-        return found
+            raise InputError(f"the key '{twice[:80]}' is there twice in one object", where, "remove one of them")
+        return {name: value for name, value in pairs if value is not None}
 
     text = read_text(path, MAX_BYTES)
     try:
@@ -217,20 +220,6 @@ def _document(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError("an object in braces is needed", where, "pass a specification, TOML or T1")
     return document
-
-
-def _without_nulls(value: Any) -> Any:
-    """The document without its nulls, which stand for missing keys."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
-
-
-def _one(root: Section, key: str) -> list[Section]:
-    """Some write a list of one without its brackets."""
-    return [root.table(key)] if key in root else []
 
 
 def _typed(value: Value, kind: str) -> Value:

@@ -164,7 +164,7 @@ class _Arguments:
         return {}
 
     def _type(self, given: Section) -> tuple[str, list[str]]:
-        """The type of the numbers, and how many stand side by side."""
+        """The type of the numbers, and how many make one element."""
         written = given.text("Type")
         if written == "custom":
             return "uint8", [str(given.integer("TypeSize", 1, least=1, most=2**20) or 1)]

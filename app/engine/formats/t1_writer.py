@@ -1,7 +1,7 @@
 """A specification as T1 (JSON): Kernel Tuner, KTT and the field's benchmarks read it; this program reads it back whole.
 
 T1 has no words for constants, device limits, values that depend on other parameters, metrics and objectives. What the
-others need of these is written out in numbers; the specification itself stands beside it under a key of our own.
+others need of these is written out in numbers; the specification itself is added under a key of our own.
 """
 
 from __future__ import annotations

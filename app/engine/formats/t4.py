@@ -156,7 +156,7 @@ def _pieces(table: ResultTable, about: About, names: list[str]) -> Iterator[str]
     more = {"device": about.device, "kernel": about.kernel, "problem_size": about.problem_size}
     header = {
         "schema_version": SCHEMA_VERSION,
-        # what a configuration cost is known as a whole, so it all stands under times.benchmark
+        # what a configuration cost is known as a whole, so all of it is under times.benchmark
         "metadata": {"timeunit": "milliseconds", "device": about.device, "kernel": about.kernel},
         OWN: own_header(table, about, parameter_values=listed, **more),
     }

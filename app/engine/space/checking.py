@@ -1,8 +1,8 @@
 """Where restrictions hold, over the product of the distinct combinations of several factors.
 
-The factors are put in one after the other; what cannot become true any more, judged by the intervals in which the
-others lie, is dropped as soon as that shows. It goes depth first, a block of combinations at a time, so that memory
-stays small whatever is let through.
+The factors are added one after the other. A combination that cannot become valid any more, by the intervals in which
+the values of the other factors lie, is dropped at once. The walk is depth first, a block of combinations at a time, so
+that memory stays small however many are valid.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Check:
         self._effort = effort
         self._values = [{name: scope.values[name][codes] for name, codes in part.codes.items()} for part in parts]
         self._may_hold: list[Test] = [_anywhere] * (len(parts) - 1)
-        if math.prod(part.size for part in parts) > _BLOCK:  # else it costs more than it saves
-            possible = restrictions[0].possibility()  # of the first alone, so that the others' share is told right
+        if math.prod(part.size for part in parts) > _BLOCK:  # below that it costs more than it saves
+            possible = restrictions[0].possibility()  # of the first alone: the others' shares are counted below
             hulls = [{name: hull_of(column) for name, column in columns.items()} for columns in self._values]
             for depth in range(len(parts) - 1):
                 unknown = {name: hull for part in hulls[depth + 1 :] for name, hull in part.items()}
@@ -82,7 +82,7 @@ class Check:
         return self._walk(0, ())
 
     def _walk(self, depth: int, places: Places) -> Iterator[Places]:
-        """Put the next part in, one axis over the combinations so far and one over its own."""
+        """Add the next part: one axis over the combinations so far, one over its own."""
         size = self._parts[depth].size
         width = min(size, _BLOCK)
         height = max(1, _BLOCK // max(1, width))
@@ -113,7 +113,7 @@ class Check:
         return mask
 
     def _rows_behind(self, shape: tuple[int, int], some: Places, left: int) -> Integers | None:
-        """How many rows stand behind each combination of a block; None where it is one each."""
+        """How many rows have each combination of a block; None where it is one each."""
         *before, last = self._parts
         if all(part.group is None for part in self._parts):
             return None

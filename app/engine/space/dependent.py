@@ -60,7 +60,7 @@ class _Choices:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A factor with a dependent parameter put in."""
+    """A factor with a dependent parameter added."""
 
     factor: Factor
     levels: Column  # the parameter's values by code
@@ -76,7 +76,7 @@ def expand(
     limit: int,
     effort: Effort,
 ) -> Expanded:
-    """Put the parameter in, and keep only what restrictions over the factor and the parameter allow.
+    """Add the parameter, and keep only what restrictions over the factor and the parameter allow.
 
     Values are ordered upwards, or downwards where the range counts down; those of words as they come.
     """
@@ -132,7 +132,7 @@ Weights = npt.NDArray[Any]  # combinations behind each row: int64, or Python's i
 
 
 def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope, effort: Effort) -> int:
-    """How many combinations the factors have once the pending parameters are put in, without building them.
+    """How many combinations the factors have once the pending parameters are added, without building them.
 
     Parameters that no later one needs are summed out as soon as possible, so the tables stay small.
     """

@@ -21,27 +21,27 @@ POWER_LIMIT_STEPS = 10  # how many limits 'supported' stands for, as boards take
 def resolve_device_settings(
     wanted: Mapping[str, SettingValues], gpu: Gpu, model_range_mhz: tuple[float, float] | None = None
 ) -> tuple[dict[str, tuple[Value, ...]], tuple[str, ...]]:
-    """The values of each device setting on this board, ascending, and what to say of them.
+    """The values of each device setting on this board, ascending, and notes for the user.
 
-    Those a person listed stay in their order; a clock between two supported ones becomes the nearest, which is said.
+    Listed values stay in their order; a clock between two supported ones becomes the nearest, with a note.
     `{ points = n }` spreads n values evenly over what the board supports, both ends included; 'ridge' takes the
     supported clocks within `model_range_mhz`. Raises InputError for a value outside what the board supports, for a
-    setting it does not tell of, and where no clock lies in the range.
+    setting it does not report, and where no clock lies in the range.
     """
-    said: list[str] = []
-    resolved = {name: _resolved(name, values, gpu, model_range_mhz, said) for name, values in wanted.items()}
-    return resolved, tuple(said)
+    notes: list[str] = []
+    resolved = {name: _resolved(name, values, gpu, model_range_mhz, notes) for name, values in wanted.items()}
+    return resolved, tuple(notes)
 
 
 def _resolved(
-    name: str, values: SettingValues, gpu: Gpu, model_range_mhz: tuple[float, float] | None, said: list[str]
+    name: str, values: SettingValues, gpu: Gpu, model_range_mhz: tuple[float, float] | None, notes: list[str]
 ) -> tuple[Value, ...]:
     where = f"device_settings.{name}"
     if name == "power_limit_w":
         return _power_limits(values, gpu, where)
     supported = gpu.graphics_clocks_mhz() if name == "graphics_clock_mhz" else gpu.memory_clocks_mhz()
     if not supported:
-        raise InputError(f"{gpu.info.label} does not tell its clocks", where, "remove this setting")
+        raise InputError(f"{gpu.info.label} does not report its clocks", where, "remove this setting")
     if values == "supported":
         return tuple(supported)
     if values == "ridge":
@@ -55,7 +55,7 @@ def _resolved(
         except InputError as outside:
             raise InputError(outside.what, where, outside.remedy) from None
         clocks.append(round(upper(clock)))
-        said += [note] if note else []
+        notes += [note] if note else []
     return tuple(dict.fromkeys(clocks))
 
 
@@ -79,7 +79,7 @@ def _power_limits(values: SettingValues, gpu: Gpu, where: str) -> tuple[Value, .
     limit = gpu.info.power_limit
     low, high = limit.minimum_w, limit.maximum_w
     if low is None or high is None:
-        raise InputError(f"{gpu.info.label} does not tell its power limits", where, "remove this setting")
+        raise InputError(f"{gpu.info.label} does not report its power limits", where, "remove this setting")
     if values == "supported" or isinstance(values, int):
         points = POWER_LIMIT_STEPS if values == "supported" else int(values)
         return tuple(dict.fromkeys(np.rint(np.linspace(low, high, points)).tolist()))

@@ -41,7 +41,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct combinations of some of a factor's parameters, and which of them each row of the factor has."""
+    """The distinct combinations of some of a factor's parameters, and the one that each row of the factor has."""
 
     codes: Mapping[str, Codes]
     size: int
@@ -89,7 +89,7 @@ def _numbered(
     """A row of each combination, and which combination each row has, by a table of `span` entries."""
     row_of = np.full(span, -1, dtype=np.int32)
     group = np.empty(length, dtype=np.int32)
-    for start in range(0, length, _BLOCK):  # the keys stand in for the groups, which take their place below
+    for start in range(0, length, _BLOCK):  # keys for now, replaced by the groups below
         rows = slice(start, min(start + _BLOCK, length))
         group[rows] = _combined({name: column[rows] for name, column in columns.items()}, values, rows.stop - start)
         row_of[group[rows]] = np.arange(start, rows.stop, dtype=np.int32)
@@ -103,7 +103,7 @@ def _numbered(
 
 
 def _combined(columns: Mapping[str, Codes], values: Mapping[str, Column], length: int) -> Integers:
-    """One integer per row that tells its combination apart."""
+    """One integer per row, the same for the same combination."""
     key: Integers = np.zeros(length, dtype=np.int64)
     span = 1
     for name, column in columns.items():
@@ -119,7 +119,7 @@ def _combined(columns: Mapping[str, Codes], values: Mapping[str, Column], length
 def spread(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Walk the rows that come of repeating row i counts[i] times, a block at a time.
 
-    Yields (parent, within): which row each one repeats, and the how many-th repeat it is.
+    Yields (parent, within): which row each one repeats, and the number of the repeat, from 0.
     """
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
@@ -162,7 +162,7 @@ def sorted_table(
 ) -> tuple[dict[str, Column], Codes]:
     """The values that occur, by parameter, and the codes of all rows in the order of `names`, sorted.
 
-    Shape (rows, parameters). The list of factors is emptied, so that they are gone before the table is there.
+    Shape (rows, parameters). The list of factors is emptied, so that they are released before the table is complete.
     """
     occurring = dict(values)
     reduced: list[Factor] = []

@@ -12,7 +12,7 @@ from ..expressions.expression import Expression
 from .checking import Check, Effort, Places, Scope
 from .factors import Codes, Distinct, Factor, Integers, check_size, distinct, spread
 
-_A_LOOK = 2**22  # combinations that are evaluated to see whether a join would be worth it
+_A_LOOK = 2**22  # combinations that are evaluated to estimate a join
 _ROW_COST = 40  # of making a joined row, about, in ns
 
 
@@ -30,7 +30,7 @@ def thinned(
 ) -> tuple[list[Factor], float] | None:
     """The factors without the rows that no rows of the others make valid, and the share of their product that is valid.
 
-    Nothing is joined. None where there are so many distinct combinations that a look at them is not worth its while.
+    Nothing is joined. None where there are too many distinct combinations for that to pay.
     """
     parts = [distinct(factor, restriction.names, scope.values) for factor in factors]
     if math.prod(part.size for part in parts) > _A_LOOK:
@@ -75,12 +75,12 @@ def collected(
     limit: int,
     effort: Effort,
 ) -> tuple[Factor, list[int]]:
-    """One factor of the rows that blocks tell, a row number per factor and row, and that all restrictions allow.
+    """One factor of the rows in `blocks`, a row number per factor and row, as far as all restrictions allow them.
 
-    Beside it how many rows there were, and how many each restriction left. Raises InputError as `join` does.
+    Also how many rows there were, and how many each restriction left. Raises InputError as `join` does.
     """
     left = [0] * (1 + len(restrictions))
-    bound = min(limit, math.prod(factor.size for factor in factors))  # memory is only taken where it is written to
+    bound = min(limit, math.prod(factor.size for factor in factors))  # memory is only used where it is written to
     codes = {name: np.empty(bound, column.dtype) for factor in factors for name, column in factor.codes.items()}
     for rows in blocks:
         left[0] += len(rows[0])
@@ -96,7 +96,7 @@ def collected(
 
 
 def _rows(places: Places, parts: Sequence[Distinct]) -> Iterator[list[Integers]]:
-    """The rows of each factor that stand behind combinations, a block at a time."""
+    """The rows of each factor that have the combinations, a block at a time."""
     if all(part.group is None for part in parts):
         yield list(places)
         return

@@ -81,7 +81,7 @@ class KeyIndex:
         """Rows that come of changing one axis of rows of the table; -1 where there is none.
 
         `own` are the codes of `rows`, shape (m, axes); row i is given code[i, k] on axis[k], for each k. A negative
-        code stands for no change wanted. Shapes (m,), (m, axes), (k,), (m, k) -> (m, k).
+        code means no change. Shapes (m,), (m, axes), (k,), (m, k) -> (m, k).
         """
         if len(self._runs) == 1:
             key = self._keys[0][rows][:, None] + (code - own[:, axis]) * self._radix[0][axis]

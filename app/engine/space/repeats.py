@@ -1,7 +1,7 @@
 """A parameter that only repeats a configuration, such as REPEAT = 0, 1, 2, ...: it chooses nothing.
 
-Its readings are of one configuration. What is compared is their mean, and their scatter says how far a single reading
-may be trusted; of the readings themselves none is better than another.
+Its readings are of one configuration: their mean is compared, and their scatter shows how far a single reading can be
+trusted.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class Folded:
 
     @property
     def words(self) -> str:
-        """In one line."""
+        """One line about the repeats."""
         low, high = self.repeats
         times = f"{low}" if low == high else f"{low} to {high}"
-        told = [f"{name} {100 * value:.2g} %" for name, value in self.scatter.items()]
-        scatter = f"; single readings scatter by {', '.join(told)} (standard deviation)" if told else ""
+        shares = [f"{name} {100 * value:.2g} %" for name, value in self.scatter.items()]
+        scatter = f"; single readings scatter by {', '.join(shares)} (standard deviation)" if shares else ""
         return f"{', '.join(self.names)} only repeats each configuration ({times} times): means are compared{scatter}"
 
 
@@ -90,7 +90,7 @@ def fold(table: ResultTable) -> Folded | None:
     names = repeat_names(table)
     if not names:
         return None
-    length = len(table)  # the engine may append while we look
+    length = len(table)  # the engine may append meanwhile
     space, row_of = _space_without(table.space, names)
     members: dict[int, list[int]] = {}
     for index, row in enumerate(row_of[table.rows()[:length]].tolist()):
@@ -138,7 +138,7 @@ def of_configurations(table: ResultTable, column: npt.NDArray[np.float64]) -> np
 
 
 def _changes_times(table: ResultTable, name: str) -> bool:
-    length = len(table)  # the engine may append while we look
+    length = len(table)  # the engine may append meanwhile
     times = table.values("time_s")[:length]
     values = table.values(name)[:length]
     usable = np.isfinite(times) & (times > 0) & (table.states()[:length] == STATES.index(State.OK))

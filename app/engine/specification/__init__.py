@@ -1,1 +1,1 @@
-"""What a specification says, and the checks of it."""
+"""What a specification holds, and its checks."""

@@ -1,4 +1,4 @@
-"""What a person specifies, checked and frozen, and the metrics calculated from it; nothing here builds or measures."""
+"""A specification, checked and frozen, and the metrics calculated from it; nothing here builds or measures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from ..objectives import Objective
 from ..space.device_settings import SettingValues
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
-
-
 ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
 
 
@@ -78,9 +76,6 @@ class CommandSpec:
     timeout_s: float = 300.0  # of one run
 
 
-# "supported" and "ridge" are resolved against the GPU when the session is planned; points = n spreads n values.
-
-
 @dataclass(frozen=True, slots=True)
 class Specification:
     """A checked specification. Expressions are kept as text; they were parsed once to check them."""
@@ -92,7 +87,7 @@ class Specification:
     constants: Mapping[str, Value] = field(default_factory=dict)
     kernel: KernelSpec | None = None
     command: CommandSpec | None = None
-    device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # int: that many points
+    device_settings: Mapping[str, SettingValues] = field(default_factory=dict)  # resolved when a session is planned
     metrics: Mapping[str, str] = field(default_factory=dict)
     objective: Objective | None = None
     strategy: str = "random_sample"
@@ -102,7 +97,7 @@ class Specification:
     max_seconds: float | None = None
     patience: int | None = None
     seed: int = 0
-    notes: tuple[str, ...] = ()  # what a person should know of how the file was read
+    notes: tuple[str, ...] = ()  # what the user should know of how the file was read
     refused: str = ""  # why it cannot be measured, though its space can be looked at
 
     @property

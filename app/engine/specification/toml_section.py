@@ -49,11 +49,11 @@ class Section:
         return iter(self._table)
 
     def as_mapping(self) -> Mapping[str, Any]:
-        """The table as it stands, unchecked."""
+        """The table, unchecked."""
         return self._table
 
     def place(self, key: str) -> str:
-        """Where a key stands, as errors show it."""
+        """The place of a key, as errors show it."""
         return f"{self.where}.{key}" if self.where.count(": ") else f"{self.where}: {key}"
 
     def wrong(self, key: str, wanted: str) -> InputError:

@@ -347,7 +347,7 @@ def test_a_bad_condition_is_named(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('{"ConfigurationSpace": {},\n"General" 5}', "line 2, column 11"),
-        ('{"ConfigurationSpace": {"TuningParameters": 1, "TuningParameters": 2}}', "stands twice"),
+        ('{"ConfigurationSpace": {"TuningParameters": 1, "TuningParameters": 2}}', "there twice"),
         ('{"KernelSpecification": {}}', "'KernelName' is missing"),
         ('{"General": {}}', "no T1 specification"),
         ('{"cache": {}}', "wattridge replay"),
