@@ -164,7 +164,7 @@ def moves(spaces: dict[str, Definition]) -> None:
     for name, definition in spaces.items():
         space = ours(definition)
         rng = np.random.default_rng(1)
-        some = space.sample(rng, 200)
+        some = rng.choice(space.size, 200, replace=False)
         one = space.configuration(int(some[0]))
         points = rng.random((100, len(space.names))) * np.array(space.axis_sizes) - 0.5
         space.nearest_rows(points[:1])  # built once

@@ -210,7 +210,7 @@ def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
     name = next((name for name in CLOCK_SETTINGS if name in table.space.names), None)
     if name is None:
         return None
-    clocks = table.space.column_of_rows(name, rows)
+    clocks = table.space.column(name, rows)
     if clocks.dtype.kind not in "if" or clocks.min() == clocks.max():
         return None
     return np.flatnonzero(clocks == clocks.max()).astype(np.int64)

@@ -21,7 +21,7 @@ from .arithmetic import Operand
 
 Reals = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-_EXACT = 2.0**53  # integers below this are themselves as floats
+_EXACT_BELOW = 2.0**53  # integers below this are themselves as floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +85,13 @@ def _lifted(exact: Callable[..., Any], bounded: Callable[..., Interval]) -> Call
 # --- arithmetic ----------------------------------------------------------------------------------------------------
 
 
-def _add(a: Interval, b: Interval) -> Interval:
-    return _checked(a.low + b.low, a.high + b.high)
-
-
-def _subtract(a: Interval, b: Interval) -> Interval:
-    return _checked(a.low - b.high, a.high - b.low)
-
-
 def _corners(operate: Callable[[Any, Any], Any], a: Interval, b: Interval) -> Interval:
     """For an operation whose extremes over a rectangle lie in its corners."""
     return _around(operate(a.low, b.low), operate(a.low, b.high), operate(a.high, b.low), operate(a.high, b.high))
 
 
-def _multiply(a: Interval, b: Interval) -> Interval:
-    return _corners(np.multiply, a, b)
-
-
-def _divide(a: Interval, b: Interval) -> Interval:
-    return _where((b.low <= 0) & (b.high >= 0), _UNBOUNDED, _corners(np.divide, a, b))
-
-
-def _floor_divide(a: Interval, b: Interval) -> Interval:
-    return _where((b.low <= 0) & (b.high >= 0), _UNBOUNDED, _corners(np.floor_divide, a, b))
+def _quotient(operate: Callable[[Any, Any], Any], a: Interval, b: Interval) -> Interval:
+    return _where((b.low <= 0) & (b.high >= 0), _UNBOUNDED, _corners(operate, a, b))
 
 
 def _modulo(a: Interval, b: Interval) -> Interval:
@@ -132,7 +116,7 @@ def _truth(certain: Any, possible: Any) -> Interval:
 def _large(a: Interval, b: Interval) -> Mask:
     """Where bounds may have been rounded, so that what seems equal need not be."""
     sizes = [np.abs(bound) for bound in (a.low, a.high, b.low, b.high)]
-    return np.asarray(reduce(np.maximum, sizes) >= _EXACT)
+    return np.asarray(reduce(np.maximum, sizes) >= _EXACT_BELOW)
 
 
 def _less(a: Interval, b: Interval) -> Interval:
@@ -146,10 +130,6 @@ def _less_equal(a: Interval, b: Interval) -> Interval:
 def _equal(a: Interval, b: Interval) -> Interval:
     same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low) & ~_large(a, b)
     return _truth(same, (a.low <= b.high) & (b.low <= a.high))
-
-
-def _not_equal(a: Interval, b: Interval) -> Interval:
-    return _negation(_equal(a, b))
 
 
 def _may_be_zero(a: Interval) -> Mask:
@@ -189,13 +169,7 @@ _FALSE = _truth(False, False)
 
 
 def _conjunction(first: Any, rest: Callable[[], Any]) -> Any:
-    if not isinstance(first, Interval):
-        return _choose(first, rest, lambda: first)
-    return _choose(first, rest, lambda: _FALSE)
-
-
-def _disjunction(first: Any, rest: Callable[[], Any]) -> Any:
-    return _choose(first, lambda: first, rest)
+    return _choose(first, rest, lambda: _FALSE if isinstance(first, Interval) else first)
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -206,59 +180,46 @@ def _absolute(a: Interval) -> Interval:
     return Interval(np.where(_may_be_zero(a), 0.0, np.minimum(low, high)), np.maximum(low, high))
 
 
-def _minimum(*operands: Interval) -> Interval:
-    return Interval(reduce(np.minimum, [a.low for a in operands]), reduce(np.minimum, [a.high for a in operands]))
-
-
-def _maximum(*operands: Interval) -> Interval:
-    return Interval(reduce(np.maximum, [a.low for a in operands]), reduce(np.maximum, [a.high for a in operands]))
-
-
 def _rising(exact: Callable[..., Any]) -> Callable[..., Interval]:
-    """A function that never falls, where it is defined."""
+    """A function that never falls, in none of its arguments, where it is defined."""
 
-    def bounded(a: Interval, *rest: Interval) -> Interval:
-        if rest:  # the digits to round to
-            return _UNBOUNDED
-        return _checked(np.asarray(exact(a.low), np.float64), np.asarray(exact(a.high), np.float64))
+    def bounded(*operands: Interval) -> Interval:
+        low, high = exact(*(a.low for a in operands)), exact(*(a.high for a in operands))
+        return _checked(np.asarray(low, np.float64), np.asarray(high, np.float64))
 
     return bounded
 
 
-_EXACT_OPERATORS = arithmetic.ALGEBRA.operators
-_EXACT_COMPARISONS = arithmetic.ALGEBRA.comparisons
-_BOUNDED: dict[str, Callable[..., Interval]] = {"min": _minimum, "max": _maximum, "abs": _absolute}
+def _rounded(a: Interval, *digits: Interval) -> Interval:
+    return _UNBOUNDED if digits else _rising(_EXACT.functions["round"])(a)
+
+
+_EXACT = arithmetic.ALGEBRA
+_OPERATORS: dict[type[ast.operator], Callable[[Interval, Interval], Interval]] = {
+    ast.Add: lambda a, b: _checked(a.low + b.low, a.high + b.high),
+    ast.Sub: lambda a, b: _checked(a.low - b.high, a.high - b.low),
+    ast.Mult: lambda a, b: _corners(np.multiply, a, b),
+    ast.Div: lambda a, b: _quotient(np.divide, a, b),
+    ast.FloorDiv: lambda a, b: _quotient(np.floor_divide, a, b),
+    ast.Mod: _modulo,
+    ast.Pow: _power,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Interval, Interval], Interval]] = {
+    ast.Eq: _equal,
+    ast.NotEq: lambda a, b: _negation(_equal(a, b)),
+    ast.Lt: _less,
+    ast.LtE: _less_equal,
+    ast.Gt: lambda a, b: _less(b, a),
+    ast.GtE: lambda a, b: _less_equal(b, a),
+}
+_FUNCTIONS: dict[str, Callable[..., Interval]] = {"abs": _absolute, "round": _rounded}  # all others rise
 
 ALGEBRA = Algebra(
-    operators={
-        symbol: _lifted(_EXACT_OPERATORS[symbol], bounded)
-        for symbol, bounded in (
-            (ast.Add, _add),
-            (ast.Sub, _subtract),
-            (ast.Mult, _multiply),
-            (ast.Div, _divide),
-            (ast.FloorDiv, _floor_divide),
-            (ast.Mod, _modulo),
-            (ast.Pow, _power),
-        )
-    },
-    comparisons={
-        symbol: _lifted(_EXACT_COMPARISONS[symbol], bounded)
-        for symbol, bounded in (
-            (ast.Eq, _equal),
-            (ast.NotEq, _not_equal),
-            (ast.Lt, _less),
-            (ast.LtE, _less_equal),
-            (ast.Gt, lambda a, b: _less(b, a)),
-            (ast.GtE, lambda a, b: _less_equal(b, a)),
-        )
-    },
-    functions={
-        name: _lifted(exact, _BOUNDED.get(name) or _rising(exact))
-        for name, exact in arithmetic.ALGEBRA.functions.items()
-    },
-    negation=_lifted(arithmetic.negation, _negation),
+    operators={symbol: _lifted(exact, _OPERATORS[symbol]) for symbol, exact in _EXACT.operators.items()},
+    comparisons={symbol: _lifted(exact, _COMPARISONS[symbol]) for symbol, exact in _EXACT.comparisons.items()},
+    functions={n: _lifted(exact, _FUNCTIONS.get(n) or _rising(exact)) for n, exact in _EXACT.functions.items()},
+    negation=_lifted(_EXACT.negation, _negation),
     conjunction=_conjunction,
-    disjunction=_disjunction,
+    disjunction=lambda first, rest: _choose(first, lambda: first, rest),
     choose=_choose,
 )

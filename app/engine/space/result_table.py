@@ -89,7 +89,7 @@ class ResultTable:
         if name in self._columns:
             return self._columns[name][start:length]
         if name in self.space.names:
-            column = self.space.column_of_rows(name, self._row[start:length])
+            column = self.space.column(name, self._row[start:length])
             try:
                 return column.astype(np.float64)
             except ValueError:  # a parameter of words: its place in the list

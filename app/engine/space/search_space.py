@@ -66,12 +66,8 @@ class SearchSpace:
         ]
         return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
 
-    def column(self, name: str) -> npt.NDArray[np.generic]:
-        """The values of one parameter over all rows, shape (size,)."""
-        return self.column_of_rows(name, slice(None))
-
-    def column_of_rows(self, name: str, rows: Rows | slice) -> npt.NDArray[np.generic]:
-        """The values of one parameter over some rows."""
+    def column(self, name: str, rows: Rows | slice = slice(None)) -> npt.NDArray[np.generic]:
+        """The values of one parameter over all rows, shape (size,), or over some."""
         index = self.names.index(name)
         return np.asarray(self._columns_of_values[index][self.codes[rows, index]])
 
@@ -102,12 +98,6 @@ class SearchSpace:
         """
         return self._neighbours.of_rows(np.asarray(rows, dtype=np.int64), kind)
 
-    def sample(self, rng: np.random.Generator, count: int) -> Rows:
-        """`count` different rows drawn uniformly (all rows where the space is smaller)."""
-        if count * 4 > self.size:
-            return rng.permutation(self.size)[:count]
-        return rng.choice(self.size, size=count, replace=False, shuffle=True)
-
     def sample_latin_hypercube(self, rng: np.random.Generator, count: int) -> Rows:
         """`count` different rows (all where the space is smaller) that spread over the values of every parameter.
 
@@ -116,7 +106,7 @@ class SearchSpace:
         a hypercube of their own; what is missing after some rounds is drawn uniformly, as are shares above a quarter.
         """
         if count * 4 > self.size:
-            return self.sample(rng, count)
+            return rng.permutation(self.size)[:count]
         chosen: dict[int, None] = {}
         for _ in range(_ROUNDS):
             missing = count - len(chosen)
@@ -129,10 +119,6 @@ class SearchSpace:
         while len(chosen) < count:
             chosen |= dict.fromkeys(rng.integers(self.size, size=count - len(chosen)).tolist())
         return rng.permutation(np.fromiter(chosen, dtype=np.int64))
-
-    def nearest(self, codes: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> int:
-        """The valid row nearest to one point: see `nearest_rows`."""
-        return int(self.nearest_rows(np.asarray(codes)[None, :], rng)[0])
 
     def nearest_rows(self, points: npt.NDArray[np.floating], rng: np.random.Generator | None = None) -> Rows:
         """The valid rows nearest to points in code space, shape (m, parameters) -> (m,).

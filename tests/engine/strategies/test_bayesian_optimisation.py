@@ -102,7 +102,7 @@ def test_of_many_points_the_model_keeps_the_best_and_the_latest(monkeypatch: pyt
     monkeypatch.setattr(surrogate, "MOST_POINTS", 24)
     costs = gemm_like(SMALL)
     model = Surrogate(SMALL, 1, np.random.default_rng(1))
-    rows = SMALL.sample(np.random.default_rng(2), 300).tolist()
+    rows = np.random.default_rng(2).permutation(SMALL.size)[:300].tolist()
     for start in range(0, 300, 20):
         model.learn(rows[start : start + 20], [(float(costs[row]),) for row in rows[start : start + 20]])
         prediction = model.predict()
