@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...sensors.device_limits import limits_of
+from ..board_settings import SETTINGS
 from ..expressions.arrays import parse_array_expression
 from ..expressions.expression import parse, unknown_name
 from ..expressions.values import parse_values
@@ -16,12 +17,11 @@ from ..measurement import MEASURED, Value
 from ..objectives import Goal, Objective
 from ..space.build import BLOCK_SIZE_NAMES, MAX_PARAMETERS
 from ..space.device_settings import SettingValues
-from .model import ARRAY_FILES, OPCODES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec
+from .model import ARRAY_FILES, OPCODES, ArgumentSpec, CommandSpec, KernelSpec, Specification, VerifySpec, keys_of
 from .toml_section import Section
 
 MAX_ENTRIES = 1000  # constants, metrics, restrictions
 MAX_REPEATS = 1000  # measurements of one configuration
-DEVICE_SETTINGS = ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")
 FILLS = ("zeros", "ones", "random", "range")
 TYPES = (
     *("float16", "float32", "float64", "complex64", "complex128", "bool"),
@@ -32,13 +32,6 @@ _SECTIONS = (
     *("restrictions", "kernel", "command", "constants", "parameters", "device_settings", "metrics", "objective"),
     "search",
 )
-_COMMAND_KEYS = ("run", "values", "repeats", "timeout_s")
-_KERNEL_KEYS = (
-    *("name", "source", "problem_size", "grid_divisors", "arguments", "verify", "profile", "compiler_options"),
-    *("include", "shared_memory", "block_size_names", "template", "timeout_s", "language"),
-    *("instructions", "repeats"),
-)
-_ARGUMENT_KEYS = ("name", "type", "shape", "fill", "value", "output", "memory", "seed")
 _SEARCH_KEYS = ("strategy", "options", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
 
@@ -47,7 +40,7 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     root = Section(document, str(path), _SECTIONS)
     constants = _constants(_bounded(root.table("constants")))
     parameters = _parameters(root.table("parameters"))
-    settings = _device_settings(root.table("device_settings", DEVICE_SETTINGS))
+    settings = _device_settings(root.table("device_settings", SETTINGS))
     if not parameters and not settings:
         raise InputError("there are no parameters", root.place("parameters"), "list at least one with its values")
     _check_unique(root, constants, parameters, settings)
@@ -61,10 +54,12 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
         parse(text, f"{root.place('restrictions')}[{at}]").check_names(scope)
     if "kernel" in root and "command" in root:
         raise InputError("both a kernel and a command", str(path), "keep one of [kernel] and [command]")
-    kernel = _kernel(root.table("kernel", _KERNEL_KEYS), path.parent, scope) if "kernel" in root else None
-    command = _command(root.table("command", _COMMAND_KEYS), (*tunable, *constants)) if "command" in root else None
+    kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
+    command = (
+        _command(root.table("command", keys_of(CommandSpec)), (*tunable, *constants)) if "command" in root else None
+    )
     measured = (*MEASURED, *(command.values if command else ()))
-    metrics = _metrics(_bounded(root.table("metrics")), (*tunable, *constants), measured)
+    metrics = _metrics(_bounded(root.table("metrics")), named, measured)
     search = root.table("search", _SEARCH_KEYS)
     return Specification(
         path=path,
@@ -179,15 +174,16 @@ def _kernel(section: Section, folder: Path, scope: tuple[str, ...]) -> KernelSpe
     names = section.texts("block_size_names") or BLOCK_SIZE_NAMES
     if len(names) != 3:
         raise section.wrong("block_size_names", "a list of three names")
+    problem_size = _expressions(section, "problem_size", scope)
+    grid_divisors = {axis: _expressions(divisors, axis, scope) for axis in divisors}
+    arguments = _arguments(section, folder, scope)
     return KernelSpec(
         name=section.text("name"),
         sources=tuple((folder / source).resolve() for source in sources),
-        problem_size=_expressions(section, "problem_size", scope),
-        grid_divisors={axis: _expressions(divisors, axis, scope) for axis in divisors},
-        arguments=(arguments := _arguments(section, folder, scope)),
-        verify=_verify(section.table("verify", ("reference", "rtol", "atol")), arguments)
-        if "verify" in section
-        else None,
+        problem_size=problem_size,
+        grid_divisors=grid_divisors,
+        arguments=arguments,
+        verify=_verify(section.table("verify", keys_of(VerifySpec)), arguments) if "verify" in section else None,
         profile=profile,
         compiler_options=section.texts("compiler_options"),
         include=tuple((folder / include).resolve() for include in section.texts("include")),
@@ -216,7 +212,7 @@ def _expressions(section: Section, key: str, scope: tuple[str, ...]) -> tuple[st
 def _arguments(section: Section, folder: Path, scope: tuple[str, ...]) -> tuple[ArgumentSpec, ...]:
     if len(section.items("arguments")) > MAX_ENTRIES:
         raise InputError("too many arguments", section.place("arguments"), f"at most {MAX_ENTRIES}")
-    arguments = tuple(_argument(item, folder, scope) for item in section.tables("arguments", _ARGUMENT_KEYS))
+    arguments = tuple(_argument(item, folder, scope) for item in section.tables("arguments", keys_of(ArgumentSpec)))
     names = [argument.name for argument in arguments]
     if len(set(names)) < len(names):
         raise section.wrong("arguments", "a list of arguments with different names")

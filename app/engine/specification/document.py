@@ -8,9 +8,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .model import ARRAY_FILES, ArgumentSpec, Specification
+from .model import ARRAY_FILES, KEYS, ArgumentSpec, Specification
 
-_KEYS: Final = {"sources": "source", "references": "reference"}  # where a field's key is not its name
 _SAME: Final = ("restrictions", "kernel", "command", "constants", "parameters", "metrics")
 _SEARCH: Final = ("strategy", "max_evaluations", "max_fraction", "max_seconds", "patience", "seed")
 
@@ -49,7 +48,7 @@ def _fields(item: Any, folder: Path) -> dict[str, Any]:
         value = getattr(item, field.name)
         default = field.default_factory() if field.default_factory is not MISSING else field.default
         if value != default and value not in (None, "", (), {}):
-            document[_KEYS.get(field.name, field.name)] = _plain(value, folder)
+            document[KEYS.get(field.name, field.name)] = _plain(value, folder)
     return document
 
 

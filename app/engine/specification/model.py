@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -15,6 +15,9 @@ from ..space.device_settings import SettingValues
 
 OPCODES: Final = {"FFMA": 0x023, "DFMA": 0x02B, "HMMA": 0x03C}  # fused multiply-adds, and products of tensor cores
 ARRAY_FILES = (".npy", ".bin", ".raw", ".dat")  # all but the first hold the bare numbers
+
+
+KEYS: Final = {"sources": "source", "references": "reference"}  # of a document, where they are not a field's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,11 @@ class Specification:
         goals = (self.objective.goal, *self.objective.front) if self.objective else ()
         in_metrics = (name for key, text in self.metrics.items() for name in _parsed(text, f"metrics.{key}").names)
         return frozenset((*in_metrics, *(goal.name for goal in goals)))
+
+
+def keys_of(kind: type[ArgumentSpec | VerifySpec | KernelSpec | CommandSpec]) -> tuple[str, ...]:
+    """The keys of the table in a document that describes one of these."""
+    return tuple(dict.fromkeys(KEYS.get(each.name, each.name) for each in fields(kind)))
 
 
 def evaluate_metrics(
