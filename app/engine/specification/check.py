@@ -55,9 +55,8 @@ def specification_of(document: Mapping[str, Any], path: Path) -> Specification:
     if "kernel" in root and "command" in root:
         raise InputError("both a kernel and a command", str(path), "keep one of [kernel] and [command]")
     kernel = _kernel(root.table("kernel", keys_of(KernelSpec)), path.parent, scope) if "kernel" in root else None
-    command = (
-        _command(root.table("command", keys_of(CommandSpec)), (*tunable, *constants)) if "command" in root else None
-    )
+    named = (*tunable, *constants)
+    command = _command(root.table("command", keys_of(CommandSpec)), named) if "command" in root else None
     measured = (*MEASURED, *(command.values if command else ()))
     metrics = _metrics(_bounded(root.table("metrics")), named, measured)
     search = root.table("search", _SEARCH_KEYS)
