@@ -12,6 +12,7 @@ import pytest
 
 from app import paths
 from app.cli import main
+from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.files import write_text
 from app.paths import is_private, private_folder
@@ -48,9 +49,8 @@ def test_whatever_a_command_keeps_there(own_data_folder: Path, umask: int) -> No
 
 def test_what_sqlite_puts_beside_the_database(own_data_folder: Path, umask: int) -> None:
     with Store() as store:
-        store._query("SELECT 1")
-        with store._transaction():
-            store._db.execute("UPDATE sessions SET name = ''")
+        assert store.sessions() == []
+        store.set_state(1, SessionState.DONE)
         assert {"wattridge.sqlite-wal", "wattridge.sqlite-shm"} <= set(modes(own_data_folder))
         assert_private(own_data_folder)
 

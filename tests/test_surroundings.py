@@ -496,7 +496,8 @@ def test_a_data_folder_that_can_only_be_read(command: str, with_log: bool, place
     if with_log:  # as after a crash: the newest is only in the log
         code = (
             "import os, sys; from pathlib import Path; from app.engine.store.database import Store;"
-            "s = Store(Path(sys.argv[1])); s._db.execute(\"UPDATE sessions SET name = 'in the log'\"); os._exit(0)"
+            "from app.engine.store.record import Label;"
+            "Store(Path(sys.argv[1])).label(1, Label(name='in the log')); os._exit(0)"
         )
         words = [sys.executable, "-c", code, str(place.data / "wattridge.sqlite")]
         subprocess.run(words, check=True, cwd=ROOT, timeout=60)

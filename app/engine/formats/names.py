@@ -32,8 +32,8 @@ _UNITS = {"time": "ms", "core_freq": "MHz", "mem_freq": "MHz", "temperature": "Â
 # Names that are their own unit: GFLOP/s, TFLOPS/J, GB/s.
 _UNIT_AS_NAME = re.compile(r"[kMGTPE]?(FLOPS?|OPS?|i?B|bit)(/[A-Za-z]+)*|[A-Za-z]+/[A-Za-z]+")
 _HAS_UNIT = re.compile(r" \[[^\]\[]*\]$")
-# Names that a heading must quote: they look like a unit, the end of an interval, or quotes.
-_NEEDS_QUOTES = re.compile(r'^"|\]$|% (?:low|high)\)$|[\x00-\x1f]')
+# Names that a heading must quote: they look like JSON, a unit, the end of an interval, or quotes.
+_NEEDS_QUOTES = re.compile(r'^[\s\ufeff]*["\[{]|\]$|% (?:low|high)\)$|[\x00-\x1f]')
 
 
 class OwnNames:

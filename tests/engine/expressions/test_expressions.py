@@ -1,4 +1,4 @@
-"""What people may write as an expression, what it means, and that nothing else is ever carried out."""
+"""What users may write as an expression, what it means, and that nothing else is ever carried out."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_columns_of_large_integers_do_not_wrap_around() -> None:
     assert (parse("x ** 3 > x", "here").mask({"x": column}, (2,))).all()
 
 
-def test_names_are_told_and_unknown_ones_get_a_suggestion() -> None:
+def test_names_are_listed_and_unknown_ones_get_a_suggestion() -> None:
     expression = parse("block_size_x * n + min(n, 3)", "here")
     assert expression.names == ("block_size_x", "n")
     with pytest.raises(InputError, match="did you mean 'block_size_x'"):

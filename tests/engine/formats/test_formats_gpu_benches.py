@@ -15,11 +15,11 @@ POINT = "0 864 blocks     8 its      2.250 Fl/B       1340 GB/s      3015 GF/s  
 
 
 def test_the_text_gives_the_figures_of_the_table(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = []
+    figures_of_both = []
     for name in ("gpu_benches_a100_40.txt", "fp32_intensity_sweep_a100_l40.csv"):
         assert main(["roofline", str(shared_data / "roofline" / name), "--json"]) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    text, table = told
+        figures_of_both.append(json.loads(capsys.readouterr().out))
+    text, table = figures_of_both
     assert len(text) == 8
     assert [board["precisions"] for board in text] == [board["precisions"] for board in table[:8]]
     assert text[3]["gpu"] == "gpu_benches_a100_40 3"

@@ -146,7 +146,7 @@ def test_of_two_entries_for_one_configuration_the_later_counts(file: Path) -> No
     assert measurement.values["time"] == 3.0
 
 
-def test_values_that_the_header_forgot_are_taken_in(file: Path) -> None:
+def test_values_that_the_header_lacks_are_added(file: Path) -> None:
     cache = read_recording(write(file, {"x": {**GOOD, "block_size_x": 256}}))
     assert cache.measurements()[0].configuration["block_size_x"] == 256
 
@@ -193,7 +193,7 @@ def test_what_is_no_cache_is_one_line(file: Path, content: bytes, said: str) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path, said in ((tmp_path / "none.json", "no such file"), (tmp_path, "this is a folder")):
         with pytest.raises(InputError, match=said):
             read_recording(path)
@@ -266,7 +266,11 @@ def check(file: Path) -> None:
         assert refused is not None
         assert refused.where == str(file)
         assert refused.remedy
-        return
+    else:
+        check_recording(cache)
+
+
+def check_recording(cache: Recording) -> None:
     assert len(cache) == cache.space().size >= 1
     for row, measurement in enumerate(cache.measurements()):
         assert cache.space().row_of(measurement.configuration) == row == measurement.row

@@ -24,7 +24,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     return {kind: [path.read_bytes() for path in paths] for kind, paths in files.items()}
 
 
-def open_as_a_person_does(path: Path) -> None:
+def open_as_a_user_does(path: Path) -> None:
     if is_specification(path):
         space_of(load_specification(path))
         return
@@ -46,7 +46,7 @@ def test_a_mutated_file_is_opened_or_refused_by_one_line(
     content = mutated(samples[kind][which % len(samples[kind])], seed, bombs=False)
     path = tmp_path / ("file.csv" if kind == "csv" else "file.json")
     path.write_bytes(content)
-    for look in (open_as_a_person_does, lambda path: CacheFollower(path).look()):
+    for look in (open_as_a_user_does, lambda path: CacheFollower(path).look()):
         refused: InputError | None = None
         try:
             look(path)
@@ -65,4 +65,4 @@ def test_the_samples_themselves_open(samples: dict[str, list[bytes]], tmp_path: 
         for content in contents:
             path = tmp_path / ("file.csv" if kind == "csv" else "file.json")
             path.write_bytes(content)
-            open_as_a_person_does(path)
+            open_as_a_user_does(path)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.formats.read import is_recording, read_recording
+from app.engine.formats.recording import Recording
 from app.engine.measurement import State
 from app.engine.models.series import read_points
 from app.errors import InputError
@@ -136,8 +137,14 @@ entries = st.dictionaries(names, values | st.lists(values), max_size=4)
 @given(st.lists(entries | values | st.lists(entries, max_size=3), max_size=5))
 def test_any_list_gives_a_recording_or_one_line(file: Path, document: list[object]) -> None:
     file.write_text(json.dumps(document))
+    recording: Recording | None = None
+    refused: InputError | None = None
     try:
         recording = read_recording(file)
-    except InputError:
-        return
-    assert len(recording) > 0
+    except InputError as error:
+        refused = error
+    if recording is None:
+        assert refused is not None
+        assert (refused.where, bool(refused.remedy)) == (str(file), True)
+    else:
+        assert len(recording) > 0

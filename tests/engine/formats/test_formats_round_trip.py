@@ -114,7 +114,7 @@ def measurements(draw: st.DrawFn, row: int, configuration: dict[str, Value], fig
     )
 
 
-def told(measurement: Measurement) -> dict[str, Any]:
+def facts_of(measurement: Measurement) -> dict[str, Any]:
     """Everything but the row, NaN as None: what a session must give back."""
     facts = dataclasses.asdict(measurement) | {"row": None}
     return {name: None if value != value else value for name, value in facts.items()}
@@ -131,10 +131,18 @@ def test_any_session_comes_back_whole(name: str, session: tuple[ResultTable, Abo
     assert_same(again, table, about)
 
 
+@pytest.mark.parametrize("name", ["{a", "[a", " {a", "\ufeff{a", '"a'])
+def test_a_session_as_csv_is_not_taken_for_json(name: str, tmp_path: Path) -> None:
+    table = ResultTable(space_of_table({name: ()}, [(1,)]))
+    table.append(Measurement(0, {name: 1}, State.OK, {"time_s": 0.5}, source="recorded"))
+    about = About("board", "kernel", Objective(Goal("time_s", False)), "recorded")
+    assert_same(read_recording(write_csv(table, tmp_path / "session.csv", about)), table, about)
+
+
 def assert_same(again: Recording, table: ResultTable, about: About) -> None:
     assert again.space().names == table.space.names
-    read = [told(m) for m in again.in_file_order()]
-    assert read == [told(table.measurement(index)) for index in range(len(table))]
+    read = [facts_of(m) for m in again.in_file_order()]
+    assert read == [facts_of(table.measurement(index)) for index in range(len(table))]
     assert again.objective == about.objective
     assert (again.device, again.kernel, again.problem_size) == (about.device, about.kernel, about.problem_size)
     assert again.value_names == tuple(n for n in table.value_names if n in again.value_names)
@@ -164,8 +172,8 @@ def test_a_session_goes_on_from_any_format(kind: str, tmp_path: Path) -> None:
     (file,) = export_session(plan, first.table, 1, None, tmp_path, [kind])
     assert plan_replay(file).objective == plan.objective
     recording = read_recording(file)
-    assert [told(m) for m in recording.in_file_order()] == [
-        told(first.table.measurement(index)) for index in range(len(first.table))
+    assert [facts_of(m) for m in recording.in_file_order()] == [
+        facts_of(first.table.measurement(index)) for index in range(len(first.table))
     ]
     plan, gpu = gemm_plan(45)
     plan = with_recording(plan, spec, recording)
@@ -173,8 +181,8 @@ def test_a_session_goes_on_from_any_format(kind: str, tmp_path: Path) -> None:
     again = run(plan, tmp_path)
     gpu.close()
     assert len(again.table) == 45
-    assert [told(again.table.measurement(i)) for i in range(30)] == [
-        told(first.table.measurement(i)) for i in range(30)
+    assert [facts_of(again.table.measurement(i)) for i in range(30)] == [
+        facts_of(first.table.measurement(i)) for i in range(30)
     ]
     rows = [again.table.measurement(i).row for i in range(45)]
     assert len(set(rows)) == 45, "what was taken over is not measured again"

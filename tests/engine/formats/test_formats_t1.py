@@ -178,7 +178,7 @@ def made(spec: Specification) -> list[np.ndarray]:
     return [make_array(argument, place) for place, argument in enumerate(calls.arguments)]
 
 
-def test_a_binary_file_that_is_too_short_is_told(tmp_path: Path) -> None:
+def test_a_binary_file_that_is_too_short_is_refused(tmp_path: Path) -> None:
     (tmp_path / "short.bin").write_bytes(b"1234")
     argument = Argument("x", "float32", (8,), str(tmp_path / "short.bin"), None, False, False, 0)
     with pytest.raises(InputError, match="1 numbers of type float32 instead of 8"):
@@ -354,7 +354,7 @@ def test_a_bad_condition_is_named(tmp_path: Path) -> None:
         ('{"ConfigurationSpace": {"x": "\\ud800"}}', "half a character"),
     ],
 )
-def test_what_is_no_t1_is_told(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_t1_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "t1.json"
     path.write_text(text)
     with pytest.raises(InputError, match=said):
@@ -387,10 +387,10 @@ def test_lists_are_what_python_makes_of_them(text: str) -> None:
     if not wanted:
         with pytest.raises(InputError, match="0 values"):
             values_of(text, "w")
-        return
-    found = values_of(text, "w")
-    assert found == wanted
-    assert all(type(a) is type(b) for a, b in zip(found, wanted, strict=True))
+    else:
+        found = values_of(text, "w")
+        assert found == wanted
+        assert all(type(a) is type(b) for a, b in zip(found, wanted, strict=True))
 
 
 # --- there and back ---------------------------------------------------------------------------------------------------

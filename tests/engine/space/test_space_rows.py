@@ -158,7 +158,7 @@ def test_columns_hold_values_not_codes(space: SearchSpace) -> None:
     assert space.column("mode", np.array([0, 1])).tolist() == ["slow", "fast"]
 
 
-def test_a_subset_keeps_order_and_drops_values_nobody_takes(space: SearchSpace) -> None:
+def test_a_subset_keeps_order_and_drops_values_without_rows(space: SearchSpace) -> None:
     rows = [5, 1, 3]
     part = space.subset(rows)
     assert [part.configuration(r) for r in range(3)] == [space.configuration(r) for r in sorted(rows)]

@@ -1,4 +1,4 @@
-"""Specifications: what a person writes is read as written, and whatever is wrong is one line with file, key, remedy."""
+"""Specifications: what a user writes is read as written, and whatever is wrong is one line with file, key, remedy."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_what_is_wrong_is_one_line_with_file_key_and_remedy(
     assert len(str(error)) < 700
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         load_specification(tmp_path / "absent.toml")
     with pytest.raises(InputError):
