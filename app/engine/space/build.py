@@ -128,8 +128,7 @@ class _Builder:
     def __init__(self, given: Mapping[str, Sequence[Value] | Value], fixed: Mapping[str, Value]) -> None:
         self.values: dict[str, Column] = {}
         self.removed_by: dict[str, int] = {}
-        self._scope = Scope(self.values, dict(fixed))  # a parameter of one value is fixed too
-        self._effort = Effort()
+        self._scope = Scope(self.values, dict(fixed), Effort())  # a parameter of one value is fixed too
         self._names = tuple(given)
         self._known = (*given, *fixed)
         self._factors: list[Factor] = []
@@ -220,7 +219,7 @@ class _Builder:
     def _total(self) -> int:
         if not self._pending:
             return math.prod(factor.size for factor in self._factors)
-        return count_completions(self._factors, self._pending, self._scope, self._effort)
+        return count_completions(self._factors, self._pending, self._scope)
 
     def _thin_out(self, ready: Sequence[Expression]) -> bool:
         """Drop from factors the rows that no rows of the others make valid; True where that changed any."""
@@ -229,7 +228,7 @@ class _Builder:
             touched = self._touched(part.names)
             if len(touched) < 2 or self._share(part, touched) is not None:
                 continue
-            found = thinned(touched, part, self._scope, self._effort)
+            found = thinned(touched, part, self._scope)
             factors, share = found if found is not None else (touched, 1.0)
             if any(new.size < 0.9 * old.size for new, old in zip(factors, touched, strict=True)):
                 changed = True
@@ -256,14 +255,14 @@ class _Builder:
         """Apply a restriction; where it joins factors, with it those that concern the same ones."""
         touched = self._touched(restriction.names)
         if len(touched) == 1:
-            factor = restrict(touched[0], restriction, self._scope, self._effort)
+            factor = restrict(touched[0], restriction, self._scope)
             left = [(restriction, factor.size)]
         else:
             together = [restriction]
             if not self._pending:
                 inside = self._inside(touched, ready)
                 together = sorted(inside, key=lambda part: self._share(part, self._touched(part.names)) or 1.0)
-            factor, left = join(touched, together, self._scope, self._limit, self._effort)
+            factor, left = join(touched, together, self._scope, self._limit)
         self._replace(touched, factor)
         self._count(left)
 
@@ -272,7 +271,7 @@ class _Builder:
         touched = self._touched(dependent.needs)
         check_size(self._joined_size(dependent.needs), self._limit)
         together = self._inside(touched, self._restrictions, dependent.name) if len(self._pending) == 1 else []
-        grown = expand(product(touched), dependent, together, self._scope, self._limit, self._effort)
+        grown = expand(product(touched), dependent, together, self._scope, self._limit)
         self.values[dependent.name] = grown.levels
         self._pending.remove(dependent)
         self._replace(touched, grown.factor)

@@ -29,14 +29,6 @@ Test = Callable[[Mapping[str, Operand], tuple[int, ...]], Mask]
 Places = tuple[Integers, ...]  # of each factor's distinct combinations, one entry per combination of them all
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a restriction may name: each parameter's values by code, and what is the same everywhere."""
-
-    values: Mapping[str, Column]
-    fixed: dict[str, Operand]
-
-
 class Effort:
     """Adds up what evaluations cost, and refuses those beyond the limit, so that no space keeps the program busy."""
 
@@ -57,17 +49,24 @@ class Effort:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a restriction may name: each parameter's values by code, and what is the same everywhere; the work left."""
+
+    values: Mapping[str, Column]
+    fixed: dict[str, Operand]
+    effort: Effort
+
+
 class Check:
     """Checks restrictions that name nothing but the parameters of `parts`, and what is fixed."""
 
-    def __init__(
-        self, parts: Sequence[Distinct], restrictions: Sequence[Expression], scope: Scope, effort: Effort
-    ) -> None:
+    def __init__(self, parts: Sequence[Distinct], restrictions: Sequence[Expression], scope: Scope) -> None:
         self.left = [0] * len(restrictions)  # rows of the factors' product after each restriction
         self._parts = parts
         self._restrictions = restrictions
         self._fixed = scope.fixed
-        self._effort = effort
+        self._effort = scope.effort
         self._values = [{name: scope.values[name][codes] for name, codes in part.codes.items()} for part in parts]
         self._may_hold: list[Test] = [_anywhere] * (len(parts) - 1)
         if math.prod(part.size for part in parts) > _BLOCK:  # below that it costs more than it saves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...plain_text import shortened
 from ..expressions.arithmetic import Column, column_of
 from ..expressions.expression import Expression
 from ..expressions.values import ValuesExpression
-from .checking import Effort, Scope
+from .checking import Scope
 from .factors import Factor, Integers, distinct, product, spread
 from .joining import collected, evaluated
 from .keys import smallest_dtype
@@ -74,26 +74,25 @@ def expand(
     restrictions: Sequence[Expression],
     scope: Scope,
     limit: int,
-    effort: Effort,
 ) -> Expanded:
     """Add the parameter, and keep only what restrictions over the factor and the parameter allow.
 
     Values are ordered upwards, or downwards where the range counts down; those of words as they come.
     """
-    choices = _choices(factor, dependent, scope, effort)
-    known = Scope({**scope.values, dependent.name: choices.levels}, scope.fixed)
+    choices = _choices(factor, dependent, scope)
+    known = replace(scope, values={**scope.values, dependent.name: choices.levels})
     own = Factor({dependent.name: choices.codes.astype(smallest_dtype([len(choices.levels)]))}, len(choices.codes))
     blocks = ([parent, choices.start[parent] + within] for parent, within in spread(choices.rows))
-    grown, left = collected([factor, own], blocks, restrictions, known, limit, effort)
+    grown, left = collected([factor, own], blocks, restrictions, known, limit)
     return Expanded(grown, choices.levels, choices.rows, left[1:])
 
 
-def _choices(factor: Factor, dependent: Dependent, scope: Scope, effort: Effort) -> _Choices:
+def _choices(factor: Factor, dependent: Dependent, scope: Scope) -> _Choices:
     groups = distinct(factor, dependent.needs, scope.values)
     expression = dependent.expression
     if groups.size > _COUNTED:
         raise _too_many(dependent)
-    effort.spend(groups.size, expression)
+    scope.effort.spend(groups.size, expression)
     flat, counts = expression.expand(evaluated(groups.codes, dependent.needs, scope), groups.size)
     levels, codes = _levels(flat)
     if not expression.is_range and len(expression.parts) > 1:  # an item listed twice for the same row counts once
@@ -131,13 +130,13 @@ def _levels(flat: Column) -> tuple[Column, Integers]:
 Weights = npt.NDArray[Any]  # combinations behind each row: int64, or Python's integers where these are too small
 
 
-def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope, effort: Effort) -> int:
+def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], scope: Scope) -> int:
     """How many combinations the factors have once the pending parameters are added, without building them.
 
     Parameters that no later one needs are summed out as soon as possible, so the tables stay small.
     """
     values = dict(scope.values)
-    scope = Scope(values, scope.fixed)
+    scope = replace(scope, values=values)
     tables = [(factor, np.ones(factor.size, dtype=np.int64)) for factor in factors]
     for at, dependent in enumerate(pending):
         later = {name for other in pending[at:] for name in other.needs}
@@ -150,11 +149,11 @@ def count_completions(factors: Sequence[Factor], pending: Sequence[Dependent], s
         for _, own in joined:
             weight = _times(weight[:, None], own[None, :]).ravel()
         if any(dependent.name in other.needs for other in pending[at + 1 :]):
-            grown = expand(factor, dependent, (), scope, _COUNTED, effort)
+            grown = expand(factor, dependent, (), scope, _COUNTED)
             values[dependent.name] = grown.levels
             tables = [*rest, (grown.factor, np.repeat(weight, grown.repeats))]
         else:
-            repeats = _choices(factor, dependent, scope, effort).rows
+            repeats = _choices(factor, dependent, scope).rows
             tables = [*rest, (factor, _times(weight, repeats))]
     return math.prod(sum(weight.tolist()) for _, weight in tables)
 

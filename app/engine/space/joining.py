@@ -9,25 +9,19 @@ import numpy as np
 
 from ..expressions.arithmetic import Operand
 from ..expressions.expression import Expression
-from .checking import Check, Effort, Places, Scope
+from .checking import Check, Places, Scope
 from .factors import Codes, Distinct, Factor, Integers, check_size, distinct, spread
 
 _A_LOOK = 2**22  # combinations that are evaluated to estimate a join
 _ROW_COST = 40  # of making a joined row, about, in ns
 
 
-def restrict(factor: Factor, restriction: Expression, scope: Scope, effort: Effort) -> Factor:
+def restrict(factor: Factor, restriction: Expression, scope: Scope) -> Factor:
     """The rows of a factor at which the restriction holds. Raises InputError where the check is too much work."""
-    part = distinct(factor, restriction.names, scope.values)
-    mask = np.zeros(part.size, dtype=np.bool_)
-    for (places,) in Check([part], [restriction], scope, effort).places():
-        mask[places] = True
-    return factor.kept(mask if part.group is None else mask[part.group])
+    return _reduced([factor], [distinct(factor, restriction.names, scope.values)], restriction, scope)[0][0]
 
 
-def thinned(
-    factors: Sequence[Factor], restriction: Expression, scope: Scope, effort: Effort
-) -> tuple[list[Factor], float] | None:
+def thinned(factors: Sequence[Factor], restriction: Expression, scope: Scope) -> tuple[list[Factor], float] | None:
     """The factors without the rows that no rows of the others make valid, and the share of their product that is valid.
 
     Nothing is joined. None where there are too many distinct combinations for that to pay.
@@ -35,8 +29,15 @@ def thinned(
     parts = [distinct(factor, restriction.names, scope.values) for factor in factors]
     if math.prod(part.size for part in parts) > _A_LOOK:
         return None
+    return _reduced(factors, parts, restriction, scope)
+
+
+def _reduced(
+    factors: Sequence[Factor], parts: Sequence[Distinct], restriction: Expression, scope: Scope
+) -> tuple[list[Factor], float]:
+    """As `thinned`, for factors and their distinct combinations."""
     masks = [np.zeros(part.size, dtype=np.bool_) for part in parts]
-    check = Check(parts, [restriction], scope, effort)
+    check = Check(parts, [restriction], scope)
     for places in check.places():
         for place, mask in zip(places, masks, strict=True):
             mask[place] = True
@@ -48,7 +49,7 @@ def thinned(
 
 
 def join(
-    factors: Sequence[Factor], restrictions: Sequence[Expression], scope: Scope, limit: int, effort: Effort
+    factors: Sequence[Factor], restrictions: Sequence[Expression], scope: Scope, limit: int
 ) -> tuple[Factor, list[tuple[Expression, int]]]:
     """The product of several factors, reduced to where all restrictions hold, and the rows left after each of them.
 
@@ -61,9 +62,9 @@ def join(
     outer = [restriction for restriction in restrictions if not named.issuperset(restriction.names)]
     factors = sorted(factors, key=lambda factor: factor.size)
     parts = [distinct(factor, restrictions[0].names, scope.values) for factor in factors]
-    check = Check(parts, inner, scope, effort)
+    check = Check(parts, inner, scope)
     blocks = (rows for places in check.places() for rows in _rows(places, parts))
-    factor, left = collected(factors, blocks, outer, scope, limit, effort)
+    factor, left = collected(factors, blocks, outer, scope, limit)
     return factor, list(zip((*inner, *outer), (*check.left, *left[1:]), strict=True))
 
 
@@ -73,7 +74,6 @@ def collected(
     restrictions: Sequence[Expression],
     scope: Scope,
     limit: int,
-    effort: Effort,
 ) -> tuple[Factor, list[int]]:
     """One factor of the rows in `blocks`, a row number per factor and row, as far as all restrictions allow them.
 
@@ -85,7 +85,7 @@ def collected(
     for rows in blocks:
         left[0] += len(rows[0])
         for at, restriction in enumerate(restrictions, start=1):
-            rows = _filtered(factors, rows, restriction, scope, effort)
+            rows = _filtered(factors, rows, restriction, scope)
             left[at] += len(rows[0])
         check_size(left[-1], limit)
         block = slice(left[-1] - len(rows[0]), left[-1])
@@ -119,11 +119,9 @@ def _rows(places: Places, parts: Sequence[Distinct]) -> Iterator[list[Integers]]
         yield rows
 
 
-def _filtered(
-    factors: Sequence[Factor], rows: list[Integers], restriction: Expression, scope: Scope, effort: Effort
-) -> list[Integers]:
+def _filtered(factors: Sequence[Factor], rows: list[Integers], restriction: Expression, scope: Scope) -> list[Integers]:
     """Those of the joined rows at which the restriction holds."""
-    effort.spend(len(rows[0]), restriction, _ROW_COST)
+    scope.effort.spend(len(rows[0]), restriction, _ROW_COST)
     columns = {
         name: scope.values[name][column[row]]
         for factor, row in zip(factors, rows, strict=True)
