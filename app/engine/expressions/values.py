@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
 from ...plain_text import shortened
+from ..measurement import Value
 from . import arithmetic
 from .expression import Expression, Scope, expression_of, syntax_tree
 
 MAX_VALUES = 65536  # that one range may have
 MAX_VALUES_IN_ALL = 4 * 10**6  # that a dependent range may have over all it depends on
+
+
+def is_value(value: object) -> TypeGuard[Value]:
+    """Whether it may be the value of a parameter: text, a truth value, or a finite number, whole ones below 2**62."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str) or (isinstance(value, int) and abs(value) < 2**62)
 
 
 @dataclass(frozen=True, slots=True)

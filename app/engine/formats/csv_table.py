@@ -19,6 +19,7 @@ from pathlib import Path
 from ...errors import InputError
 from ...files import text_lines, write_text
 from ...spreadsheet import cell_text, text_cell
+from ..expressions.values import is_value
 from ..measurement import State, Value
 from ..objectives import Objective
 from ..space.result_table import ResultTable
@@ -220,10 +221,4 @@ def _value(cell: str) -> Value:
         value = json.loads(cell)
     except (ValueError, RecursionError):
         return cell
-    if isinstance(value, float) and not math.isfinite(value):
-        return cell
-    return value if isinstance(value, int | float | str) and not _too_large(value) else cell
-
-
-def _too_large(value: int | float | str) -> bool:
-    return isinstance(value, int) and abs(value) >= 2**62
+    return value if is_value(value) else cell

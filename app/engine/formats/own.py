@@ -11,6 +11,7 @@ from typing import Any
 
 from ... import __version__
 from ...numbers import finite_or_none
+from ..expressions.values import is_value
 from ..measurement import Measurement, Value
 from ..objectives import Goal, Objective, likely_goal
 from ..space.result_table import ResultTable
@@ -114,7 +115,7 @@ def plain_lists(keys: Sequence[str], names: Sequence[str], lists: object) -> dic
     for key, name in zip(keys, names, strict=True):
         values = lists.get(key) if isinstance(lists, dict) else None
         plain = values if isinstance(values, list) else []
-        listed[name] = [value for value in plain if isinstance(value, int | float | str)]
+        listed[name] = [value for value in plain if is_value(value)]
     return listed
 
 

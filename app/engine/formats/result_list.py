@@ -6,13 +6,13 @@ first figure is a parameter. A list of T4 results is read as well.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ..expressions.values import is_value
 from ..objectives import Objective, likely_goal
 from .entries import BOOKKEEPING, OWN, BadEntry, EntryReader, text_of
 from .names import DEVICE_SETTINGS, unit_of, units_of
@@ -91,7 +91,7 @@ def _parameters(results: Sequence[Mapping[str, Any]], where: str) -> tuple[str, 
     figures = [name for name in names if _is_figure(name, results)]
     if not figures:
         raise InputError("a list of objects in which nothing is a time, an energy or a power", where, _REMEDY)
-    given = [name for name in names if name not in figures and all(_is_plain(result.get(name)) for result in results)]
+    given = [name for name in names if name not in figures and all(is_value(result.get(name)) for result in results)]
     if names == sorted(names):  # the order is of no help: numbers with fractions count as measured
         given = [name for name in given if not any(isinstance(result[name], float) for result in results)]
     else:
@@ -113,10 +113,6 @@ def _is_figure(name: str, results: Sequence[Mapping[str, Any]]) -> bool:
     if numbers and (_FIGURE.fullmatch(name) or unit_of(name, units_of([name]))):
         return True
     return len(numbers) > max(_FEW, _MEASURED_SHARE * len(values))
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _goal(results: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from ...errors import InputError
 from ...plain_text import shortened
 from ..expressions.expression import expression_of, syntax_tree
-from ..expressions.values import MAX_VALUES, parse_values
+from ..expressions.values import MAX_VALUES, is_value, parse_values
 from ..measurement import Value
 
 PROBLEM_SIZE = "ProblemSize"
@@ -126,7 +125,7 @@ def values_of(given: object, where: str) -> tuple[Value, ...] | str:
     if not 1 <= len(listed) <= MAX_VALUES:
         raise InputError(f"{len(listed)} values", where, f"1 to {MAX_VALUES} are needed")
     for value in listed:
-        if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+        if not is_value(value):
             raise InputError(f"the value {shortened(repr(value))}", where, "use numbers, text, true or false")
     return tuple(dict.fromkeys(listed))
 

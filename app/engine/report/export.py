@@ -21,8 +21,8 @@ from ...files import digest_of, write_text
 from ...input_files import is_input, is_there
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
+from ..formats.c_header import c_header
 from ..formats.csv_table import SIGNATURE, write_csv
-from ..formats.header import c_header
 from ..formats.kernel_tuner import write_cache
 from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..formats.nvidia_smi import clock_script

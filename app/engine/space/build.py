@@ -18,7 +18,7 @@ from ...plain_text import shortened
 from ...sensors.device_limits import DeviceLimits
 from ..expressions.arithmetic import Column, column_of, normalised
 from ..expressions.expression import Expression, parse_conjuncts
-from ..expressions.values import MAX_VALUES, parse_values
+from ..expressions.values import MAX_VALUES, is_value, parse_values
 from ..measurement import Value
 from .checking import Effort, Scope
 from .dependent import Dependent, count_completions, expand, in_order
@@ -323,18 +323,18 @@ class _Builder:
         return sorted_table(factors, self.values, self._names)
 
 
-def _listed(listed: Sequence[Value] | Value, where: str) -> list[Value]:
+def _listed(given: Sequence[Value] | Value, where: str) -> list[Value]:
     """The values of a parameter, checked: a single value is a list of one."""
-    values = [listed] if isinstance(listed, (int, float, str)) else list(listed)
-    plain = [normalised(value) for value in values]
-    if not plain:
+    values = [given] if isinstance(given, int | float | str) else list(given)
+    if not values:
         raise InputError("an empty list", where, "give at least one value")
-    if len(plain) > MAX_VALUES:
-        raise InputError(f"{len(plain)} values", where, f"at most {MAX_VALUES}")
-    for value in plain:
-        if not isinstance(value, (int, float, str)) or (isinstance(value, float) and not math.isfinite(value)):
+    if len(values) > MAX_VALUES:
+        raise InputError(f"{len(values)} values", where, f"at most {MAX_VALUES}")
+    listed: dict[Value, None] = {}
+    for value in map(normalised, values):
+        if not is_value(value):
             raise InputError(f"the value {value!r}", where, "use numbers, text, true or false")
-    if len(set(plain)) < len(plain):
-        twice = next(value for at, value in enumerate(plain) if value in plain[:at])
-        raise InputError(f"the value {twice!r} is listed twice", where, "remove one of them")
-    return [value for value in plain if isinstance(value, (int, float, str))]
+        if value in listed:
+            raise InputError(f"the value {value!r} is listed twice", where, "remove one of them")
+        listed[value] = None
+    return list(listed)

@@ -13,6 +13,7 @@ from typing import Any
 from ...errors import InputError
 from ...files import read_text
 from ...plain_text import shortened
+from ..expressions.values import is_value
 from ..measurement import Value
 
 MAX_BYTES = 1024 * 1024
@@ -146,10 +147,6 @@ class Section:
         """That value, checked to be plain and within bounds."""
         if isinstance(value, str):
             return self._whole_text(key, value)
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, int) and abs(value) < 2**62:
-            return value
-        if isinstance(value, float) and math.isfinite(value):
+        if is_value(value):
             return value
         raise self.wrong(key, "a finite number, text, true or false")

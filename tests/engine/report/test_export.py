@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.formats.c_header import c_header, c_value, identifier
 from app.engine.formats.csv_table import read_csv, write_csv
-from app.engine.formats.header import c_header, c_value, identifier
 from app.engine.formats.kernel_tuner import write_cache
 from app.engine.formats.names import heading, name_of_heading, unit_of
 from app.engine.formats.nvidia_smi import clock_script
