@@ -160,16 +160,16 @@ class _Header:
         return Facts(
             state,
             values,
-            {name: (_number(cells[at]), _number(cells[at + 1])) for at, name in self._ends if cells[at]},
-            error,
-            (_whole(start), _whole(end)) if start and end else None,
-            _number(texts.get("measured_clock_mhz", "")),
-            max(0, _whole(texts["event_reasons"] or "0")),
-            texts["power_source"],
-            texts["source"],
-            _number(texts.get("timestamp_s", "")),
-            _number(texts.get("cost_s") or "0"),
-            texts.get("message", ""),
+            intervals={name: (_number(cells[at]), _number(cells[at + 1])) for at, name in self._ends if cells[at]},
+            error=error,
+            window_ns=(_whole(start), _whole(end)) if start and end else None,
+            observed_clock_mhz=_number(texts.get("measured_clock_mhz", "")),
+            event_reasons=max(0, _whole(texts["event_reasons"] or "0")),
+            power_source=texts["power_source"],
+            source=texts["source"],
+            timestamp_s=_number(texts.get("timestamp_s", "")),
+            cost_s=_number(texts.get("cost_s") or "0"),
+            message=texts.get("message", ""),
         )
 
     def objective(self, goals: str) -> Objective:

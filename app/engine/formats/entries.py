@@ -111,15 +111,13 @@ class EntryReader:
         return Facts(
             state,
             values,
-            {},
-            failure or "",
-            None,
-            values.get("observed_clock_mhz", math.nan),
-            0,
-            power_source,
-            "recorded",
-            _timestamp(entry.get("timestamp")),
-            _cost_s(entry),
+            intervals={},
+            error=failure or "",
+            observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
+            power_source=power_source,
+            source="recorded",
+            timestamp_s=_timestamp(entry.get("timestamp")),
+            cost_s=_cost_s(entry),
         )
 
     def _own_facts(
@@ -137,16 +135,16 @@ class EntryReader:
         return Facts(
             state,
             values,
-            _intervals(own.get("intervals")),
-            text_of(own.get("error"), _LONGEST_TEXT) or failure or "",
-            _window(own.get("window_ns")),
-            as_number(own.get("observed_clock_mhz")),
-            _count(own.get("event_reasons")),
-            text_of(own.get("power_source")),
-            text_of(own.get("source")) or "recorded",
-            as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
-            finite_or_none(as_number(own["cost_s"])) or 0.0 if "cost_s" in own else _cost_s(entry),
-            text_of(own.get("message"), _LONGEST_TEXT),
+            intervals=_intervals(own.get("intervals")),
+            error=text_of(own.get("error"), _LONGEST_TEXT) or failure or "",
+            window_ns=_window(own.get("window_ns")),
+            observed_clock_mhz=as_number(own.get("observed_clock_mhz")),
+            event_reasons=_count(own.get("event_reasons")),
+            power_source=text_of(own.get("power_source")),
+            source=text_of(own.get("source")) or "recorded",
+            timestamp_s=as_number(own["timestamp_s"]) if "timestamp_s" in own else _timestamp(entry.get("timestamp")),
+            cost_s=finite_or_none(as_number(own["cost_s"])) or 0.0 if "cost_s" in own else _cost_s(entry),
+            message=text_of(own.get("message"), _LONGEST_TEXT),
         )
 
     def _plan(self, names: tuple[str, ...]) -> _Plan:

@@ -23,14 +23,14 @@ class Facts(NamedTuple):
     state: State
     values: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
-    error: str
-    window_ns: tuple[int, int] | None
-    observed_clock_mhz: float
-    event_reasons: int
-    power_source: str
-    source: str
-    timestamp_s: float
-    cost_s: float
+    error: str = ""
+    window_ns: tuple[int, int] | None = None
+    observed_clock_mhz: float = math.nan
+    event_reasons: int = 0
+    power_source: str = ""
+    source: str = ""
+    timestamp_s: float = math.nan
+    cost_s: float = 0.0
     message: str = ""
 
     def of(self, row: int, configuration: Configuration) -> Measurement:
