@@ -41,20 +41,19 @@ class Kernel(NamedTuple):
 
 def kernel_of(given: Section, path: Path, lists: Mapping[str, Sequence[Value]]) -> Kernel:
     """Read it; `lists` are the values of the parameters that have a list. Raises InputError."""
-    plain = T1Text((), lists)
-    sizes = [plain.translated(size, given.place(PROBLEM_SIZE)) for size in given.texts(PROBLEM_SIZE, numbers=True)]
+    sizes = T1Text((), lists).under(given, PROBLEM_SIZE)
     text = T1Text(sizes, lists)
     reading = _Arguments(text)
     for argument in given.tables("Arguments"):
         reading.take(argument)
     block = [_axis(given, "LocalSize", axis, text) for axis in _AXES]
-    shared = " + ".join([*reading.shared, *_shared_memory(given, text)]) or "0"
+    shared = [*reading.shared, *(size for size in text.under(given, "SharedMemory") if size != "0")]
     document: dict[str, Any] = {
         "name": given.text("KernelName"),
         "source": [_source(given.text("KernelFile"), path)],
         "language": given.text("Language"),
         "compiler_options": [option for option in given.texts("CompilerOptions") if option],
-        "shared_memory": shared,
+        "shared_memory": " + ".join(shared) or "0",
         "block_size_names": [text if text else name for text, name in zip(block, BLOCK_SIZE_NAMES, strict=True)],
         "arguments": reading.documents,
     }
@@ -78,15 +77,10 @@ def _source(name: str, path: Path) -> str:
 def _axis(given: Section, key: str, axis: str, text: T1Text) -> str:
     """One axis of LocalSize or GlobalSize as an expression; '' where it is not there."""
     section = given.table(key)
-    written = section.texts(axis, numbers=True)
+    written = text.under(section, axis)
     if len(written) > 1:
         raise section.wrong(axis, "an expression as text")
-    return text.translated(written[0], section.place(axis)) if written else ""
-
-
-def _shared_memory(given: Section, text: T1Text) -> list[str]:
-    written = given.texts("SharedMemory", numbers=True)
-    return [text.translated(each, given.place("SharedMemory")) for each in written if each != "0"]
+    return written[0] if written else ""
 
 
 def _grid(
@@ -176,16 +170,14 @@ class _Arguments:
         return TYPES[vector[1]], [vector[2]]
 
     def _size(self, given: Section, lanes: Sequence[str]) -> list[str]:
-        written = given.texts("Size", numbers=True)
-        if len(written) != 1:
+        size = self._text.under(given, "Size")
+        if len(size) != 1:
             raise given.wrong("Size", "a number, or an expression as text,")
-        return [self._text.translated(written[0], given.place("Size")), *lanes]
+        return [*size, *lanes]
 
     def _scalar(self, given: Section) -> Value:
-        value = given.raw("FillValue")
-        if isinstance(value, str):
-            return self._text.translated(value, given.place("FillValue"))
-        return given.value("FillValue") if "FillValue" in given else 0
+        value = given.value("FillValue") if "FillValue" in given else 0
+        return self._text.translated(value, given.place("FillValue")) if isinstance(value, str) else value
 
     def _fill(self, given: Section, name: str) -> str:
         kind = given.text("FillType", "Constant")

@@ -19,6 +19,7 @@ from ...plain_text import shortened
 from ..expressions.expression import expression_of, syntax_tree
 from ..expressions.values import MAX_VALUES, is_value, parse_values
 from ..measurement import Value
+from ..specification.toml_section import Section
 
 PROBLEM_SIZE = "ProblemSize"
 _LIST_FUNCTIONS = ("list", "tuple", "sorted")
@@ -97,6 +98,10 @@ class T1Text:
     def translated(self, text: str, where: str) -> str:
         """`ProblemSize[0]` and `max(filter_width)` as what they stand for. Raises InputError."""
         return _FromT1(text, where, self._problem_size, self._lists).translated()
+
+    def under(self, section: Section, key: str) -> list[str]:
+        """All expressions under a key of the file, translated. Raises InputError."""
+        return [self.translated(text, section.place(key)) for text in section.texts(key, numbers=True)]
 
 
 def inlined(text: str, where: str, known: Mapping[str, Value], renamed: Mapping[str, str]) -> str:
