@@ -1,15 +1,13 @@
-"""Model-steered search (S1 6.5.4): only the graphics clocks near the most efficient one, by any other strategy.
+"""Model-steered search [Schoonhoven2024, section 6.5.4]: any other strategy, only near the most efficient clock.
 
-A short clock sweep of one good configuration comes first; the frequency model fitted to it tells the clocks.
+A short clock sweep of one good configuration comes first; the frequency model fitted to it gives the clocks.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +17,8 @@ from ..models.point_fits import fit_points
 from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points
 from ..space.search_space import SearchSpace
 from . import base as strategies
-from .base import Evaluations, Outcome, Search, strategy
-from .moves import check_least, check_share
+from .base import CheckedOptions, Outcome, Search, Strategy, option, strategy
+from .evaluations import Evaluations, search_within
 
 Floats = npt.NDArray[np.float64]
 _LOWEST_SHARE = 0.4  # of the highest clock: no ridge measured yet lies below it
@@ -28,58 +26,46 @@ _CONTRADICTION = 0.02  # of the objective: if it is that much better elsewhere, 
 _ATTEMPTS = 4  # samples without a configuration that works
 
 
-def _others() -> tuple[str, ...]:
-    return tuple(name for name in strategies.names() if name != Steered.name)
-
-
 @strategy
-class Steered:
+class Steered(Strategy):
     """Sweeps the clocks of one good configuration, then searches only those near the model's most efficient one.
 
-    Where nothing tells power or clock, or the model says nothing, it says so and searches the whole space.
+    Where power or clock is unknown, or the model is not identifiable, it says so and searches the whole space.
     """
 
-    name: ClassVar[str] = "steered"
-    label: ClassVar[str] = "Model-steered clocks"
+    name = "steered"
+    label = "Model-steered clocks"
 
     @dataclass(frozen=True)
-    class Options:
-        base: str = field(
-            default="auto", metadata={"help": "the strategy that searches these clocks", "choices": _others}
+    class Options(CheckedOptions):
+        base: str = option(
+            "auto", "the strategy that searches these clocks", choices=lambda: strategies.names(but=Steered.name)
         )
-        within: float = field(default=0.1, metadata={"help": "clocks that far from the most efficient one, as a share"})
-        clocks: int = field(default=8, metadata={"help": f"clocks of the sweep, at least {MINIMUM_CLOCKS}"})
-        first_samples: int = field(
-            default=16, metadata={"help": "random configurations at the highest clock; the best is swept"}
-        )
-
-        def __post_init__(self) -> None:
-            if strategies.get(self.base).name == Steered.name:
-                raise ValueError("base must be another strategy")
-            check_share("within", self.within)
-            check_least("clocks", self.clocks, MINIMUM_CLOCKS)
-            check_least("first_samples", self.first_samples, 1)
+        within: float = option(0.1, "clocks that far from the most efficient one, as a share", least=0, most=1)
+        clocks: int = option(8, f"clocks of the sweep, at least {MINIMUM_CLOCKS}", least=MINIMUM_CLOCKS)
+        first_samples: int = option(16, "random configurations at the highest clock; the best is swept", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known, chosen = Evaluations(space), strategies.get(options.base)
-        rows, remark = yield from self._steer(space, known, rng, options)
+        known, chosen = Evaluations(space, rng), strategies.get(options.base)
+        rows, remark = yield from self._steer(known, options)
         if rows is None:
             rows, remark = np.arange(space.size), f"Not steered: {remark}. By {chosen.label}."
         else:
             remark = f"{remark}, {len(rows)} of {space.size} configurations, by {chosen.label}."
-        yield from _within(rows, chosen, space, known, rng, batch, remark)
+        yield from search_within(rows, chosen, known, batch, remark)
 
     def _steer(
-        self, space: SearchSpace, known: Evaluations, rng: np.random.Generator, options: Options
+        self, known: Evaluations, options: Options
     ) -> Generator[list[int], Sequence[Outcome], tuple[npt.NDArray[np.int64] | None, str]]:
-        """The rows to search, or None, and what was found out."""
+        """The rows to search, or None, and the remark that says why."""
+        space = known.space
         setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
         if setting is None:
             return None, f"the space has no {CLOCK_SETTINGS[0]}"
         clock_mhz = space.column(setting).astype(np.float64)
         if len(np.unique(clock_mhz)) < MINIMUM_CLOCKS:
             return None, f"{setting} has {len(np.unique(clock_mhz))} values, the model needs {MINIMUM_CLOCKS}"
-        good = yield from self._good_row(np.flatnonzero(clock_mhz == clock_mhz.max()), known, rng, options)
+        good = yield from self._good_row(np.flatnonzero(clock_mhz == clock_mhz.max()), known, options)
         if good is None:
             return None, "no configuration worked at the highest clock"
         sweep = _sweep_rows(space, setting, clock_mhz, good, options.clocks)
@@ -102,10 +88,10 @@ class Steered:
         return np.flatnonzero(near), f"Most efficient near {optimum:.0f} MHz{bracketed}: only {span} MHz is searched"
 
     def _good_row(
-        self, fastest: npt.NDArray[np.int64], known: Evaluations, rng: np.random.Generator, options: Options
+        self, fastest: npt.NDArray[np.int64], known: Evaluations, options: Options
     ) -> Generator[list[int], Sequence[Outcome], int | None]:
-        """The best of a sample of rows, drawn anew a few times where none works."""
-        order = rng.permutation(fastest)
+        """The best of a sample of rows; a few more are drawn where none works."""
+        order = known.rng.permutation(fastest)
         for start in range(0, min(len(order), _ATTEMPTS * options.first_samples), options.first_samples):
             sample = order[start : start + options.first_samples].tolist()
             costs = yield from known.ask(sample)
@@ -163,34 +149,5 @@ def _clock_mhz(outcome: Outcome, clock_mhz: Floats) -> float:
 
 
 def _words(space: SearchSpace, row: int, setting: str) -> str:
-    told = space.configuration(row).items()
-    return ", ".join(f"{name}={value}" for name, value in told if name != setting) or "the board"
-
-
-def _within(
-    rows: npt.NDArray[np.int64],
-    chosen: strategies.Strategy,
-    space: SearchSpace,
-    known: Evaluations,
-    rng: np.random.Generator,
-    batch: int,
-    remark: str,
-) -> Search:
-    """Another strategy over some rows (ascending). What is known already is answered without measuring."""
-    part = space if len(rows) == space.size else space.subset(rows)
-    search = chosen.search(part, rng, batch, chosen.Options())
-    try:
-        asked = next(search)
-        while True:
-            if isinstance(asked, strategies.Remarked):
-                remark = f"{remark} {asked.remark}".strip()
-            theirs = [int(rows[row]) for row in asked]
-            fresh = any(row not in known for row in theirs)
-            yield from known.ask(theirs, remark)
-            remark = "" if fresh else remark  # said with the next that is measured
-            outcomes = [known.outcome(row) for row in theirs]
-            asked = search.send([dataclasses.replace(o, row=r) for o, r in zip(outcomes, asked, strict=True)])
-    except StopIteration:
-        return
-    finally:
-        search.close()
+    configuration = space.configuration(row).items()
+    return ", ".join(f"{name}={value}" for name, value in configuration if name != setting) or "the board"

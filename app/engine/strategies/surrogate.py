@@ -1,7 +1,8 @@
 """The model of a Bayesian search: Gaussian processes of every goal's cost and of whether a configuration works at all.
 
-Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel spread over decades, and
-only their order matters to a search. Failed configurations take no part in the costs; they teach where others fail.
+Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel span decades, and only
+their order matters to a search. Failed configurations take no part in the costs; they teach where others fail. The
+candidates are the whole space, or a pool where it is large.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from ..space.search_space import Rows, SearchSpace
-from .candidates import Candidates
 from .features import Features, Floats
 from .gaussian_process import Kernel, Posterior, fit_kernel
 
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
+WHOLE: Final = 20_000  # spaces up to this size are looked at as a whole
+_RANDOM: Final = 3000  # a pool begins with so many random rows and the neighbours of the best
+_MOST: Final = 2 * _RANDOM
+
 MOST_POINTS: Final = 384  # at a fit; of more, the best, the latest and a random part of the others
 FIT_POINTS: Final = 256  # hyperparameters are fitted to so many of them: bounds the cost, changes them little
-_GROWTH: Final = 1.15  # a model is fitted anew when it has grown by that
-_ROOM: Final = 32  # points that it can take between two fits, at least
+_GROWTH: Final = 1.15  # a model is refitted when it has grown by that
+_ROOM: Final = 32  # points that it can hold between two fits, at least
 _ITERATIONS: Final = 12
 _FEWEST: Final = 3  # points below which there is no model of a cost
 _AROUND: Final = 8  # best points whose neighbours are candidates
@@ -35,7 +39,7 @@ _CLIMB: Final = 4  # looks around the best candidate, where candidates are a par
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model says of the candidates that were not asked for."""
+    """The model's prediction for the candidates that were not asked for."""
 
     rows: Rows  # (m,)
     mean: Floats  # (goals, m), in normal scores
@@ -63,7 +67,7 @@ class Surrogate:
         self._fitted = 0  # points when the models were last fitted
 
     def learn(self, rows: Sequence[int], costs: Sequence[tuple[float, ...]]) -> None:
-        """What came of rows, one cost per goal; inf where it failed. Ends every belief."""
+        """Add the costs of rows, one per goal; inf where one failed. Ends every belief."""
         self.candidates.close(rows)
         self._rows.extend(rows)
         self._costs.extend(costs)
@@ -94,12 +98,12 @@ class Surrogate:
             mean, deviation = self._works_model.predict(works.astype(np.float64), at)
             chance = ndtr((mean - 0.5) / np.hypot(deviation, 0.05))
         if works.sum() >= _FEWEST:
-            told = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
+            found = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
         else:  # too little is known of the costs: there is most to learn far from what was seen
-            told = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
+            found = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
         known = np.concatenate([scores[works], np.reshape(self._believed, (-1, len(self._cost_models)))])
         return Prediction(
-            self.candidates.rows[at], np.stack([m for m, _ in told]), np.stack([d for _, d in told]), chance, known
+            self.candidates.rows[at], np.stack([m for m, _ in found]), np.stack([d for _, d in found]), chance, known
         )
 
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
@@ -149,7 +153,7 @@ class Surrogate:
         return scores, works
 
     def _update(self, scores: Floats, works: Mask) -> None:
-        """Give the models the points they have not heard of; fit them anew where they have grown enough."""
+        """Add the new points to the models, or refit these where they have grown enough."""
         fresh = range(self._modelled, len(self._rows))
         self._modelled = len(self._rows)
         needed = (*self._cost_models,) if works.sum() >= _FEWEST else ()
@@ -189,7 +193,7 @@ class Surrogate:
 
 
 class _Model:
-    """One Gaussian process: the points it holds, and what they say of the candidates."""
+    """One Gaussian process: the points it holds, and its predictions for the candidates."""
 
     def __init__(self, features: Features) -> None:
         self._kernel = Kernel.by_default(features)
@@ -198,7 +202,7 @@ class _Model:
 
     @property
     def room(self) -> int:
-        """How many more points it can take before it must be fitted anew."""
+        """How many more points it can hold before it must be refitted."""
         return 0 if self._posterior is None else self._posterior.capacity - self._posterior.count
 
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
@@ -251,3 +255,52 @@ def normal_scores(costs: Floats) -> Floats:
         return np.empty(0)
     quantiles: Floats = ndtri((rankdata(costs) - 0.5) / len(costs))
     return quantiles
+
+
+class Candidates:
+    """Rows in a fixed order, each open until it is asked for."""
+
+    def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
+        self._space = space
+        self._rng = rng
+        self._asked = np.zeros(space.size, dtype=bool)
+        self._whole = space.size <= WHOLE
+        self._pooled = np.full(space.size, self._whole)
+        self.rows: Rows = np.arange(space.size if self._whole else 0, dtype=np.int64)
+
+    @property
+    def exhausted(self) -> bool:
+        """Every row of the space was asked for."""
+        return bool(self._asked.all())
+
+    @property
+    def open(self) -> npt.NDArray[np.intp]:
+        """Positions in `rows` of those not asked for."""
+        return np.flatnonzero(~self._asked[self.rows])
+
+    def close(self, rows: Sequence[int]) -> None:
+        """These rows are asked for."""
+        self._asked[np.asarray(rows, dtype=np.int64)] = True
+
+    def renew(self, best: Sequence[int]) -> None:
+        """Draw a new pool, around the best rows so far too. The whole space stays as it is."""
+        if self._whole:
+            return
+        drawn = self._rng.integers(self._space.size, size=_RANDOM)
+        pool = np.unique(np.concatenate([drawn, self._space.neighbours_of(best)[1]]))
+        pool = pool[~self._asked[pool]]
+        if not len(pool):
+            pool = self._rng.permutation(np.flatnonzero(~self._asked))[:_RANDOM]
+        self._pooled[self.rows] = False
+        self._pooled[pool] = True
+        self.rows = pool
+
+    def around(self, row: int) -> Rows:
+        """Add the neighbours of a row to the pool: the new ones, none where the pool is full or the space whole."""
+        if self._whole or len(self.rows) >= _MOST:
+            return np.empty(0, dtype=np.int64)
+        near = self._space.neighbours(row)
+        fresh: Rows = near[~(self._asked[near] | self._pooled[near])]
+        self._pooled[fresh] = True
+        self.rows = np.concatenate([self.rows, fresh])
+        return fresh

@@ -20,8 +20,7 @@ from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate
 from app.engine.strategies.base import Outcome, Remarked
-from app.engine.strategies.candidates import WHOLE, Candidates
-from app.engine.strategies.surrogate import Surrogate, normal_scores
+from app.engine.strategies.surrogate import WHOLE, Candidates, Surrogate, normal_scores
 from app.sensors.device_limits import limits_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
