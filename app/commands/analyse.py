@@ -1,4 +1,4 @@
-"""`wattridge analyse` and `compare`: what a session tells, and several side by side, without the window."""
+"""`wattridge analyse` and `compare`: the analysis of a session, and several side by side, without the window."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..numbers import as_json
 from .analysis_tables import print_analysis, print_comparison
 from .sources import Opened, open_session
 from .terminal import print_json
 
 if TYPE_CHECKING:
-    from ..engine.analysis.choices import Wishes
+    from ..engine.analysis.choosers import Preferences
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
 
@@ -24,7 +25,7 @@ def analyse(arguments: Namespace) -> int:
 
     opened = open_session(arguments.source)
     objective = objective_of(opened, arguments)
-    found = analyse_table(opened.table, objective, wishes=wishes_of(arguments), load=load_of(arguments))
+    found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
     best = next(iter(by_goal(found.table, objective.goal)), None)
     if arguments.json:
         share = share_to_json(opened.plan, found.table, best)
@@ -37,31 +38,30 @@ def analyse(arguments: Namespace) -> int:
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
     from ..engine.analysis.compare import compare_sessions
-    from ..engine.models.documents import plain
 
     sides = [open_session(source).side for source in arguments.sources]
     front = _front(arguments)
     found = compare_sessions(sides, front)
     if arguments.json:
-        print_json(plain(found))
+        print_json(as_json(found))
     else:
         print_comparison(found)
     return 0
 
 
-def wishes_of(arguments: Namespace) -> Wishes:
-    """The limits and the weight that a person gave."""
-    from ..engine.analysis.choices import Wishes
+def preferences_of(arguments: Namespace) -> Preferences:
+    """The limits and the weight from the command line. Raises InputError."""
+    from ..engine.analysis.choosers import Preferences
 
     if arguments.slower < 0:
         raise InputError(f"at most {arguments.slower} % slower", "--slower", "a number of per cent, 0 or more")
     if not 0 <= arguments.weight <= 1:
         raise InputError(f"a weight of {arguments.weight}", "--weight", "a number between 0 (energy) and 1 (time)")
-    return Wishes(slower=arguments.slower / 100, power_w=arguments.power, weight=arguments.weight)
+    return Preferences(slower=arguments.slower / 100, power_w=arguments.power, weight=arguments.weight)
 
 
 def load_of(arguments: Namespace) -> Load:
-    """The year that a person states."""
+    """The load of a year from the command line. Raises InputError."""
     from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load
 
     if not 0 < arguments.hours <= HOURS_PER_YEAR:
@@ -76,7 +76,7 @@ def load_of(arguments: Namespace) -> Load:
 
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
-    """The session's objective and front, or those that a person names in their place. Raises InputError."""
+    """The session's objective and front, or those that the command line names instead. Raises InputError."""
     from ..engine.objectives import Goal, Objective
 
     goal = opened.objective.goal
@@ -107,7 +107,7 @@ def _check(name: str, option: str, opened: Opened) -> None:
 
 
 def _repeats(opened: Opened) -> dict[str, Any] | None:
-    """What repeats of a configuration scatter by, where a parameter counts them."""
+    """The scatter of repeats of a configuration, where a parameter counts them."""
     repeats = opened.repeats
     if repeats is None:
         return None

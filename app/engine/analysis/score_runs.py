@@ -26,10 +26,10 @@ from ..objectives import Goal
 from ..space.search_space import SearchSpace
 from ..strategies import base
 from ..strategies.base import Outcome
-from .front_baseline import FrontBaseline
 from .scoring import (
     Baseline,
     Floats,
+    FrontBaseline,
     Indices,
     Interval,
     Yardstick,

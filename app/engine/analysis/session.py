@@ -11,39 +11,22 @@ import numpy.typing as npt
 from ..measurement import spreads
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
-from ..pareto import front, hypervolume, reference_point
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
-from .choices import Choice, Wishes, choices
+from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
 from .costs import Costs, Floats, costs_of, positive, values_of
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
-from .hull import Spread, convex_hull, spread_at
 from .importance import Importance, Interaction, importances, interactions
 from .iso_lines import Role, role_of
-from .quadrants import Quadrants, quadrants
+from .plane import Plane, goals_of, plane_of
 from .tradeoff import Load
 
 Indices = npt.NDArray[np.int64]
 _NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """The cloud over two goals. Indices are those of the measurements."""
-
-    goals: tuple[Goal, Goal]
-    values: Floats  # shape (n, 2), NaN where one failed
-    front: Indices  # from the worst of the first goal to its best
-    hull: Indices  # corners around the whole cloud, counterclockwise
-    quadrants: Quadrants | None
-    hypervolume: float
-    reference: tuple[float, ...]
-    spread_at_best_y: Spread | None  # of the second goal, where the first is held at the most efficient one's
-    spread_at_best_x: Spread | None  # of the first goal, where the second is held at the fastest one's
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +62,7 @@ def analyse(
     table: ResultTable,
     objective: Objective,
     *,
-    wishes: Wishes | None = None,
+    preferences: Preferences | None = None,
     load: Load | None = None,
     with_difficulty: bool = True,
 ) -> Analysis:
@@ -94,7 +77,7 @@ def analyse(
         objective=objective,
         costs=costs,
         plane=plane,
-        choices=tuple(choices(costs, wishes, load)),
+        choices=tuple(choices(costs, preferences, load)),
         correlations=tuple(correlations(observed, speed, efficiency)),
         splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
@@ -108,43 +91,6 @@ def analyse(
         coverage=len(table) / table.space.size if table.space.size else 0.0,
         drift=tuple(drifts_of(table)),
         failures=tuple(failures_of(table)),
-    )
-
-
-def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
-    """The two goals of the front: the objective's own; else a speed and an efficiency that were measured; else time
-    and energy; None where there are no two."""
-    if len(objective.front) >= 2:
-        return objective.front[0], objective.front[1]
-    speed, efficient = (
-        next((name for name in table.value_names if role_of(name) is role), None)
-        for role in (Role.SPEED, Role.EFFICIENCY)
-    )
-    if speed is not None and efficient is not None:
-        return Goal(speed, True), Goal(efficient, True)
-    if {"time_s", "energy_j"} <= set(table.value_names):
-        return Goal("time_s", False), Goal("energy_j", False)
-    return None
-
-
-def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
-    """The cloud over two goals, with all that is drawn into it."""
-    values = np.column_stack([values_of(table, goal.name) for goal in goals])
-    maximise = [goal.maximise for goal in goals]
-    hull = convex_hull(values[:, 0], values[:, 1])
-    cut = quadrants(values, maximise)
-    corners = values[hull]
-    reference = reference_point(values, maximise)
-    return Plane(
-        goals=goals,
-        values=values,
-        front=front(values, maximise),
-        hull=hull,
-        quadrants=cut,
-        hypervolume=hypervolume(values, maximise, reference),
-        reference=reference,
-        spread_at_best_y=spread_at(corners[:, 0], corners[:, 1], cut.x_line) if cut is not None else None,
-        spread_at_best_x=spread_at(corners[:, 1], corners[:, 0], cut.y_line) if cut is not None else None,
     )
 
 

@@ -24,9 +24,8 @@ from app.engine.analysis.choosers import (
     weighted,
 )
 from app.engine.analysis.costs import costs_of, values_of
-from app.engine.analysis.hull import convex_hull, spread_at
 from app.engine.analysis.iso_lines import Product, Role, iso_lines, role_of
-from app.engine.analysis.quadrants import quadrants
+from app.engine.analysis.plane import convex_hull, quadrants, spread_at
 from app.engine.analysis.tradeoff import Load, percent_words, tradeoff, yearly
 from app.engine.formats.read import read_recording
 

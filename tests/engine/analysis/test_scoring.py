@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import app.engine.strategies  # noqa: F401  (registers them)
 from app.cli import main
 from app.engine.analysis import scoring
-from app.engine.analysis.front_baseline import FrontBaseline
 from app.engine.analysis.score_runs import ScorePlan, recorded, score
-from app.engine.analysis.scoring import Baseline, Yardstick
+from app.engine.analysis.scoring import Baseline, FrontBaseline, Yardstick
 from app.engine.formats.read import read_recording
 from app.engine.objectives import parse_front
 from app.engine.pareto import front, hypervolume, reference_point
