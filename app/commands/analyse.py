@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..numbers import as_json
-from .analysis_tables import print_analysis, print_comparison
 from .sources import Opened, open_session
-from .terminal import print_json
+from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
     from ..engine.analysis.choosers import Preferences
+    from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
 
@@ -31,13 +31,35 @@ def analyse(arguments: Namespace) -> int:
         share = share_to_json(opened.plan, found.table, best)
         print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
     else:
-        print_analysis(opened, found, best)
+        _print(opened, found, best)
     return 0
+
+
+def _print(opened: Opened, found: Analysis, best: int | None) -> None:
+    """Every finding; `best` is the index of the best by the objective."""
+    from ..engine.analysis.description import MOST_POINTS, describe_analysis
+    from ..engine.analysis.peak_share import peak_share
+    from ..engine.description import Description, Figure
+
+    plan, table, plane = opened.plan, found.table, found.plane
+    failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
+    figures = [Figure("measured", f"{len(table)} of {plan.space.size} configurations"), Figure("failed", failed)]
+    share = peak_share(plan, table.measurement(best)) if best is not None else None
+    if share is not None:
+        figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))
+    board = f"{plan.gpu} ({plan.source})"
+    print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
+    for each in describe_analysis(found):
+        show()
+        print_description(each)
+    if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
+        show("", "--json has every point of the front and of the hull")
 
 
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
     from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.description import describe_comparison
 
     sides = [open_session(source).side for source in arguments.sources]
     front = _front(arguments)
@@ -45,7 +67,7 @@ def compare(arguments: Namespace) -> int:
     if arguments.json:
         print_json(as_json(found))
     else:
-        print_comparison(found)
+        print_description(describe_comparison(found))
     return 0
 
 

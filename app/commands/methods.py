@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_there
-from ..numbers import as_json
 from .terminal import ProgressBar, duration, number, print_json, print_table, say, show
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
+    from ..engine.models.documents import plain
     from ..engine.store.database import Store
     from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 
@@ -31,7 +31,7 @@ def compare_methods(arguments: Namespace) -> int:
     else:
         methods = methods_of_recording(source, base_mhz=arguments.base_clock, methods=wanted)
     if arguments.json:
-        print_json({**as_json(methods), "simulated": methods.simulated})
+        print_json({**plain(methods), "simulated": methods.simulated})
     else:
         _print(methods)
     return 0

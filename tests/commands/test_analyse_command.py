@@ -187,7 +187,7 @@ def test_two_boards_side_by_side(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(["compare", str(session), str(other)]) == 0
     text = capsys.readouterr().out
     assert "gained" in text
-    line = next(line for line in text.splitlines() if line.startswith("mean ± standard deviation"))
+    line = next(line for line in text.splitlines() if "mean ± standard deviation" in line)
     assert "over 2 sessions on 2 boards, all simulated: efficiency +" in line
     out = tmp_path / "report.html"
     assert main(["report", str(session), "--compare", str(other), "--out", str(out)]) == 0
