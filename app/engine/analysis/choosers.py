@@ -74,7 +74,7 @@ def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
     at, t, e = _scaled_front(time_s, energy_j)
     if not len(at):
         return None
-    if a in (0, 1):  # the other figure still tells which of equals is better
+    if a in (0, 1):  # of equals the one that is better in the other figure
         return int(at[0] if a == 1 else at[-1])
     return int(at[(a * t + (1 - a) * e).argmin()])
 

@@ -1,4 +1,4 @@
-"""Whether the board itself changed while a session went on: the fixed load that is measured every so often (S2 2.5)."""
+"""Whether the board itself changed during a session: a fixed load measured now and then [Anzt2015, section 2.5]."""
 
 from __future__ import annotations
 

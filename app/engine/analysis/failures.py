@@ -70,8 +70,7 @@ def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
     states = table.states()[: len(table)]
     failed = np.flatnonzero(states != STATES.index(State.OK))
     said = Counter((STATES[states[at]].value, _first_line(table.measurement(int(at)).error)) for at in failed)
-    told = [(state, message, count) for (state, message), count in said.most_common() if message]
-    return told[0] if told else None
+    return next(((state, message, count) for (state, message), count in said.most_common() if message), None)
 
 
 def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:

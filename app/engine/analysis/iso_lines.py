@@ -33,7 +33,6 @@ class Product(Enum):
 
     ENERGY = (0, 1)
     EDP = (1, 1)
-    ED2P = (2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ _RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 
 def role_of(name: str) -> Role | None:
-    """What a figure is by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it tells nothing."""
+    """What a figure is by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it says nothing."""
     lower = name.lower()
     if lower.endswith(("/w", "/j")):
         return Role.EFFICIENCY
@@ -67,7 +66,7 @@ def role_of(name: str) -> Role | None:
 
 
 def slope(product: Product, x: Role, y: Role) -> float | None:
-    """The exponent k of y = c x^k along which the product is constant; inf: x itself is. None: the figures do not tell.
+    """The exponent k of y = c x^k along which the product is constant; inf: x itself is. None: undetermined.
 
     With log x = a t + b E and log y = c t + d E (t, E logarithms) the product m t + n E is u log x + w log y, where
     u = (m d - n c) / det and w = (a n - b m) / det; so k = -u / w.
@@ -92,8 +91,8 @@ def iso_lines(
 ) -> list[IsoLine]:
     """Lines of `factors` times the product of the point `through`, clipped to the spans; those outside are left out.
 
-    Empty where the two figures do not tell the product, or a number is not positive. `points` per line, evenly spaced
-    in the logarithm (two suffice on logarithmic axes).
+    Empty where the two figures do not determine the product, or a number is not positive. `points` per line, evenly
+    spaced in the logarithm (two suffice on logarithmic axes).
     """
     k = slope(product, x, y)
     if k is None or min(*through, x_span[1], y_span[1]) <= 0:
