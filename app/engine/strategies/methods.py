@@ -144,26 +144,22 @@ def recipe(
 
     `search` finds the best of some rows by time or energy. Raises InputError for an unknown method.
     """
-    match method:
-        case "race_to_idle":
-            return _best((yield from search(clocks.at(clocks.highest), _time)), _time)
-        case "energy_at_max_clock":
-            return _best((yield from search(clocks.at(clocks.highest), _energy)), _energy)
-        case "race_to_idle_then_clocks":
-            first = _best((yield from search(clocks.at(clocks.highest), _time)), _time)
-        case "energy_at_base_clock_then_clocks":
-            first = _best((yield from search(clocks.at(base_mhz), _energy)), _energy)
-        case "global_energy":
-            return _best((yield from search(np.arange(len(clocks.of_row)), _energy)), _energy)
-        case "model_steered":
-            if near_mhz is None:
-                raise InputError("the model gives no clocks", "model_steered", "sweep the clocks first")
-            near = np.flatnonzero(np.isin(clocks.of_row, near_mhz))
-            return _best((yield from search(near, _energy)), _energy)
-        case _:
-            raise InputError(f"unknown method '{method}'", "methods", f"one of {', '.join(METHODS)}")
-    if first is None:
-        return None
+    if method not in METHODS:
+        raise InputError(f"unknown method '{method}'", "methods", f"one of {', '.join(METHODS)}")
+    if method == "model_steered" and near_mhz is None:
+        raise InputError("the model gives no clocks", "model_steered", "sweep the clocks first")
+    highest = clocks.at(clocks.highest)
+    rows, key, then_clocks = {  # what is searched, for what, and whether the clock of the best is chosen afterwards
+        RACE_TO_IDLE: (highest, _time, False),
+        "energy_at_max_clock": (highest, _energy, False),
+        "race_to_idle_then_clocks": (highest, _time, True),
+        "energy_at_base_clock_then_clocks": (clocks.at(base_mhz), _energy, True),
+        "global_energy": (np.arange(len(clocks.of_row)), _energy, False),
+        "model_steered": (np.flatnonzero(np.isin(clocks.of_row, near_mhz or ())), _energy, False),
+    }[method]
+    first = _best((yield from search(rows, key)), key)
+    if first is None or not then_clocks:
+        return first
     return _best((yield clocks.alike(first).tolist()), _energy)
 
 

@@ -72,8 +72,8 @@ class Surrogate:
         self._rows.extend(rows)
         self._costs.extend(costs)
         self._believed.clear()
-        for model in self._models:
-            model.forget()
+        for posterior in self._posteriors:
+            posterior.forget()
 
     def propose(self, most: int, promises: Callable[[], Promise]) -> list[int]:
         """Up to `most` rows to measure together, one by one those of the greatest promise; none where all are known.
@@ -129,19 +129,21 @@ class Surrogate:
             fresh = self.candidates.around(row)
             if not len(fresh):
                 break
-            for model in self._models:
-                model.extend(fresh)
+            for posterior in self._posteriors:
+                posterior.extend(fresh)
         return row, means
 
     def _believe(self, row: int, means: Floats) -> None:
         self._believed.append(means)
         self.candidates.close([row])
-        for model in self._models:
-            model.believe(row)
+        for posterior in self._posteriors:
+            posterior.believe(row)
 
     @property
-    def _models(self) -> tuple[_Model, ...]:
-        return (*self._cost_models, self._works_model)
+    def _posteriors(self) -> list[Posterior]:
+        """Those of the models that are fitted."""
+        models = (*self._cost_models, self._works_model)
+        return [model.posterior for model in models if model.posterior is not None]
 
     def _scores(self) -> tuple[Floats, Mask]:
         """Normal scores, shape (points, goals), NaN where a point failed; and which points did not fail."""
@@ -197,13 +199,13 @@ class _Model:
 
     def __init__(self, features: Features) -> None:
         self._kernel = Kernel.by_default(features)
-        self._posterior: Posterior | None = None
+        self.posterior: Posterior | None = None
         self._points: list[int] = []  # indices of the surrogate's points
 
     @property
     def room(self) -> int:
         """How many more points it can hold before it must be refitted."""
-        return 0 if self._posterior is None else self._posterior.capacity - self._posterior.count
+        return 0 if self.posterior is None else self.posterior.capacity - self.posterior.count
 
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
         """Hold these points. The kernel is fitted where their values differ."""
@@ -213,40 +215,28 @@ class _Model:
             few = np.linspace(0, len(points) - 1, min(len(points), FIT_POINTS)).astype(np.intp)
             self._kernel = fit_kernel(self._kernel, rows[points[few]], known[few], _ITERATIONS)
         capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
-        self._posterior = Posterior(self._kernel, rows[points], candidates, capacity)
+        self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
     def add(self, index: int, row: int) -> None:
         """Hold one point more."""
-        if self._posterior is not None:
+        if self.posterior is not None:
             self._points.append(index)
-            self._posterior.add(row)
-
-    def believe(self, row: int) -> None:
-        if self._posterior is not None:
-            self._posterior.believe(row)
-
-    def forget(self) -> None:
-        if self._posterior is not None:
-            self._posterior.forget()
-
-    def extend(self, rows: Rows) -> None:
-        if self._posterior is not None:
-            self._posterior.extend(rows)
+            self.posterior.add(row)
 
     def predict(self, values: Floats, at: Indices) -> tuple[Floats, Floats]:
         """Mean and deviation at some candidates; `values` of all the surrogate's points."""
-        assert self._posterior is not None
-        mean, deviation = self._posterior.predict(values[self._points])
+        assert self.posterior is not None
+        mean, deviation = self.posterior.predict(values[self._points])
         return mean[at], deviation[at]
 
     def uncertainty(self, at: Indices) -> Floats:
         """The deviation at some candidates over that far from every point."""
-        assert self._posterior is not None
-        return self._posterior.uncertainty()[at]
+        assert self.posterior is not None
+        return self.posterior.uncertainty()[at]
 
     def draw(self, values: Floats, rng: np.random.Generator, at: Indices) -> Floats:
-        assert self._posterior is not None
-        return self._posterior.draw(values[self._points], rng, at)
+        assert self.posterior is not None
+        return self.posterior.draw(values[self._points], rng, at)
 
 
 def normal_scores(costs: Floats) -> Floats:
