@@ -53,8 +53,8 @@ class SpaceWindow(QDialog):
         built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds else ""
         self.setWindowTitle(f"Search space of {draft.plan.title}")
         share = f" ({_share(space.size, space.cartesian)})" if space.size < space.cartesian else ""
-        said = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"
-        self.words.setText("\n".join([said, *space.notes]))
+        size = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"
+        self.words.setText("\n".join([size, *space.notes]))
         self.picture.show_steps(space.cartesian, steps)
         self.pruning.setVisible(bool(steps))
         shown = self.picture.height_of(min(_LINES_AT_FIRST, 2 + len(steps)))
