@@ -1,4 +1,4 @@
-"""Everything that analysis tells of one session, computed once."""
+"""The whole analysis of one session, computed once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One session. What cannot be told of it is None or empty."""
+    """One session. What is unknown is None or empty."""
 
     table: ResultTable
     objective: Objective
@@ -95,7 +95,7 @@ def analyse(
 
 
 def observed_in(table: ResultTable) -> list[Observed]:
-    """Every parameter and every figure of the measurements, as columns; what is told twice is left out once."""
+    """Every parameter and every figure of the measurements, as columns; what has two columns is kept once."""
     found = []
     repeats = repeat_names(table)
     for parameter in table.space.parameters:
@@ -105,18 +105,18 @@ def observed_in(table: ResultTable) -> list[Observed]:
         found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *spreads(table.value_names)}
     known = [name for name in table.value_names if name not in apart]
-    told: list[Floats] = []
+    kept: list[Floats] = []
     for name in sorted(known, key=lambda name: name not in _NORMALISED):
         values = values_of(table, name)
-        if any(_proportional(values, other) for other in told):
+        if any(_proportional(values, other) for other in kept):
             continue
-        told.append(values)
+        kept.append(values)
         found.append(Observed(name, values))
     return found
 
 
 def _proportional(values: Floats, other: Floats) -> bool:
-    """Whether one is the other in another unit: a file may tell a time in ms besides s."""
+    """Whether one is the other in another unit: a file may hold a time in ms besides s."""
     known = np.isfinite(values)
     at = np.flatnonzero(known & (other != 0))
     if not len(at) or not np.array_equal(known, np.isfinite(other)):
@@ -131,7 +131,7 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured.
 
     Where there are several graphics clocks also of time at the highest: tuning for energy over all clocks is compared
-    with tuning for time in the smaller space that it has (S1 figure 6.5).
+    with tuning for time in the smaller space that it has [Schoonhoven2024, figure 6.5].
     """
     last_of_row = np.unique(table.rows()[: len(table)][::-1], return_index=True)
     rows = last_of_row[0].astype(np.int64)

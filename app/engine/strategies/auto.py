@@ -14,19 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .bayesian_optimisation import BayesianOptimisation, LearningOptions, MultiObjectiveBayesian
 from .evaluations import Evaluations
 from .greedy_ils import GreedyIls
 from .nsga2 import Nsga2
 
 
-@strategy
-class Auto(Strategy):
+class Auto(Strategy, name="auto", label="Automatic (Bayesian, then local search)"):
     """Bayesian optimisation while it learns, local search afterwards; of the front and NSGA-II where there is one."""
-
-    name = "auto"
-    label = "Automatic (Bayesian, then local search)"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

@@ -83,26 +83,28 @@ class CheckedOptions:
                 raise ValueError(f"{each.name} must {must}, not {value}")
 
 
+_REGISTRY: dict[str, type[Strategy]] = {}
+
+
 class Strategy(ABC):
-    """One file each under `engine/strategies`, registered by `@strategy`. The first line of the docstring is shown."""
+    """Base of all strategies: `class Firefly(Strategy, name="firefly", label="Firefly")` registers one.
+
+    The first line of its docstring is shown to the user.
+    """
 
     name: ClassVar[str]  # as on the command line: "brute_force"
     label: ClassVar[str]  # as shown to the user: "Brute force"
     Options: ClassVar[type[Any]] = CheckedOptions  # a dataclass derived from it; each field is made by `option`
 
+    def __init_subclass__(cls, *, name: str = "", label: str = "") -> None:
+        super().__init_subclass__()
+        if name:
+            cls.name, cls.label = name, label
+            _REGISTRY[name] = cls
+
     @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
         """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more."""
-
-
-_REGISTRY: dict[str, Strategy] = {}
-S = TypeVar("S", bound=type[Any])
-
-
-def strategy(cls: S) -> S:
-    """Register a strategy class under its name."""
-    _REGISTRY[cls.name] = cls()
-    return cls
 
 
 def names(*, but: str = "") -> tuple[str, ...]:
@@ -113,7 +115,7 @@ def names(*, but: str = "") -> tuple[str, ...]:
 def get(name: str) -> Strategy:
     """The strategy of that name. Raises InputError naming the known ones."""
     try:
-        return _REGISTRY[name]
+        return _REGISTRY[name]()
     except KeyError:
         raise InputError(f"unknown strategy '{name}'", "strategy", f"one of {', '.join(names())}") from None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 from .nsga2 import NO_FRONT, costs_of
 
@@ -55,12 +55,8 @@ class _Learning(Strategy):
         """From what is known, one row at least, until so many rows are, or all."""
 
 
-@strategy
-class BayesianOptimisation(_Learning):
+class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayesian optimisation"):
     """A Gaussian process learns cost and failures from a first sample on; what promises most by it is measured next."""
-
-    name = "bayesian_optimisation"
-    label = "Bayesian optimisation"
 
     @dataclass(frozen=True)
     class Options(LearningOptions):
@@ -96,12 +92,8 @@ def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> 
     return promise
 
 
-@strategy
-class MultiObjectiveBayesian(_Learning):
+class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="Bayesian optimisation of the front"):
     """A Gaussian process per goal of the front; the configuration that should widen the front most is measured next."""
-
-    name = "multi_objective_bayesian"
-    label = "Bayesian optimisation of the front"
 
     def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
         from .surrogate import Surrogate

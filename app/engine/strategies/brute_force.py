@@ -7,15 +7,11 @@ import numpy.typing as npt
 
 from ..board_settings import SETTINGS
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, strategy
+from .base import CheckedOptions, Search, Strategy
 
 
-@strategy
-class BruteForce(Strategy):
+class BruteForce(Strategy, name="brute_force", label="Brute force"):
     """Every configuration in order; clocks and caps change slowly, so each setting of the board is visited once."""
-
-    name = "brute_force"
-    label = "Brute force"
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: CheckedOptions) -> Search:
         step, rows = max(1, batch), _by_setting(space)

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .box import Box, Reals
 from .evaluations import Evaluations
 
 
-@strategy
-class DifferentialEvolution(Strategy):
+class DifferentialEvolution(Strategy, name="differential_evolution", label="Differential evolution"):
     """Steps off the best along the differences of a population; a child replaces the parent it is better than."""
-
-    name = "differential_evolution"
-    label = "Differential evolution"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

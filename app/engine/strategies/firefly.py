@@ -7,17 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .box import Box
 from .evaluations import Evaluations
 
 
-@strategy
-class Firefly(Strategy):
+class Firefly(Strategy, name="firefly", label="Firefly"):
     """Points of which each moves to a better one, the nearer the faster, and wanders a little."""
-
-    name = "firefly"
-    label = "Firefly"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 
 
-@strategy
-class GeneticAlgorithm(Strategy):
+class GeneticAlgorithm(Strategy, name="genetic_algorithm", label="Genetic algorithm"):
     """Crosses and mutates the better configurations; the best of parents and children survive."""
-
-    name = "genetic_algorithm"
-    label = "Genetic algorithm"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

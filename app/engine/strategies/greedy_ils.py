@@ -7,16 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 
 
-@strategy
-class GreedyIls(Strategy):
+class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search"):
     """Descends, leaps a few random steps away, descends again; continues from the better of the two minima."""
-
-    name = "greedy_ils"
-    label = "Greedy iterated local search"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 
 
-@strategy
-class LatinHypercube(Strategy):
+class LatinHypercube(Strategy, name="latin_hypercube", label="Latin hypercube"):
     """Spreads over the values of every parameter, one design after another."""
-
-    name = "latin_hypercube"
-    label = "Latin hypercube"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

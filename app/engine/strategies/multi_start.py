@@ -8,12 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations, Step
 
 
 class _MultiStart(Strategy):
     step: ClassVar[Step]
+
+    def __init_subclass__(cls, *, step: Step, **shown: str) -> None:
+        super().__init_subclass__(**shown)
+        cls.step = step
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
@@ -26,28 +30,15 @@ class _MultiStart(Strategy):
             yield from known.descend(start, self.step, batch)
 
 
-@strategy
-class Mls(_MultiStart):
+class Mls(_MultiStart, name="mls", label="Multi-start local search", step="best"):
     """Goes to the best of all neighbours until none is better, then restarts elsewhere."""
 
-    name = "mls"
-    label = "Multi-start local search"
-    step = "best"
 
-
-@strategy
-class GreedyMls(_MultiStart):
+class GreedyMls(_MultiStart, name="greedy_mls", label="Greedy multi-start local search", step="first"):
     """Goes to the first better neighbour, in random order, until there is none, then restarts elsewhere."""
 
-    name = "greedy_mls"
-    label = "Greedy multi-start local search"
-    step = "first"
 
-
-@strategy
-class OrderedGreedyMls(_MultiStart):
+class OrderedGreedyMls(
+    _MultiStart, name="ordered_greedy_mls", label="Ordered greedy multi-start local search", step="ordered"
+):
     """Goes to the first better neighbour, parameter by parameter as they were written, then restarts elsewhere."""
-
-    name = "ordered_greedy_mls"
-    label = "Ordered greedy multi-start local search"
-    step = "ordered"

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..space.search_space import SearchSpace
-from .base import Outcome, Search, Strategy, option, strategy
+from .base import Outcome, Search, Strategy, option
 from .evaluations import Evaluations
 from .genetic_algorithm import GeneticAlgorithm, next_generation
 
@@ -17,12 +17,8 @@ Floats = npt.NDArray[np.float64]
 NO_FRONT = "the session has no front: the objective alone is searched"
 
 
-@strategy
-class Nsga2(Strategy):
+class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA-II)"):
     """NSGA-II: of parents and children survive those nearest to the front, of equals those farthest from others."""
-
-    name = "nsga2"
-    label = "Genetic algorithm for the front (NSGA-II)"
 
     @dataclass(frozen=True)
     class Options(GeneticAlgorithm.Options):

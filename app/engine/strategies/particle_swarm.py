@@ -7,17 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .box import Box
 from .evaluations import Evaluations
 
 
-@strategy
-class ParticleSwarm(Strategy):
+class ParticleSwarm(Strategy, name="particle_swarm", label="Particle swarm"):
     """Points that move on, drawn to the best that each has seen and to the best of all."""
-
-    name = "particle_swarm"
-    label = "Particle swarm"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

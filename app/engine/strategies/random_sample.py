@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, strategy
+from .base import CheckedOptions, Search, Strategy
 
 
-@strategy
-class RandomSample(Strategy):
+class RandomSample(Strategy, name="random_sample", label="Random sampling"):
     """Every configuration once, in random order."""
-
-    name = "random_sample"
-    label = "Random sampling"
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: CheckedOptions) -> Search:
         order = np.arange(space.size, dtype=np.uint32)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .blocking import Landscape, restarted, scipy_optimize
 from .box import Box, Reals
 
@@ -23,8 +23,12 @@ class _Local(Strategy):
     """One method of scipy.optimize.minimize over the box of the space."""
 
     method: ClassVar[str]
-    gradient: ClassVar[bool] = False
-    bounded: ClassVar[bool] = True  # False: SciPy's method takes no bounds; points outside count as on the edge
+    gradient: ClassVar[bool]
+    bounded: ClassVar[bool]  # False: SciPy's method takes no bounds; points outside count as on the edge
+
+    def __init_subclass__(cls, *, method: str, gradient: bool = False, bounded: bool = True, **shown: str) -> None:
+        super().__init_subclass__(**shown)
+        cls.method, cls.gradient, cls.bounded = method, gradient, bounded
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
@@ -48,13 +52,8 @@ class _Local(Strategy):
         return {}
 
 
-@strategy
-class NelderMead(_Local):
+class NelderMead(_Local, name="nelder_mead", label="Nelder–Mead simplex", method="Nelder-Mead"):
     """SciPy's: a simplex that reflects, stretches and shrinks; restarts when it has converged."""
-
-    name = "nelder_mead"
-    label = "Nelder–Mead simplex"
-    method = "Nelder-Mead"
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
         side = np.maximum(0.3, 1 / box.steps)
@@ -63,89 +62,43 @@ class NelderMead(_Local):
         return {"initial_simplex": np.vstack([start, corners]), "xatol": tolerance, "fatol": np.inf}
 
 
-@strategy
-class Powell(_Local):
+class Powell(_Local, name="powell", label="Powell's method", method="Powell"):
     """SciPy's: line searches along directions that it learns; restarts when it has converged."""
-
-    name = "powell"
-    label = "Powell's method"
-    method = "Powell"
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
         return {"xtol": _CONVERGED / float(box.steps.max()), "ftol": 0.0}
 
 
-@strategy
-class Cobyla(_Local):
+class Cobyla(_Local, name="cobyla", label="COBYLA", method="COBYLA"):
     """SciPy's: linear models within a trust region; restarts when it has converged."""
-
-    name = "cobyla"
-    label = "COBYLA"
-    method = "COBYLA"
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
         step = 1.0 / float(box.steps.max())  # nearer, it thinks long and asks what is known
         return {"rhobeg": max(0.3, step), "tol": step}
 
 
-@strategy
-class Slsqp(_Local):
+class Slsqp(_Local, name="slsqp", label="SLSQP", method="SLSQP", gradient=True):
     """SciPy's: least squares over differences to the next values; restarts when it has converged."""
 
-    name = "slsqp"
-    label = "SLSQP"
-    method = "SLSQP"
-    gradient = True
 
-
-@strategy
-class LBfgsB(_Local):
+class LBfgsB(_Local, name="l_bfgs_b", label="L-BFGS-B", method="L-BFGS-B", gradient=True):
     """SciPy's: quasi-Newton over differences to the next values; restarts when it has converged."""
 
-    name = "l_bfgs_b"
-    label = "L-BFGS-B"
-    method = "L-BFGS-B"
-    gradient = True
 
-
-@strategy
-class TruncatedNewton(_Local):
+class TruncatedNewton(_Local, name="tnc", label="Truncated Newton (TNC)", method="TNC", gradient=True):
     """SciPy's: truncated Newton over differences to the next values; restarts when it has converged."""
 
-    name = "tnc"
-    label = "Truncated Newton (TNC)"
-    method = "TNC"
-    gradient = True
 
-
-@strategy
-class ConjugateGradient(_Local):
+class ConjugateGradient(_Local, name="cg", label="Conjugate gradient (CG)", method="CG", gradient=True, bounded=False):
     """SciPy's: conjugate directions over differences to the next values; restarts when it has converged."""
 
-    name = "cg"
-    label = "Conjugate gradient (CG)"
-    method = "CG"
-    gradient = True
-    bounded = False
 
-
-@strategy
-class Bfgs(_Local):
+class Bfgs(_Local, name="bfgs", label="BFGS", method="BFGS", gradient=True, bounded=False):
     """SciPy's: quasi-Newton without bounds over differences to the next values; restarts when it has converged."""
 
-    name = "bfgs"
-    label = "BFGS"
-    method = "BFGS"
-    gradient = True
-    bounded = False
 
-
-@strategy
-class BasinHopping(Strategy):
+class BasinHopping(Strategy, name="basin_hopping", label="Basin hopping"):
     """SciPy's: leaps from local minimum to local minimum; restarts when it learns nothing new."""
-
-    name = "basin_hopping"
-    label = "Basin hopping"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
@@ -171,12 +124,8 @@ class BasinHopping(Strategy):
         return restarted(space, rng, options.starts, hop)
 
 
-@strategy
-class DualAnnealing(Strategy):
+class DualAnnealing(Strategy, name="dual_annealing", label="Dual annealing"):
     """SciPy's: jumps over the whole space, long ones less and less often; restarts when it learns nothing new."""
-
-    name = "dual_annealing"
-    label = "Dual annealing"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

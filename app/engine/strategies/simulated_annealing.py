@@ -8,16 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 
 
-@strategy
-class SimulatedAnnealing(Strategy):
+class SimulatedAnnealing(Strategy, name="simulated_annealing", label="Simulated annealing"):
     """Steps to the best of a few neighbours, to a worse one less and less often as it cools; then restarts."""
-
-    name = "simulated_annealing"
-    label = "Simulated annealing"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

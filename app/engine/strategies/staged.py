@@ -11,17 +11,13 @@ from ...errors import InputError
 from ..measurement import State
 from ..space.search_space import SearchSpace
 from . import base as strategies
-from .base import CheckedOptions, Outcome, Search, Strategy, option, strategy
+from .base import CheckedOptions, Outcome, Search, Strategy, option
 from .evaluations import Evaluations, delegate, search_within
 from .methods import METHODS, Clocks, Key, Rows, Seen, base_clock_mhz, recipe, seen_of
 
 
-@strategy
-class Staged(Strategy):
+class Staged(Strategy, name="staged", label="In stages"):
     """Tunes in stages, for time or for energy at one clock, then the clock; a space without clocks as a whole."""
-
-    name = "staged"
-    label = "In stages"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

@@ -17,7 +17,7 @@ from ..models.point_fits import fit_points
 from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points
 from ..space.search_space import SearchSpace
 from . import base as strategies
-from .base import CheckedOptions, Outcome, Search, Strategy, option, strategy
+from .base import CheckedOptions, Outcome, Search, Strategy, option
 from .evaluations import Evaluations, search_within
 
 Floats = npt.NDArray[np.float64]
@@ -26,15 +26,11 @@ _CONTRADICTION = 0.02  # of the objective: if it is that much better elsewhere, 
 _ATTEMPTS = 4  # samples without a configuration that works
 
 
-@strategy
-class Steered(Strategy):
+class Steered(Strategy, name="steered", label="Model-steered clocks"):
     """Sweeps the clocks of one good configuration, then searches only those near the model's most efficient one.
 
     Where power or clock is unknown, or the model is not identifiable, it says so and searches the whole space.
     """
-
-    name = "steered"
-    label = "Model-steered clocks"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import CheckedOptions, Search, Strategy, option, strategy
+from .base import CheckedOptions, Search, Strategy, option
 from .evaluations import Evaluations
 
 
-@strategy
-class TabuSearch(Strategy):
+class TabuSearch(Strategy, name="tabu_search", label="Tabu search"):
     """Goes to the best of a few neighbours, worse or not, never back; restarts after a while without success."""
-
-    name = "tabu_search"
-    label = "Tabu search"
 
     @dataclass(frozen=True)
     class Options(CheckedOptions):
