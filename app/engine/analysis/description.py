@@ -74,7 +74,7 @@ def _plane(analysis: Analysis) -> Iterator[Description]:
         ("better than each in the other figure: where trading off pays", cut.both),
         ("neither", cut.neither),
     )
-    quadrants = [[what, count, percent(count / cut.total)] for what, count in counts]
+    quadrants: list[list[Cell]] = [[what, count, percent(count / cut.total)] for what, count in counts]
     listings = [
         Listing("", ("quadrant", "points", "share"), quadrants),
         _points("The front", analysis, plane, plane.front),
@@ -98,7 +98,7 @@ def _points(title: str, analysis: Analysis, plane: Plane, indices: Indices) -> L
 def _correlations(analysis: Analysis) -> Iterator[Description]:
     if not analysis.correlations:
         return
-    rows = [
+    rows: list[list[Cell]] = [
         [
             one.name,
             *(_signed(each.strength) for each in (one.speed, one.efficiency, one.product)),
@@ -143,7 +143,7 @@ def _difficulty(analysis: Analysis) -> Iterator[Description]:
         f"over the {percent(analysis.coverage)} of the space that was measured: it lacks neighbours, so it looks "
         "harder than it is"
     )
-    rows = [
+    rows: list[list[Cell]] = [
         [name, len(one.minima), *(percent(float(share)) for share in one.proportion(_WITHIN))]
         for name, one in analysis.difficulty.items()
     ]
@@ -155,7 +155,7 @@ def _difficulty(analysis: Analysis) -> Iterator[Description]:
 
 
 def _drift(analysis: Analysis) -> Iterator[Description]:
-    rows = [
+    rows: list[list[Cell]] = [
         [
             one.name,
             "drifts" if one.drifts else "no drift",
@@ -172,7 +172,7 @@ def _drift(analysis: Analysis) -> Iterator[Description]:
 
 def _failures(analysis: Analysis) -> Iterator[Description]:
     for one in analysis.failures:
-        where = [
+        where: list[list[Cell]] = [
             [
                 f"{each.parameter} = {each.value}",
                 each.failed,
@@ -201,7 +201,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
     """What tuning for energy gains on each session [Schoonhoven2024, table 6.2], the fronts, and what carries over."""
     speed, efficiency = (_title(name, units or {}) for name in (found.speed_name, found.efficiency_name))
     header = ("board", "session", "measured", efficiency, "after", "gained", speed, "after", "gained", "MHz", "after")
-    gains = [
+    gains: list[list[Cell]] = [
         [
             *(_board(side), side.name, side.measured),
             *(side.fastest.efficiency, side.frugal.efficiency, change(1 + side.efficiency_change)),
@@ -210,7 +210,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         ]
         for side in found.sides
     ]
-    fronts = [
+    fronts: list[list[Cell]] = [
         [_board(side), side.name, len(side.front_x), side.hypervolume, side.share_of_joint] for side in found.sides
     ]
     carried = [

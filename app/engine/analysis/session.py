@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,22 +133,20 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     Where there are several graphics clocks also of time at the highest: tuning for energy over all clocks is compared
     with tuning for time in the smaller space that it has [Schoonhoven2024, figure 6.5].
     """
-    last_of_row = np.unique(table.rows()[: len(table)][::-1], return_index=True)
-    rows = last_of_row[0].astype(np.int64)
-    at = len(table) - 1 - last_of_row[1]
+    rows, from_end = np.unique(table.rows()[: len(table)][::-1], return_index=True)
+    rows, at = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row
     if len(rows) < 2:
         return {}
     flow = Flow.of(table.space, rows)
-    wanted: list[tuple[str, Floats]] = [("time", costs.time_s), ("energy", costs.energy_j)]
-    if role_of(goal.name) in (None, Role.POWER, Role.EDP):
-        wanted.append((goal.name, _positive_cost(values_of(table, goal.name), goal)))
-    found = {name: one for name, cost in wanted if (one := difficulty(flow, cost[at])) is not None}
+    found = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}
+    if _is_third(goal):
+        known = positive(values_of(table, goal.name))
+        found[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[at])
     highest = _at_highest_clock(table, rows)
     if highest is not None:
-        alone = difficulty(Flow.of(table.space, rows[highest]), costs.time_s[at[highest]])
-        if alone is not None:
-            found["time at the highest clock"] = alone
-    return found
+        alone = Flow.of(table.space, rows[highest])
+        found["time at the highest clock"] = difficulty(alone, costs.time_s[at[highest]])
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
@@ -162,28 +160,22 @@ def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
     return np.flatnonzero(clocks == clocks.max()).astype(np.int64)
 
 
-def _positive_cost(values: Floats, goal: Goal) -> Floats:
-    """Smaller is better and ratios count; NaN for values that have none."""
-    known = positive(values)
-    return 1 / known if goal.maximise else known
+def _is_third(goal: Goal) -> bool:
+    """Whether the objective is neither a time nor an energy, nor a figure that goes with one of them."""
+    return role_of(goal.name) in (None, Role.POWER, Role.EDP)
 
 
-def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Sequence[Effects]:
-    rows = table.rows()[: len(table)]
-    repeats = set(repeat_names(table))
+def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
+    rows, repeats = table.rows()[: len(table)], set(repeat_names(table))
     figures = [(Goal("time_s", False), costs.time_s), (Goal("energy_j", False), costs.energy_j)]
-    if role_of(goal.name) in (None, Role.POWER, Role.EDP):
+    if _is_third(goal):
         figures.append((goal, values_of(table, goal.name)))
-    return [
-        Effects(
-            which,
-            tuple(
-                each
-                for each in importances(table.space, rows, figure, maximise=which.maximise)
-                if each.name not in repeats
-            ),
-            tuple(each for each in interactions(table.space, rows, figure) if not repeats & set(each.names)),
-        )
-        for which, figure in figures
-        if np.isfinite(figure).sum() > 2
-    ]
+    for which, figure in figures:
+        if np.isfinite(figure).sum() > 2:
+            single = importances(table.space, rows, figure, maximise=which.maximise)
+            pairs = interactions(table.space, rows, figure)
+            yield Effects(
+                which,
+                tuple(each for each in single if each.name not in repeats),
+                tuple(each for each in pairs if not repeats & set(each.names)),
+            )
