@@ -1,4 +1,4 @@
-"""Whatever figures a file tells, analysis and report come to an end: bounded, valid JSON, well-formed pictures."""
+"""Whatever figures a file holds, analysis and report come to an end: bounded, valid JSON, well-formed pictures."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def table_of(rows: list[tuple[State, dict[str, float]]]) -> ResultTable:
     values = [(clock, word, n) for clock in (100, 200) for word in ("a", "b", "c") for n in range(5)]
     space = space_of_table({"clock": [100, 200], "word": ["a", "b", "c"], "n": list(range(5))}, values)
     table = ResultTable(space)
-    for row, (state, told) in enumerate(rows):
-        table.append(Measurement(row, space.configuration(row), state, told, timestamp_s=1e9 + row))
+    for row, (state, measured) in enumerate(rows):
+        table.append(Measurement(row, space.configuration(row), state, measured, timestamp_s=1e9 + row))
     return table
 
 
