@@ -44,6 +44,7 @@ class IsoLine:
     y: Floats
 
 
+_SLACK = 1e-9  # of the logarithms: a line along the edge is within
 _RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 
@@ -97,29 +98,17 @@ def iso_lines(
     k = slope(product, x, y)
     if k is None or min(*through, x_span[1], y_span[1]) <= 0:
         return []
-    low_x, low_y = (max(span[0], span[1] * 1e-6) for span in (x_span, y_span))
+    way = np.array([0.0, 1.0] if math.isinf(k) else [1.0, k])  # of the line, in the logarithms of x and y
+    low = np.log([max(span[0], span[1] * 1e-6) for span in (x_span, y_span)]) - _SLACK
+    high = np.log([x_span[1], y_span[1]]) + _SLACK
     lines = []
     for factor in factors:
-        x0, y0 = _moved(product, x, y, through, factor)
-        if math.isinf(k):
-            along, up = np.array([x0, x0]), np.array([low_y, y_span[1]])
-        elif k == 0:
-            along, up = np.array([low_x, x_span[1]]), np.array([y0, y0])
-        else:
-            ends = sorted(x0 * math.exp(min(math.log(edge / y0) / k, 700)) for edge in (low_y, y_span[1]))
-            first, last = max(low_x, ends[0]), min(x_span[1], ends[1])
-            if first >= last:
-                continue
-            along = np.geomspace(first, last, points)
-            up = y0 * (along / x0) ** k
-        slack = 1e-9
-        if (
-            low_x * (1 - slack) <= along[0]
-            and along[-1] <= x_span[1] * (1 + slack)
-            and up.min() <= y_span[1] * (1 + slack)
-            and up.max() >= low_y * (1 - slack)
-        ):
-            lines.append(IsoLine(factor, along, up))
+        start = np.log(_moved(product, x, y, through, factor))
+        with np.errstate(divide="ignore", invalid="ignore"):  # an axis along which the line does not move
+            enters, leaves = np.sort([(low - start) / way, (high - start) / way], axis=0)
+        if enters.max() < leaves.min():
+            steps = np.linspace(enters.max(), leaves.min(), points)
+            lines.append(IsoLine(factor, *np.exp(start[:, None] + way[:, None] * steps)))
     return lines
 
 

@@ -13,10 +13,10 @@ ended early keeps its best [Willemsen2024]. Of a front, the figure is the hyperv
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,35 +35,44 @@ _CONFIDENCE = (2.5, 97.5)  # per cent
 _SIGNIFICANT = 0.05
 
 
-class Chance(Protocol):
-    """What random search may expect of a space, and how good a run is: figures that are better smaller."""
+class Chance(ABC):
+    """The figure that random search may expect of a space, and that of a run; smaller is better."""
 
     @property
+    @abstractmethod
     def optimum(self) -> float:
         """The best figure there is."""
-        ...
 
     @property
+    @abstractmethod
+    def target(self) -> float:
+        """The figure at which the budget ends."""
+
+    @property
+    @abstractmethod
     def rows(self) -> int:
         """Rows of the space."""
-        ...
 
-    @property
-    def budget(self) -> int:
-        """The evaluations a run is given."""
-        ...
-
+    @abstractmethod
     def expected(self, draws: int) -> float:
         """The expected figure after so many different rows drawn at random, at least one."""
-        ...
 
+    @abstractmethod
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
         """The figure of a run that evaluated these rows, after so many of them (at least one)."""
-        ...
+
+    @cached_property
+    def budget(self) -> int:
+        """The evaluations of a run: the smallest number of draws from which chance may expect the target."""
+        low, high = 0, self.rows
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.expected(middle) <= self.target else (middle, high)
+        return high
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Baseline(Chance):
     """One objective: the figure is the best cost found.
 
     `costs` has shape (rows,), smaller is better, inf where a row failed. Raises InputError where no cost is better than
@@ -73,8 +82,7 @@ class Baseline:
     costs: Floats
 
     def __post_init__(self) -> None:
-        valid = self.costs[np.isfinite(self.costs)]
-        if not len(valid) or valid.min() == np.median(valid):
+        if not np.isfinite(self.costs).any() or self.optimum == self._median:
             raise InputError("there is nothing to search for: no value is better than the median", "score")
 
     @cached_property
@@ -88,22 +96,24 @@ class Baseline:
         return float(self.costs.min())
 
     @property
+    def target(self) -> float:
+        return self._median + _TOWARDS_OPTIMUM * (self.optimum - self._median)
+
+    @property
     def rows(self) -> int:
         return len(self.costs)
 
-    @cached_property
-    def budget(self) -> int:
-        median = float(np.median(self.costs[np.isfinite(self.costs)]))
-        return first_below(self.expected, median + _TOWARDS_OPTIMUM * (self.optimum - median), self.rows)
-
     def expected(self, draws: int) -> float:
-        ascending = self._ascending
         missed = chance_to_miss(np.arange(1, self.rows), draws, self.rows)  # the so many best rows
-        return float(ascending[0] + np.diff(ascending) @ missed)
+        return float(self._ascending[0] + np.diff(self._ascending) @ missed)
 
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
         best: Floats = np.minimum.accumulate(self.counted[evaluated])
         return best[after - 1]
+
+    @cached_property
+    def _median(self) -> float:
+        return float(np.median(self.costs[np.isfinite(self.costs)]))
 
     @cached_property
     def _ascending(self) -> Floats:
@@ -111,12 +121,11 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class FrontBaseline:
+class FrontBaseline(Chance):
     """Two goals: the figure is the hypervolume of what was found, negative so that smaller is better.
 
     `values` has shape (rows, 2), NaN where a row failed. The hypervolume is relative to the whole front's, -1 is all of
-    it; its reference is 0 where larger is better, else the worst value. The budget is the smallest number of draws from
-    which random search may expect 95 % of it. Raises InputError where there is no front.
+    it; its reference is 0 where larger is better, else the worst value. Raises InputError where there is no front.
     """
 
     values: Floats
@@ -131,12 +140,12 @@ class FrontBaseline:
         return -1.0
 
     @property
+    def target(self) -> float:
+        return -_ENOUGH
+
+    @property
     def rows(self) -> int:
         return len(self.values)
-
-    @cached_property
-    def budget(self) -> int:
-        return first_below(self.expected, -_ENOUGH, self.rows)
 
     def expected(self, draws: int) -> float:
         """The whole plane cut into cells: each counts unless none of the rows that dominate it is drawn."""
@@ -186,15 +195,6 @@ def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
         factors = np.log1p(-np.minimum(1.0, draws / (rows - np.arange(rows))))
     chance: Floats = np.exp(np.concatenate([[0.0], np.cumsum(factors)]))
     return chance[those]
-
-
-def first_below(expected: Callable[[int], float], target: float, rows: int) -> int:
-    """The smallest number of draws from which the expectation, which falls with every draw, is at most the target."""
-    low, high = 0, rows
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if expected(middle) <= target else (middle, high)
-    return high
 
 
 @dataclass(frozen=True)

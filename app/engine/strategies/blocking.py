@@ -121,16 +121,16 @@ class Landscape:
         def descend(fun: object, start: Reals, *_: object, **__: object) -> Any:
             (row,) = self.box.rows(start[None, :])
             (cost,) = self._of_rows([row])
-            asked, near = 1, self.box.neighbours(row, kind)
-            while near:
+            requests = 1
+            while near := self._known.space.neighbours(row, kind).tolist():
                 costs = self._of_rows(near)
-                asked += len(near)
+                requests += len(near)
                 best = int(costs.argmin())
                 if not costs[best] < cost:
                     break
                 row, cost = near[best], costs[best]
-                near = self.box.neighbours(row, kind)
-            return scipy_optimize().OptimizeResult(x=self.box.points([row])[0], fun=cost, nfev=asked, success=True)
+            point = self.box.points([row])[0]
+            return scipy_optimize().OptimizeResult(x=point, fun=cost, nfev=requests, success=True)
 
         return descend
 
