@@ -201,7 +201,7 @@ def against(
 
 
 def _between(costs: Costs, first: int | None, frugal: int | None) -> float:
-    """A power limit worth looking at where none is stated: halfway between the two ends, in whole watts."""
+    """A useful power limit where none is stated: halfway between the two ends, in whole watts."""
     if first is None or frugal is None or first == frugal:
         return math.nan
     middle = float(costs.power_w[first] + costs.power_w[frugal]) / 2

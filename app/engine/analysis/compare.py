@@ -30,7 +30,7 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One session that takes part."""
+    """One session of a comparison."""
 
     name: str
     gpu: str

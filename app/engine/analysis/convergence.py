@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-_BLOCK = 1024  # evaluations that are looked at together
+_BLOCK = 1024  # evaluations that are processed together
 
 
 def best_so_far(figure: Floats, *, maximise: bool) -> Floats:

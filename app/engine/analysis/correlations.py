@@ -12,7 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
-_FEWEST = 5  # pairs below which nothing is said
+_FEWEST = 5  # pairs below which a coefficient is unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,8 +140,8 @@ def _difficulty(analysis: Analysis) -> Iterator[Description]:
     if not analysis.difficulty:
         return
     partly = (
-        f"over the {percent(analysis.coverage)} of the space that was measured: it lacks neighbours, so it looks "
-        "harder than it is"
+        f"over the {percent(analysis.coverage)} of the space that was measured: neighbours are missing, so it "
+        "seems harder than it is"
     )
     rows: list[list[Cell]] = [
         [name, len(one.minima), *(percent(float(share)) for share in one.proportion(_WITHIN))]
@@ -166,7 +166,7 @@ def _drift(analysis: Analysis) -> Iterator[Description]:
         for one in analysis.drift
     ]
     if rows:
-        header = ("figure", "", "per hour, with its 95 % interval", "scatter", "looks")
+        header = ("figure", "", "per hour, with its 95 % interval", "scatter", "runs")
         yield Description("Drift of the reference kernel", listings=[Listing("", header, rows)])
 
 

@@ -59,7 +59,7 @@ class Interaction:
 
 
 def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: bool) -> list[Importance]:
-    """Every parameter that takes several values, by its share of the variance, largest first.
+    """Every parameter with several values, by its share of the variance, largest first.
 
     `rows` are those of the measurements and `figure` their values, shape (n,), NaN where one failed.
     """

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Role(Enum):
-    """What a figure is: the powers of time and of energy in it."""
+    """The kind of a figure: the powers of time and of energy in it."""
 
     TIME = (1, 0)
     SPEED = (-1, 0)
@@ -49,7 +49,7 @@ _RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 
 def role_of(name: str) -> Role | None:
-    """What a figure is by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it says nothing."""
+    """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it is not known."""
     lower = name.lower()
     if lower.endswith(("/w", "/j")):
         return Role.EFFICIENCY
@@ -113,6 +113,6 @@ def iso_lines(
 
 
 def _moved(product: Product, x: Role, y: Role, through: tuple[float, float], factor: float) -> tuple[float, float]:
-    """A point whose product is `factor` times that of `through`: it takes that much more energy in the same time."""
+    """A point whose product is `factor` times that of `through`: as much more energy in the same time."""
     per_energy = factor ** (1 / product.value[1])
     return through[0] * per_energy ** x.value[1], through[1] * per_energy ** y.value[1]

@@ -20,7 +20,7 @@ from .iso_lines import Role, role_of
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-_BLOCK = 64  # points along x of which only the lowest and the highest are looked at first
+_BLOCK = 64  # points along x of which only the lowest and the highest are considered first
 _ROUNDING = 1e-13
 
 
@@ -127,7 +127,7 @@ def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
 
 
 def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | None:
-    """Cut the cloud. `values` has shape (n, 2); a point with a NaN takes no part; None where none is left."""
+    """Cut the cloud. `values` has shape (n, 2); points with a NaN are ignored; None where none is left."""
     points = np.asarray(values, dtype=np.float64)
     ends = front(points, maximise)
     if not len(ends):
@@ -155,7 +155,7 @@ def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | No
 def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
     """Indices of the corners of the convex hull, counterclockwise, from the largest y (of equals the largest x).
 
-    `x` and `y` have shape (n,); a point with a NaN takes no part, points within an edge are no corners, of equal points
+    `x` and `y` have shape (n,); points with a NaN are ignored, points within an edge are no corners, of equal points
     the first stays. Monotone chain, O(n log n): first over a few points, then over what lies outside their hull.
     """
     along, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

@@ -111,7 +111,7 @@ def run(
 
 @dataclass(frozen=True)
 class ScorePlan:
-    """What to score: every strategy on every cache, so many times."""
+    """What to score: every strategy on every cache, `repeats` times."""
 
     caches: tuple[Path, ...]
     strategies: tuple[str, ...]

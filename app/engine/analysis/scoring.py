@@ -55,11 +55,11 @@ class Chance(ABC):
 
     @abstractmethod
     def expected(self, draws: int) -> float:
-        """The expected figure after so many different rows drawn at random, at least one."""
+        """The expected figure after `draws` different rows drawn at random, at least one."""
 
     @abstractmethod
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
-        """The figure of a run that evaluated these rows, after so many of them (at least one)."""
+        """The figure of a run that evaluated these rows, after each of these numbers of them (at least 1)."""
 
     @cached_property
     def budget(self) -> int:
@@ -104,7 +104,7 @@ class Baseline(Chance):
         return len(self.costs)
 
     def expected(self, draws: int) -> float:
-        missed = chance_to_miss(np.arange(1, self.rows), draws, self.rows)  # the so many best rows
+        missed = chance_to_miss(np.arange(1, self.rows), draws, self.rows)  # that of the k best rows
         return float(self._ascending[0] + np.diff(self._ascending) @ missed)
 
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
@@ -186,7 +186,7 @@ class FrontBaseline(Chance):
 
 
 def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
-    """The chance that so many different rows drawn at random hold none of k given ones, for each k in `those`.
+    """The chance that `draws` different rows drawn at random hold none of k given ones, for each k in `those`.
 
     k goes from 0 to `rows`. The chance is the product of (rows - draws - i) / (rows - i) over i < k, here as a sum of
     logarithms.
@@ -199,7 +199,7 @@ def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
 
 @dataclass(frozen=True)
 class Yardstick:
-    """Where runs on one space are looked at, and what chance gives there.
+    """The points at which runs on one space are compared, and the figures of chance there.
 
     The points are evaluations, or, with `seconds` for every row, seconds: chance then evaluates one row per mean cost.
     """
@@ -214,7 +214,7 @@ class Yardstick:
 
     @cached_property
     def points(self) -> Floats:
-        """Where runs are looked at, shape (50,): i/50 of the budget, evaluations rounded up."""
+        """The points of comparison, shape (50,): i/50 of the budget, evaluations rounded up."""
         points = self.budget * np.arange(1, POINTS + 1) / POINTS
         return points if self.seconds is not None else np.ceil(points - 1e-9)
 
@@ -238,7 +238,7 @@ class Yardstick:
             return np.where(possible < 0, (figures - self._by_chance) / possible, np.nan)
 
     def spent(self, rows: Sequence[int]) -> float:
-        """What evaluating these rows takes of the budget."""
+        """The part of the budget that evaluating these rows costs."""
         return float(len(rows)) if self.seconds is None else float(self.seconds[list(rows)].sum())
 
     @cached_property

@@ -66,7 +66,7 @@ def analyse(
     load: Load | None = None,
     with_difficulty: bool = True,
 ) -> Analysis:
-    """Analyse what a session has measured so far. `with_difficulty` False leaves out the part that takes longest."""
+    """Analyse what a session has measured so far. `with_difficulty` False leaves out the slowest part."""
     costs = costs_of(table)
     goals = goals_of(table, objective)
     plane = plane_of(table, goals) if goals is not None else None

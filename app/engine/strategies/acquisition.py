@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from ..pareto import front
 from .features import Floats
 
-MOST_STRIPS: Final = 32  # of a front with more points so many are taken, evenly: bounds the cost
+MOST_STRIPS: Final = 32  # of a front with more points, evenly spread: bounds the cost
 _MARGIN: Final = 0.1  # the reference lies beyond the worst of the front by this share of the front's extent
 
 Acquisition = Callable[[Floats, Floats, float], Floats]  # of means, deviations and the best cost so far
@@ -56,7 +56,7 @@ class Portfolio:
     """
 
     _MEMORY: Final = 0.8  # weight of the past at each new proposal
-    _ZEAL: Final = 4.0  # the larger, the more the better functions are preferred
+    _GREED: Final = 4.0  # the larger, the more the better functions are preferred
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -66,7 +66,7 @@ class Portfolio:
 
     def choose(self) -> str:
         """The function that makes the next proposal."""
-        weights = np.exp(-self._ZEAL * np.array(list(self._loss.values())))
+        weights = np.exp(-self._GREED * np.array(list(self._loss.values())))
         self._chosen.append(list(self._loss)[int(self._rng.choice(len(weights), p=weights / weights.sum()))])
         return self._chosen[-1]
 

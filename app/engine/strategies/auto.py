@@ -2,7 +2,7 @@
 
 A small sample comes first. Then Gaussian processes learn costs and failures, and the row that promises most by them is
 measured next, while that pays. After `learn_for` evaluations, when little is left to gain and a measurement may cost
-less than a proposal, a search that thinks little takes over with everything that is known. With one goal, that is
+less than a proposal, a search with little computation takes over with everything that is known. With one goal, that is
 Bayesian optimisation and then greedy iterated local search from the best row; with a front, Bayesian optimisation of
 the front and then NSGA-II, with all that is known as its first generation.
 """

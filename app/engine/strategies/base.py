@@ -60,7 +60,7 @@ def option(
     most: float = math.inf,
     choices: Sequence[str] | Callable[[], Sequence[str]] = (),
 ) -> T:
-    """A field of a strategy's options: its default, what it means, and which values it takes.
+    """A field of a strategy's options: its default, its meaning and its values.
 
     A number lies between `least` and `most`; a text is one of `choices`, given as they are or by a function.
     """

@@ -52,7 +52,7 @@ class _Learning(Strategy):
 
     @abstractmethod
     def proceed(self, known: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
-        """From what is known, one row at least, until so many rows are, or all."""
+        """Continue from at least one known row, until `until` rows are known, or all."""
 
 
 class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayesian optimisation"):

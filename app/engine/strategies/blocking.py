@@ -27,7 +27,7 @@ _STUCK = 5  # requests in a row, per dimension, of which all was known already
 
 
 class Abandoned(BaseException):
-    """Unwinds an optimiser whose run is over. A BaseException, so that none takes it for a failure of its own."""
+    """Unwinds an optimiser at the end of its run. A BaseException, so that no optimiser handles it as its own failure."""
 
 
 def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, None]:
@@ -87,7 +87,7 @@ class Landscape:
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        """Of each axis, as SciPy wants them."""
+        """The bounds of each axis, in SciPy's form."""
         return [(0.0, 1.0)] * self.box.dimensions
 
     def costs(self, points: Reals) -> Reals:
@@ -138,7 +138,7 @@ class Landscape:
 def restarted(
     space: SearchSpace, rng: np.random.Generator, starts: int, optimise: Callable[[Landscape, Reals], object]
 ) -> Search:
-    """A strategy: `optimise(landscape, points)` again and again, each time with so many new random points, best first.
+    """A search: `optimise(landscape, points)` again and again, each time with `starts` new random points, best first.
 
     A run lasts to the optimiser's own end, or until it has learnt nothing new for a while.
     """
@@ -157,5 +157,5 @@ def restarted(
 
 
 def scipy_optimize() -> Any:
-    """The module, loaded when the first optimiser starts: it takes a good part of a second."""
+    """The module, loaded when the first optimiser starts: that takes a good part of a second."""
     return importlib.import_module("scipy.optimize")

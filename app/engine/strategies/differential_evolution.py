@@ -43,7 +43,7 @@ def _children(place: Reals, best: int, rng: np.random.Generator, recombination: 
     count, dimensions = place.shape
     one, other = rng.integers(count, size=(2, count))
     steps = place[best] + rng.uniform(0.5, 1.0, (count, 1)) * (place[one] - place[other])
-    taken = rng.random(place.shape) < recombination
-    taken[np.arange(count), rng.integers(dimensions, size=count)] = True
-    child = np.where(taken, steps, place)
+    crossed = rng.random(place.shape) < recombination
+    crossed[np.arange(count), rng.integers(dimensions, size=count)] = True
+    child = np.where(crossed, steps, place)
     return np.where((child < 0) | (child > 1), rng.random(place.shape), child)

@@ -18,7 +18,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 Step = Literal["best", "first", "ordered"]
 Found = Generator[list[int], Sequence[Outcome], tuple[int, float]]  # a search that returns a row and its cost
-MOST_TOGETHER = 4  # neighbours that a greedy descent looks at before it decides
+MOST_TOGETHER = 4  # neighbours that a greedy descent measures before it decides
 
 
 class Evaluations:
@@ -86,7 +86,7 @@ class Evaluations:
         return list(islice((row for row in reversed(self._left) if row not in self._outcomes), count))
 
     def best_of_random(self, count: int) -> Found:
-        """The best of so many new rows drawn at random, and its cost."""
+        """The best of `count` new rows drawn at random, and its cost."""
         rows = self.draw(count)
         costs = yield from self.ask(rows)
         best = int(np.argmin(costs))
@@ -104,7 +104,7 @@ class Evaluations:
         return near[0] if near else self.draw(1)[0]
 
     def random_walk(self, row: int, steps: int) -> int:
-        """Where so many random steps to neighbours lead; the row itself where it has none."""
+        """The row reached by `steps` random steps to neighbours; the row itself where it has none."""
         for _ in range(steps):
             near = self.space.neighbours(row)
             if not len(near):
@@ -115,7 +115,7 @@ class Evaluations:
     def descend(self, row: int, step: Step, batch: int) -> Found:
         """Go to a better neighbour until there is none; the local minimum and its cost.
 
-        `step` says to which: the 'best' of all; the 'first' better one, which is the best of those already known, else
+        `step` selects it: the 'best' of all; the 'first' better one, which is the best of those already known, else
         the first of the others in random order; or 'ordered', the first parameter by parameter as the user wrote them.
         A few neighbours are measured together where the runner prepares a batch ahead.
         """

@@ -2,7 +2,7 @@
 
 A value is a constant plus a Gaussian process of covariance s^2 (C + g I). The correlation of two configurations is a
 product over axes, C = prod_j (1 - w_j + w_j k_j): multiplied out it holds every axis' own effect and the interactions
-of every order (an ANOVA kernel), and w_j says how much axis j matters. k_j falls exponentially with the distance of
+of every order (an ANOVA kernel), and w_j is the share of axis j. k_j falls exponentially with the distance of
 ordered levels, k = exp(-|u - u'| / l_j), as tuning landscapes are rough; that of a clock or power limit is smooth,
 k = exp(-(u - u')^2 / 2 l_j^2); without order it is 1 for equal levels and 0 for others. As axes have few levels, all of
 it is a table per axis.
@@ -26,9 +26,9 @@ from .features import Axis, Features, Floats, Levels
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-_CHUNK: Final = 4096  # candidates looked at together
+_CHUNK: Final = 4096  # candidates computed together
 
-# Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points say little about them.
+# Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points determine them poorly.
 _LOG_LENGTH: Final = (math.log(0.6), 0.8, math.log(0.03), math.log(10.0))
 _LOG_LENGTH_SMOOTH: Final = (1.0, 0.7, math.log(0.1), math.log(30.0))
 _LOGIT_SHARE: Final = (1.0, 1.5, -6.0, 6.0)

@@ -26,7 +26,7 @@ class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search
         yield from self.proceed(known, batch, options)
 
     def proceed(self, known: Evaluations, batch: int, options: Options) -> Search:
-        """From the best known row."""
+        """Continue from the best known row."""
         home, home_cost = yield from known.descend(min(known, key=known.cost), "first", batch)
         while not known.exhausted:
             if known.rng.random() < options.restart_chance:

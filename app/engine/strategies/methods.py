@@ -333,7 +333,7 @@ def _follow(steps: Recipe, measured: Mapping[int, Measurement]) -> tuple[int, se
             rows = steps.send([seen_of(row, measured[row].state is State.OK, measured[row].values) for row in rows])
     except StopIteration as end:
         if end.value is None:
-            raise InputError("no configuration worked", "methods", "look at the failures") from None
+            raise InputError("no configuration worked", "methods", "see the failures") from None
         return int(end.value), asked
 
 

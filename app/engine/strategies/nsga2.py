@@ -32,7 +32,7 @@ class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA
         yield from self.proceed(known, options)
 
     def proceed(self, known: Evaluations, options: Options) -> Search:
-        """With what is known, one row at least, as the first generation."""
+        """Continue with the known rows, at least one, as the first generation."""
         everyone = list(known)
         remark = "" if known.outcome(everyone[0]).front else NO_FRONT
         while True:

@@ -73,7 +73,7 @@ class Cobyla(_Local, name="cobyla", label="COBYLA", method="COBYLA"):
     """SciPy's: linear models within a trust region; restarts when it has converged."""
 
     def settings(self, start: Reals, box: Box) -> dict[str, Any]:
-        step = 1.0 / float(box.steps.max())  # nearer, it thinks long and asks what is known
+        step = 1.0 / float(box.steps.max())  # below it, it computes long and asks for known rows
         return {"rhobeg": max(0.3, step), "tol": step}
 
 

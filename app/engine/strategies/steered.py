@@ -53,7 +53,7 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
     def _steer(
         self, known: Evaluations, options: Options
     ) -> Generator[list[int], Sequence[Outcome], tuple[npt.NDArray[np.int64] | None, str]]:
-        """The rows to search, or None, and the remark that says why."""
+        """The rows to search, or None, and the reason."""
         space = known.space
         setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
         if setting is None:

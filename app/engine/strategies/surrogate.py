@@ -1,7 +1,7 @@
 """The model of a Bayesian search: Gaussian processes of every goal's cost and of whether a configuration works at all.
 
 Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel span decades, and only
-their order matters to a search. Failed configurations take no part in the costs; they teach where others fail. The
+their order matters to a search. Failed configurations have no costs; a process of their own learns where they lie. The
 candidates are the whole space, or a pool where it is large.
 """
 
@@ -23,18 +23,18 @@ from .gaussian_process import Kernel, Posterior, fit_kernel
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
-WHOLE: Final = 20_000  # spaces up to this size are looked at as a whole
-_RANDOM: Final = 3000  # a pool begins with so many random rows and the neighbours of the best
+WHOLE: Final = 20_000  # spaces up to this size are candidates as a whole
+_RANDOM: Final = 3000  # random rows of a new pool, beside the neighbours of the best
 _MOST: Final = 2 * _RANDOM
 
 MOST_POINTS: Final = 384  # at a fit; of more, the best, the latest and a random part of the others
-FIT_POINTS: Final = 256  # hyperparameters are fitted to so many of them: bounds the cost, changes them little
+FIT_POINTS: Final = 256  # of them, for the hyperparameters: bounds the cost, changes them little
 _GROWTH: Final = 1.15  # a model is refitted when it has grown by that
 _ROOM: Final = 32  # points that it can hold between two fits, at least
 _ITERATIONS: Final = 12
 _FEWEST: Final = 3  # points below which there is no model of a cost
 _AROUND: Final = 8  # best points whose neighbours are candidates
-_CLIMB: Final = 4  # looks around the best candidate, where candidates are a part of the space
+_CLIMB: Final = 4  # steps from the best candidate to its neighbours, where candidates are a pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,17 @@ class Surrogate:
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
         """One function drawn from the posterior of a goal: positions in `prediction.rows`, and its values there.
 
-        Only the up to `most` candidates that promise most are looked at.
+        Only up to `most` candidates, those that promise most.
         """
-        hope = prediction.mean[goal] - 3 * prediction.deviation[goal]
-        among = np.argsort(hope, kind="stable")[:most]
+        bound = prediction.mean[goal] - 3 * prediction.deviation[goal]
+        among = np.argsort(bound, kind="stable")[:most]
         scores, works = self._scores()
         if works.sum() < _FEWEST:
             return among, self._rng.standard_normal(len(among))
         return among, self._cost_models[goal].draw(scores[:, goal], self._rng, self.candidates.open[among])
 
     def _best(self, promise: Promise) -> tuple[int, Floats]:
-        """The candidate of the greatest promise, its neighbours looked at too, and the model's mean of each goal."""
+        """The candidate of the greatest promise, its neighbours included, and the model's mean of each goal."""
         row, means = 0, np.zeros(len(self._cost_models))
         for _ in range(_CLIMB):
             prediction = self.predict()

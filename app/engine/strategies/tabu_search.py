@@ -18,7 +18,7 @@ class TabuSearch(Strategy, name="tabu_search", label="Tabu search"):
     @dataclass(frozen=True)
     class Options(CheckedOptions):
         first_samples: int = option(24, "random configurations before each start", least=1)
-        candidates: int = option(8, "new neighbours looked at in each step", least=1)
+        candidates: int = option(8, "new neighbours measured in each step", least=1)
         tenure: int = option(20, "steps for which a visited configuration is tabu", least=1)
         patience: int = option(5, "steps without a better one before a new start", least=1)
 

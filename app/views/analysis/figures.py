@@ -1,4 +1,4 @@
-"""Every figure of a session's analysis, free of Qt. One that cannot be drawn says why and what to do first."""
+"""Every figure of a session's analysis, free of Qt. One that cannot be drawn gives the reason and what to do first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Choices = Callable[[Analysed], list[tuple[str, str]]]  # (data, text) of each
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFigure:
-    """One entry of the list. `draw` takes the session and one of each of the `choices`; it returns why it cannot."""
+    """One entry of the list. `draw` takes the session and one of each of the `choices`; else it returns the reason."""
 
     name: str
     label: str
@@ -235,7 +235,7 @@ def difficulty_curves(session: Analysed) -> Figure | str:
     """The proportion of centrality [Schoonhoven2024, figure 6.5]."""
     found = session.analysis.difficulty
     if not found:
-        return f"{_NOTHING}\nDifficulty looks at neighbours in the space: it needs at least two measurements."
+        return f"{_NOTHING}\nDifficulty needs at least two measurements, as it compares neighbours."
     coverage = session.analysis.coverage
     partly = f" {percent_words(coverage)} of the space was measured; it is of that part." if coverage < 0.999 else ""
     minima = ", ".join(f"{count_text(len(one.minima))} for {name}" for name, one in found.items())
@@ -287,7 +287,7 @@ def drift_curves(session: Analysed) -> Figure | str:
         for one in drifts
     ]
     return Figure(
-        x_title="Since the first look (min)",
+        x_title="Since the first run (min)",
         y_title="Against the median (%)",
         series=series,
         caption=f"The same load, repeated: {'; '.join(trends)} (Theil-Sen, 95 %).".replace("-", "−"),
@@ -309,14 +309,14 @@ def failure_bars(session: Analysed, kind: str) -> Figure | str:
             + ". Choose a kind to see where in the space it lies.",
             names=tuple(each.kind for each in failures),
         )
-    said = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2])
+    messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2])
     if not one.concentrated:
         where = "No value of any parameter has more of them than chance puts there."
         return Figure(
             "Configurations",
             "",
             (Series("failed", "vermillion", np.array([float(one.count)])),),
-            f"{where} {said}",
+            f"{where} {messages}",
             names=(one.kind,),
         )
     names = tuple(f"{session.described(c.parameter).label} = {value_text(c.value)}" for c in one.concentrated)
@@ -327,7 +327,7 @@ def failure_bars(session: Analysed, kind: str) -> Figure | str:
             Series("with this value", "vermillion", np.array([100 * c.share for c in one.concentrated])),
             Series("with other values", "grey", np.array([100 * c.elsewhere for c in one.concentrated])),
         ),
-        caption=f"{count_text(one.count)} {one.kind}. Values with more of them than chance puts there. {said}",
+        caption=f"{count_text(one.count)} {one.kind}. Values with more of them than chance puts there. {messages}",
         names=names,
         whole_range=(0.0, 100.0),
     )

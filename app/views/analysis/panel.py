@@ -25,7 +25,7 @@ _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
 class AnalysisPanel(QWidget):
-    """Follows the running session while it is in sight. Usable without a window: `AnalysisPanel(context)`."""
+    """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -121,7 +121,7 @@ class AnalysisPanel(QWidget):
         self.state.setText(f"Analysing {count_text(len(table))} measurements …")
 
         def work(_stop: threading.Event) -> Analysed:
-            from ...engine.analysis.session import analyse  # imported late: SciPy takes long to load
+            from ...engine.analysis.session import analyse  # imported late: SciPy loads slowly
 
             return Analysed(analyse(table, plan.objective), plan)
 

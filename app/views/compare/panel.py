@@ -47,7 +47,7 @@ _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
 _SYMBOLS = ("o", "s", "t1", "d", "t")
 _MOST = 8  # sessions that can be distinguished in one plot
-_ROWS = (2, 5)  # of the list that are in sight, at least and at most
+_ROWS = (2, 5)  # of the list that are visible, at least and at most
 
 
 @dataclass(frozen=True, slots=True)

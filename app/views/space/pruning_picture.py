@@ -14,7 +14,7 @@ from ..plots import theme
 from ..plots.figures import count_text
 
 _GAP = 10  # pixels between columns
-_WORDS = 0.42  # of the width is for what a restriction says
+_WORDS = 0.42  # of the width is for the text of a restriction
 _HEAD = ("Restrictions in the order applied", "What is left, on a logarithmic scale", "removed")
 
 
@@ -34,7 +34,7 @@ class PruningPicture(QWidget):
         return self._lines
 
     def show_steps(self, cartesian: int, steps: Sequence[PruningStep]) -> None:
-        """Draw a space of so many combinations, pruned in these steps."""
+        """Draw a space of `cartesian` combinations, pruned in these steps."""
         every = ("all combinations", cartesian, "", f"{count_text(cartesian)} combinations before any restriction")
         self._lines = (every, *((s.restriction, s.after, _share(s), _explanation(s)) for s in steps))
         self.setAccessibleDescription("\n".join(line[3] for line in self._lines))
@@ -45,7 +45,7 @@ class PruningPicture(QWidget):
         return QSize(400, self.height_of(1 + len(self._lines)))
 
     def height_of(self, lines: int) -> int:
-        """The height of so many lines, that of the heads included, in pixels."""
+        """The height of `lines` lines, that of the heads included, in pixels."""
         return self._height * lines + 2
 
     def minimumSizeHint(self) -> QSize:
