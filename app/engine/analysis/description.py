@@ -222,7 +222,7 @@ def describe_comparison(found: Comparison, units: Mapping[str, str] | None = Non
         Listing("", header, gains),
         Listing(
             f"Fronts over {found.goals[0]} and {found.goals[1]}",
-            ("board", "session", "points", "hypervolume", "share of the joint front"),
+            ("board", "session", "points", "hypervolume", "on the joint front"),
             fronts,
         ),
         Listing(

@@ -27,7 +27,7 @@ _STUCK = 5  # requests in a row, per dimension, of which all was known already
 
 
 class Abandoned(BaseException):
-    """Unwinds an optimiser at the end of its run. A BaseException, so that no optimiser handles it as its own failure."""
+    """Unwinds an optimiser when its run is over. A BaseException, so that none handles it as its own failure."""
 
 
 def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, None]:

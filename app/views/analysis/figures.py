@@ -13,8 +13,9 @@ from ...engine.analysis.costs import values_of
 from ...engine.analysis.session import Analysis, Effects
 from ...engine.analysis.tradeoff import percent_words
 from ...engine.session.plan import SessionPlan
+from ...numbers import duration
 from ..front.value_words import value_text
-from ..plots.figures import count_text, duration_text
+from ..plots.figures import count_text
 from ..plots.plot_figure import Figure, Series
 from ..plots.quantities import Quantity, quantities_of, quantity
 
@@ -283,7 +284,7 @@ def drift_curves(session: Analysed) -> Figure | str:
     )
     trends = [
         f"{session.described(one.name).label} {'drifted by' if one.drifts else 'kept steady, trend'} "
-        f"{100 * one.over_session:+.2f} % over {duration_text(float(np.ptp(one.hours)) * 3600)}"
+        f"{100 * one.over_session:+.2f} % over {duration(float(np.ptp(one.hours)) * 3600)}"
         for one in drifts
     ]
     return Figure(

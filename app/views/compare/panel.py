@@ -79,14 +79,14 @@ class ComparePanel(QWidget):
         self.figure = FigurePlot()
         self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")
         self.carried = ListingTable("Configurations carried over")
-        self.means = PlainLabel()
+        self.means, self.fronts_title = PlainLabel(), PlainLabel()
         self.means.setWordWrap(True)
         self.means.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title in (
             (self.figure, "Fronts"),
-            (_stacked(self.means, self.gains, self.fronts), "Gains"),
+            (_stacked(self.means, self.gains, self.fronts_title, self.fronts), "Gains"),
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
@@ -241,6 +241,7 @@ class ComparePanel(QWidget):
         self.means.setText(f"{described.title}: {described.remarks[0]}".replace(" -", f" {MINUS}"))
         for table, listing in zip((self.gains, self.fronts, self.carried), described.listings, strict=False):
             table.show_listing(listing)
+        self.fronts_title.setText(described.listings[1].title)
         self._show_tables(True)
 
     def _show_tables(self, shown: bool) -> None:
