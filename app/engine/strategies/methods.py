@@ -90,9 +90,7 @@ class Clocks:
         self.values: Floats = np.unique(self.of_row)
         if len(self.values) < 2:
             raise InputError("the space has one graphics clock", "methods", "give it several")
-        axis = space.names.index(setting)
-        others = np.delete(space.codes, axis, axis=1)
-        _, self._configuration = np.unique(others, axis=0, return_inverse=True)
+        self._others = np.delete(space.codes, space.names.index(setting), axis=1)
 
     @property
     def highest(self) -> float:
@@ -118,7 +116,7 @@ class Clocks:
 
     def alike(self, row: int) -> Rows:
         """The rows that differ from one in nothing but the clock, itself among them."""
-        return np.flatnonzero(self._configuration == self._configuration[row])
+        return np.flatnonzero((self._others == self._others[row]).all(axis=1))
 
 
 def base_clock_mhz(gpu: str, clocks: Clocks) -> float:

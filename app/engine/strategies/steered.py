@@ -12,15 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import InputError
 from ..models.frequency import MINIMUM_CLOCKS, FrequencyFit
 from ..models.point_fits import fit_points
-from ..models.points import CLOCK_SETTINGS, LIMIT_SETTINGS, Points
+from ..models.points import LIMIT_SETTINGS, Points
 from ..space.search_space import SearchSpace
 from . import base as strategies
 from .base import CheckedOptions, Outcome, Search, Strategy, option
 from .evaluations import Evaluations, search_within
+from .methods import Clocks
 
-Floats = npt.NDArray[np.float64]
 _LOWEST_SHARE = 0.4  # of the highest clock: no ridge measured yet lies below it
 _CONTRADICTION = 0.02  # of the objective: if it is that much better elsewhere, it does not follow the energy
 _ATTEMPTS = 4  # samples without a configuration that works
@@ -54,19 +55,18 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         self, known: Evaluations, options: Options
     ) -> Generator[list[int], Sequence[Outcome], tuple[npt.NDArray[np.int64] | None, str]]:
         """The rows to search, or None, and the reason."""
-        space = known.space
-        setting = next((name for name in CLOCK_SETTINGS if name in space.names), None)
-        if setting is None:
-            return None, f"the space has no {CLOCK_SETTINGS[0]}"
-        clock_mhz = space.column(setting).astype(np.float64)
-        if len(np.unique(clock_mhz)) < MINIMUM_CLOCKS:
-            return None, f"{setting} has {len(np.unique(clock_mhz))} values, the model needs {MINIMUM_CLOCKS}"
-        good = yield from self._good_row(np.flatnonzero(clock_mhz == clock_mhz.max()), known, options)
+        try:
+            clocks = Clocks(known.space)
+        except InputError as lacking:
+            return None, lacking.what
+        if len(clocks.values) < MINIMUM_CLOCKS:
+            return None, f"{clocks.setting} has {len(clocks.values)} values, the model needs {MINIMUM_CLOCKS}"
+        good = yield from self._good_row(clocks.at(clocks.highest), known, options)
         if good is None:
             return None, "no configuration worked at the highest clock"
-        sweep = _sweep_rows(space, setting, clock_mhz, good, options.clocks)
-        yield from known.ask(sweep, f"Sweeping the clocks of {_words(space, good, setting)}.")
-        fit = _fit(space, clock_mhz, [known.outcome(row) for row in sweep])
+        sweep, clock_mhz = _sweep_rows(clocks, good, options.clocks), clocks.of_row
+        yield from known.ask(sweep, f"Sweeping the clocks of {_words(known.space, good, clocks.setting)}.")
+        fit = _fit(known.space, clocks, [known.outcome(row) for row in sweep])
         if isinstance(fit, str):
             return None, fit
         optimum = fit.optimum_mhz
@@ -78,9 +78,9 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         here, elsewhere = (min((known.cost(r) for r in sweep if near[r] == side), default=math.inf) for side in (1, 0))
         if math.isfinite(elsewhere) and here - elsewhere > _CONTRADICTION * abs(elsewhere):
             return None, f"the objective is better at other clocks than near {optimum:.0f} MHz, where energy is lowest"
-        clocks = np.unique(clock_mhz[near])
+        low, high = clock_mhz[near].min(), clock_mhz[near].max()
         bracketed = "" if fit.optimum_bracketed else ", the end of the sweep"
-        span = f"{clocks[0]:g}–{clocks[-1]:g}" if len(clocks) > 1 else f"{clocks[0]:g}"
+        span = f"{low:g}–{high:g}" if high > low else f"{low:g}"
         return np.flatnonzero(near), f"Most efficient near {optimum:.0f} MHz{bracketed}: only {span} MHz is searched"
 
     def _good_row(
@@ -96,18 +96,17 @@ class Steered(Strategy, name="steered", label="Model-steered clocks"):
         return None
 
 
-def _sweep_rows(space: SearchSpace, setting: str, clock_mhz: Floats, row: int, count: int) -> list[int]:
+def _sweep_rows(clocks: Clocks, row: int, count: int) -> list[int]:
     """Rows that differ from one only in the clock: about `count`, evenly spread over the clocks, the row's own too."""
-    axis = space.names.index(setting)
-    others = [j for j in range(len(space.names)) if j != axis]
-    alike = np.flatnonzero((space.codes[:, others] == space.codes[row, others]).all(axis=1))
-    alike = alike[np.argsort(clock_mhz[alike], kind="stable")]
-    wanted = np.linspace(max(clock_mhz[alike[0]], _LOWEST_SHARE * clock_mhz.max()), clock_mhz[row], count)
-    nearest = np.abs(clock_mhz[alike][None, :] - wanted[:, None]).argmin(axis=1)
+    alike = clocks.alike(row)
+    alike = alike[np.argsort(clocks.of_row[alike], kind="stable")]
+    of_alike = clocks.of_row[alike]
+    wanted = np.linspace(max(of_alike[0], _LOWEST_SHARE * clocks.highest), clocks.of_row[row], count)
+    nearest = np.abs(of_alike[None, :] - wanted[:, None]).argmin(axis=1)
     return [int(each) for each in alike[np.unique(nearest)]]
 
 
-def _fit(space: SearchSpace, clock_mhz: Floats, swept: Sequence[Outcome]) -> FrequencyFit | str:
+def _fit(space: SearchSpace, clocks: Clocks, swept: Sequence[Outcome]) -> FrequencyFit | str:
     """The frequency model of the sweep, or why there is none."""
     worked = [outcome for outcome in swept if math.isfinite(_power_w(outcome))]
     if len(worked) < MINIMUM_CLOCKS:
@@ -118,12 +117,12 @@ def _fit(space: SearchSpace, clock_mhz: Floats, swept: Sequence[Outcome]) -> Fre
     limit = next((space.configuration(worked[0].row)[name] for name in LIMIT_SETTINGS if name in space.names), None)
     return fit_points(
         Points(
-            clock_mhz=np.array([_clock_mhz(outcome, clock_mhz) for outcome in worked]),
+            clock_mhz=np.array([_clock_mhz(outcome, clocks) for outcome in worked]),
             power_w=np.array([_power_w(outcome) for outcome in worked]),
             rate=1.0 / time_s if (time_s > 0).all() else None,
             limited=None,
             limit_w=float(limit) if isinstance(limit, int | float) else None,
-            supported_mhz=tuple(np.unique(clock_mhz).tolist()),
+            supported_mhz=tuple(clocks.values.tolist()),
             gpu="",
             series="sweep",
         )
@@ -138,10 +137,10 @@ def _power_w(outcome: Outcome) -> float:
     return values.get("energy_j", math.nan) / time_s if time_s > 0 else math.nan
 
 
-def _clock_mhz(outcome: Outcome, clock_mhz: Floats) -> float:
+def _clock_mhz(outcome: Outcome, clocks: Clocks) -> float:
     """The observed clock, else the requested one."""
     observed = outcome.values.get("observed_clock_mhz", math.nan)
-    return observed if math.isfinite(observed) else float(clock_mhz[outcome.row])
+    return observed if math.isfinite(observed) else float(clocks.of_row[outcome.row])
 
 
 def _words(space: SearchSpace, row: int, setting: str) -> str:
