@@ -1,4 +1,4 @@
-"""`wattridge analyse` and `compare`: what a session tells, and several side by side, without the window."""
+"""`wattridge analyse` and `compare`: the analysis of a session, and several side by side, without the window."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .analysis_tables import print_analysis, print_comparison
+from ..numbers import as_json
 from .sources import Opened, open_session
-from .terminal import print_json
+from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
-    from ..engine.analysis.choices import Wishes
+    from ..engine.analysis.choosers import Preferences
+    from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
 
@@ -24,44 +25,65 @@ def analyse(arguments: Namespace) -> int:
 
     opened = open_session(arguments.source)
     objective = objective_of(opened, arguments)
-    found = analyse_table(opened.table, objective, wishes=wishes_of(arguments), load=load_of(arguments))
+    found = analyse_table(opened.table, objective, preferences=preferences_of(arguments), load=load_of(arguments))
     best = next(iter(by_goal(found.table, objective.goal)), None)
     if arguments.json:
         share = share_to_json(opened.plan, found.table, best)
         print_json({**_heading(opened), **document_of(found), "share_of_peak": share})
     else:
-        print_analysis(opened, found, best)
+        _print(opened, found, best)
     return 0
+
+
+def _print(opened: Opened, found: Analysis, best: int | None) -> None:
+    """Every finding; `best` is the index of the best by the objective."""
+    from ..engine.analysis.description import MOST_POINTS, describe_analysis
+    from ..engine.analysis.peak_share import peak_share
+    from ..engine.description import Description, Figure
+
+    plan, table, plane = opened.plan, found.table, found.plane
+    failed = ", ".join(f"{count} {state}" for state, count in table.failures().items()) or "none"
+    figures = [Figure("measured", f"{len(table)} of {plan.space.size} configurations"), Figure("failed", failed)]
+    share = peak_share(plan, table.measurement(best)) if best is not None else None
+    if share is not None:
+        figures.append(Figure(f"the best by {found.objective.goal} reaches", share.words))
+    board = f"{plan.gpu} ({plan.source})"
+    print_description(Description(f"{opened.name}, {plan.title}", board, figures, remarks=plan.space.notes))
+    for each in describe_analysis(found):
+        show()
+        print_description(each)
+    if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
+        show("", "--json has every point of the front and of the hull")
 
 
 def compare(arguments: Namespace) -> int:
     """Several sessions or boards: fronts, what tuning for energy gains on each, and configurations carried over."""
     from ..engine.analysis.compare import compare_sessions
-    from ..engine.models.documents import plain
+    from ..engine.analysis.description import describe_comparison
 
     sides = [open_session(source).side for source in arguments.sources]
     front = _front(arguments)
     found = compare_sessions(sides, front)
     if arguments.json:
-        print_json(plain(found))
+        print_json(as_json(found))
     else:
-        print_comparison(found)
+        print_description(describe_comparison(found))
     return 0
 
 
-def wishes_of(arguments: Namespace) -> Wishes:
-    """The limits and the weight that a person gave."""
-    from ..engine.analysis.choices import Wishes
+def preferences_of(arguments: Namespace) -> Preferences:
+    """The limits and the weight from the command line. Raises InputError."""
+    from ..engine.analysis.choosers import Preferences
 
     if arguments.slower < 0:
         raise InputError(f"at most {arguments.slower} % slower", "--slower", "a number of per cent, 0 or more")
     if not 0 <= arguments.weight <= 1:
         raise InputError(f"a weight of {arguments.weight}", "--weight", "a number between 0 (energy) and 1 (time)")
-    return Wishes(slower=arguments.slower / 100, power_w=arguments.power, weight=arguments.weight)
+    return Preferences(slower=arguments.slower / 100, power_w=arguments.power, weight=arguments.weight)
 
 
 def load_of(arguments: Namespace) -> Load:
-    """The year that a person states."""
+    """The load of a year from the command line. Raises InputError."""
     from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load
 
     if not 0 < arguments.hours <= HOURS_PER_YEAR:
@@ -76,7 +98,7 @@ def load_of(arguments: Namespace) -> Load:
 
 
 def objective_of(opened: Opened, arguments: Namespace) -> Objective:
-    """The session's objective and front, or those that a person names in their place. Raises InputError."""
+    """The session's objective and front, or those that the command line names instead. Raises InputError."""
     from ..engine.objectives import Goal, Objective
 
     goal = opened.objective.goal
@@ -107,7 +129,7 @@ def _check(name: str, option: str, opened: Opened) -> None:
 
 
 def _repeats(opened: Opened) -> dict[str, Any] | None:
-    """What repeats of a configuration scatter by, where a parameter counts them."""
+    """The scatter of repeats of a configuration, where a parameter counts them."""
     repeats = opened.repeats
     if repeats is None:
         return None

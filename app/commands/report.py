@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..errors import InputError
-from .analyse import load_of, objective_of, wishes_of
+from .analyse import load_of, objective_of, preferences_of
 from .sources import open_session
 from .take_away import chosen_index
 from .terminal import print_json, show
@@ -34,7 +34,7 @@ def report(arguments: Namespace) -> int:
             record=opened.record,
             chosen=chosen_index(arguments.configuration, opened.table),
             chooser=arguments.choose,
-            wishes=wishes_of(arguments),
+            preferences=preferences_of(arguments),
             load=load_of(arguments),
             comparison=compare_sessions([opened.side, *others]) if others else None,
         )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.objectives import Goal, parse_front
 from ..errors import InputError, WattridgeError
+from ..numbers import as_json
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.analysis.score_runs import Scores
-    from ..engine.analysis.scoring import Floats, Interval
 
 
 def score(arguments: Namespace) -> int:
@@ -50,30 +50,22 @@ def score(arguments: Namespace) -> int:
 
 def document(scores: Scores, plan: Any) -> dict[str, Any]:
     """The figures as `--json` prints them."""
-    strategies = scores.strategies
+    names, spaces = scores.strategies, scores.advantages
+    curves = {space: {name: scores.curve(space, name) for name in names} for space in spaces}
     return {
-        "scores": {
-            space: {name: _interval(scores.score(space, name)) for name in strategies} for space in scores.advantages
-        },
-        "overall": {name: _interval(scores.overall(name)) for name in strategies},
+        "scores": as_json({space: {name: scores.score(space, name) for name in names} for space in spaces}),
+        "overall": as_json({name: scores.overall(name) for name in names}),
         "budget": dict(scores.evaluations),
         "repeats": plan.repeats,
         "seed": plan.seed,
         "points": dict(scores.points),
         "unit": scores.unit,
         "curves": {
-            space: {name: _curve(scores.curve(space, name)) for name in strategies} for space in scores.advantages
+            space: {name: dict(zip(("mean", "low", "high"), curve, strict=True)) for name, curve in of_space.items()}
+            for space, of_space in curves.items()
         },
         "wins": scores.wins,
     }
-
-
-def _interval(interval: Interval) -> dict[str, float]:
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
-
-
-def _curve(curve: tuple[Floats, Floats, Floats]) -> dict[str, Floats]:
-    return dict(zip(("mean", "low", "high"), curve, strict=True))
 
 
 def _goal(arguments: Namespace) -> Goal | None:

@@ -1,4 +1,4 @@
-"""`wattridge strategies`: what each search strategy does and which options it takes."""
+"""`wattridge strategies`: how each search strategy works, and its options."""
 
 from __future__ import annotations
 

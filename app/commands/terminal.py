@@ -14,15 +14,19 @@ import os
 import shutil
 import signal
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..plain_text import one_line, safe_json, visible
+
+if TYPE_CHECKING:
+    from ..engine.description import Description, Listing
 
 _PLAIN: Final = {  # for terminals whose encoding lacks them
     "–": "-", "…": "...", "·": "-", "─": "-", "█": "#", "░": ".", "★": "*", "µ": "u", "α": "alpha", "β": "beta",
@@ -120,6 +124,36 @@ def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
             cells = [_elided(line[i], widths[i]) for i in block]
             parts = (c.rjust(widths[i]) if right[i] else c.ljust(widths[i]) for c, i in zip(cells, block, strict=True))
             print(_GAP.join(parts).rstrip())
+
+
+def print_description(description: Description) -> None:
+    """A title, a line per figure, remarks and tables. Lines that are longer than the terminal are wrapped."""
+    show(f"{description.title}: {description.origin}" if description.origin else description.title)
+    widest = max((len(figure.label) for figure in description.figures), default=0)
+    for figure in description.figures:
+        _print_wrapped(f"  {figure.label:<{widest}}  ", figure.text)
+    for remark in description.remarks:
+        _print_wrapped("  note: ", remark)
+    for listing in description.listings:
+        show()
+        print_listing(listing)
+
+
+def print_listing(listing: Listing) -> None:
+    """A table below its title."""
+    if listing.title:
+        show(listing.title)
+    print_table(listing.rows, listing.header)
+
+
+def _print_wrapped(head: str, text: str) -> None:
+    """A text after its head; further lines stand below its beginning."""
+    head, text, room = visible(head), visible(text), line_width()
+    if room is None or len(head) + len(text) <= room:
+        print(head + text)
+    else:
+        indent = " " * min(len(head), room // 2)
+        print(textwrap.fill(head + text, room, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False))
 
 
 def line_width() -> int | None:

@@ -71,6 +71,7 @@ def main() -> None:
 
 def measure(folder: Path) -> None:
     from app.commands.sources import open_session
+    from app.engine.analysis import plane as planes
     from app.engine.analysis import session as parts
     from app.engine.analysis.document import document_of
 
@@ -81,11 +82,11 @@ def measure(folder: Path) -> None:
     found = timed("analyse it, centrality included", lambda: parts.analyse(table, objective), figures)
     timed("as a document", lambda: document_of(found), figures)
     costs = parts.costs_of(table)
-    goals = parts.goals_of(table, objective)
+    goals = planes.goals_of(table, objective)
     assert goals is not None
     observed = parts.observed_in(table)
     speed, efficiency = 1 / costs.time_s, 1 / costs.energy_j
-    timed("  front, hull, quadrants, hypervolume", lambda: parts.plane_of(table, goals), figures)
+    timed("  front, hull, quadrants, hypervolume", lambda: planes.plane_of(table, goals), figures)
     timed("  choosers", lambda: parts.choices(costs), figures)
     timed(f"  correlations of {len(observed)}", lambda: parts.correlations(observed, speed, efficiency), figures)
     timed("  difficulty of time and energy", lambda: parts.difficulties(table, costs, objective.goal), figures)

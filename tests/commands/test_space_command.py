@@ -79,10 +79,10 @@ def test_what_is_wrong_is_one_line_and_status_two(capsys: pytest.CaptureFixture[
     path = tmp_path / "wrong.toml"
     path.write_text("restrictions = ['a > 9']\n[parameters]\na = [1, 2, 4]\n")
     assert main(["space", str(path)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.strip().count("\n") == 0
-    assert "removes the last" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.strip().count("\n") == 0
+    assert "removes the last" in printed.err
     status, found = document(capsys, str(path))
     assert status == 2
     assert set(found["error"]) == {"what", "where", "remedy"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -63,16 +63,12 @@ class FakeRunner:
         self.closed = True
 
 
-@strategies.strategy
-class InOrder:
+class InOrder(strategies.Strategy, name="test_in_order", label="In order"):
     """Every row, from the first to the last."""
 
-    name = "test_in_order"
-    label = "In order"
-
     @dataclass(frozen=True)
-    class Options:
-        chunk: int = field(default=8, metadata={"help": "how many rows at once"})
+    class Options(strategies.CheckedOptions):
+        chunk: int = strategies.option(8, "how many rows at once")
 
     def search(
         self, space: SearchSpace, rng: np.random.Generator, batch: int, options: InOrder.Options
@@ -81,19 +77,11 @@ class InOrder:
             yield list(range(start, min(start + options.chunk, space.size)))
 
 
-@strategies.strategy
-class OneByOne:
+class OneByOne(strategies.Strategy, name="test_one_by_one", label="One by one"):
     """Every row in an order drawn from the seed and bent by what was learnt: a path that only equal outcomes repeat."""
 
-    name = "test_one_by_one"
-    label = "One by one"
-
-    @dataclass(frozen=True)
-    class Options:
-        pass
-
     def search(
-        self, space: SearchSpace, rng: np.random.Generator, batch: int, options: OneByOne.Options
+        self, space: SearchSpace, rng: np.random.Generator, batch: int, options: strategies.CheckedOptions
     ) -> strategies.Search:
         left = list(rng.permutation(space.size))
         while left:

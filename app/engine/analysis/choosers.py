@@ -1,19 +1,23 @@
 """Ways to choose a configuration by its time and energy: fastest, least energy, a limit, the knee, a weight.
 
-Every function takes columns of shape (n,), NaN where a configuration failed or the figure is unknown, and returns the
-index of its choice, None where there is none. Of equals the one that is better in the other figure is chosen. Only
-ratios count, so the columns may be in any unit.
+`choices` makes all of them at once, each with its cost and gain against the fastest. The functions take columns of
+shape (n,), NaN where a configuration failed or the figure is unknown, and return the index of their choice, None where
+there is none. Of equals the one that is better in the other figure is chosen. Only ratios count, so the columns may be
+in any unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..pareto import front
+from .costs import Costs
+from .plane import lower_hull
+from .tradeoff import Load, Tradeoff, Yearly, percent_words, tradeoff, yearly
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -61,7 +65,7 @@ def knee(time_s: Floats, energy_j: Floats) -> int | None:
 
 
 def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
-    """The front point with the least M = a t + (1 - a) e (S2 eq 2); a = 1 is the fastest, a = 0 the least energy.
+    """The front point with the least M = a t + (1 - a) e [Anzt2015, eq. 2]: 1 is the fastest, 0 the least energy.
 
     t and e are scaled to 0..1 between the two ends of the front. Raises ValueError for an `a` outside 0..1.
     """
@@ -70,7 +74,7 @@ def weighted(time_s: Floats, energy_j: Floats, a: float) -> int | None:
     at, t, e = _scaled_front(time_s, energy_j)
     if not len(at):
         return None
-    if a in (0, 1):  # the other figure still tells which of equals is better
+    if a in (0, 1):  # of equals the one that is better in the other figure
         return int(at[0] if a == 1 else at[-1])
     return int(at[(a * t + (1 - a) * e).argmin()])
 
@@ -92,7 +96,7 @@ def weight_ranges(time_s: Floats, energy_j: Floats) -> list[WeightRange]:
     at, t, e = _scaled_front(time_s, energy_j)
     if not len(at):
         return []
-    corners = _lower_hull(t, e)[::-1]
+    corners = lower_hull(np.column_stack([t, e]).tolist())[::-1]
     t, e, at = t[corners], e[corners], at[corners]
     # equal M at two neighbours: a (t1 - t2) = (1 - a) (e2 - e1)
     slower, dearer = -np.diff(t), np.diff(e)
@@ -114,19 +118,6 @@ def _scaled_front(time_s: Floats, energy_j: Floats) -> tuple[npt.NDArray[np.int6
     return at, (t - t[0]) / (t[-1] - t[0]), (e - e[-1]) / (e[0] - e[-1])
 
 
-def _lower_hull(t: Sequence[float] | Floats, e: Sequence[float] | Floats) -> list[int]:
-    """Positions of the corners of a front, t rising and e falling, that some straight line touches from below."""
-    kept: list[int] = []
-    for i in range(len(t)):
-        while len(kept) > 1:
-            a, b = kept[-2], kept[-1]
-            if (t[b] - t[a]) * (e[i] - e[a]) - (e[b] - e[a]) * (t[i] - t[a]) > _ROUNDING:
-                break
-            kept.pop()
-        kept.append(i)
-    return kept
-
-
 def _least(first: Floats, then: Floats, allowed: Mask | None = None) -> int | None:
     """The index of the least `first` among the allowed, of equals the least `then`."""
     known = np.isfinite(first) if allowed is None else np.isfinite(first) & allowed
@@ -135,3 +126,83 @@ def _least(first: Floats, then: Floats, allowed: Mask | None = None) -> int | No
     least = first[known].min()
     equals = np.flatnonzero(known & (first == least))
     return int(equals[np.where(np.isnan(then[equals]), np.inf, then[equals]).argmin()])
+
+
+# --- all at once ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """The user's limits and weight of time."""
+
+    slower: float = 0.05  # 5 % more time at most
+    power_w: float | None = None  # None: halfway between those of the fastest and of the least energy
+    weight: float = 0.5  # a in M = a t + (1 - a) e
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to choose. `index` is into the columns; None where it finds nothing."""
+
+    name: str
+    label: str
+    index: int | None
+    against_fastest: Tradeoff | None
+    yearly: Yearly | None
+
+
+def choices(costs: Costs, preferences: Preferences | None = None, load: Load | None = None) -> list[Choice]:
+    """All choosers on the same measurements, the fastest first."""
+    preferences, load = preferences or Preferences(), load or Load()
+    t, e, p = costs.time_s, costs.energy_j, costs.power_w
+    first = fastest(t, e)
+    frugal = least_energy(t, e)
+    limit_w = preferences.power_w if preferences.power_w is not None else _between(costs, first, frugal)
+    picked: list[tuple[str, str, int | None]] = [
+        ("fastest", "Fastest", first),
+        ("least_energy", "Least energy", frugal),
+        ("least_edp", "Least energy-delay product E t", least_edp(t, e)),
+        ("least_ed2p", "Least E t²", least_edp(t, e, 2)),
+        (
+            "at_most_slower",
+            f"Least energy, at most {percent_words(preferences.slower)} slower",
+            at_most_slower(t, e, preferences.slower),
+        ),
+        ("knee", "Knee of the front", knee(t, e)),
+        ("weighted", f"Least a t + (1 - a) e, a = {preferences.weight:g}", weighted(t, e, preferences.weight)),
+    ]
+    if math.isfinite(limit_w):
+        label = f"Fastest, at most {limit_w:.0f} W"
+        picked.insert(5, ("at_most_power", label, at_most_power(t, e, p, limit_w)))
+    return [Choice(name, label, index, *against(costs, first, index, load)) for name, label, index in picked]
+
+
+def against(
+    costs: Costs, reference: int | None, index: int | None, load: Load | None = None
+) -> tuple[Tradeoff | None, Yearly | None]:
+    """The cost and gain of choosing `index` over `reference`, and that of a year; None where one is missing.
+
+    The year is None where the power of the reference is unknown.
+    """
+    if reference is None or index is None:
+        return None, None
+    change = tradeoff(
+        float(costs.time_s[reference]),
+        float(costs.energy_j[reference]),
+        to_time_s=float(costs.time_s[index]),
+        to_energy_j=float(costs.energy_j[index]),
+    )
+    power_w = float(costs.power_w[reference])
+    if costs.energy_known:  # the energies that are compared, rather than the mean power reported beside them
+        power_w = float(costs.energy_j[reference] / costs.time_s[reference])
+    if not math.isfinite(power_w * change.energy_change):
+        return change, None
+    return change, yearly(power_w, change, load or Load())
+
+
+def _between(costs: Costs, first: int | None, frugal: int | None) -> float:
+    """A useful power limit where none is stated: halfway between the two ends, in whole watts."""
+    if first is None or frugal is None or first == frugal:
+        return math.nan
+    middle = float(costs.power_w[first] + costs.power_w[frugal]) / 2
+    return float(math.ceil(middle)) if math.isfinite(middle) else math.nan

@@ -1,30 +1,36 @@
-"""Several sessions or boards side by side: fronts, the gain of tuning for energy (S1 table 6.2), configurations
-carried from one to the others."""
+"""Several sessions or boards side by side: fronts, the gain of tuning for energy, configurations carried over.
+
+After [Schoonhoven2024, table 6.2].
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...numbers import UNKNOWN
 from ..measurement import Configuration, Value
+from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal
 from ..pareto import front, hypervolume, reference_point
 from ..space.result_table import ResultTable
 from .choosers import fastest, least_energy
 from .costs import Costs, Floats, costs_of, values_of
 from .iso_lines import Role, role_of
+from .plane import customary_goals
+from .tradeoff import relative_change
 
 Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One session that takes part."""
+    """One session of a comparison."""
 
     name: str
     gpu: str
@@ -81,11 +87,11 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class MeanChange:
-    """A change averaged over kernels and boards, as S1 sums up its table 6.2: each session counts once."""
+    """A change averaged over kernels and boards, where each session counts once."""
 
     mean: float  # a share, NaN where no session has one
     deviation: float  # sample standard deviation of the sessions, a share; NaN below two
-    count: int  # sessions whose change is known
+    count: int  # sessions with a known change
 
     @classmethod
     def over(cls, changes: Sequence[float]) -> MeanChange:
@@ -99,8 +105,8 @@ class MeanChange:
     def words(self) -> str:
         """'+42.0 ± 24.1 %'; a dash where it is unknown."""
         if not math.isfinite(self.mean):
-            return "–"
-        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %".replace("± nan", "± –")
+            return UNKNOWN
+        return f"{100 * self.mean:+.1f} ± {100 * self.deviation:.1f} %".replace("± nan", f"± {UNKNOWN}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +126,9 @@ class Comparison:
         """What the means are over: '4 sessions on 2 boards, 1 of them simulated'."""
         boards = len({(side.gpu, side.source == "simulated") for side in self.sides})
         simulated = sum(side.source == "simulated" for side in self.sides)
-        said = f"{len(self.sides)} sessions on {boards} board{'s' if boards > 1 else ''}"
-        if simulated == len(self.sides):
-            return f"{said}, all simulated"
-        return f"{said}, {simulated} of them simulated" if simulated else said
+        some = "all" if simulated == len(self.sides) else f"{simulated} of them"
+        mark = f", {some} simulated" if simulated else ""
+        return f"{len(self.sides)} sessions on {boards} board{'s' if boards > 1 else ''}{mark}"
 
 
 def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -> Comparison:
@@ -136,36 +141,27 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
     common = [name for name in sessions[0].table.value_names if all(name in s.table.value_names for s in sessions)]
     speed_name = next((name for name in common if role_of(name) is Role.SPEED), "1/s")
     efficiency_name = next((name for name in common if role_of(name) is Role.EFFICIENCY), "1/J")
-    both = _goals(common, speed_name, efficiency_name, goals)
-    costs = [costs_of(session.table) for session in sessions]
-    picked = [(fastest(each.time_s, each.energy_j), least_energy(each.time_s, each.energy_j)) for each in costs]
+    both = _goals(common, goals)
+    measured = [_Measured.of(session) for session in sessions]
     clouds = [np.column_stack([values_of(s.table, goal.name) for goal in both]) for s in sessions]
     maximise = [goal.maximise for goal in both]
     reference = reference_point(np.concatenate(clouds), maximise)
     owner = np.repeat(np.arange(len(clouds)), [len(cloud) for cloud in clouds])
     joint = owner[front(np.concatenate(clouds), maximise)]
     sides = []
-    for at, (session, cost, cloud, (first, frugal)) in enumerate(zip(sessions, costs, clouds, picked, strict=True)):
-        if first is None or frugal is None:
-            raise InputError(
-                f"{session.name} has no time and energy", session.gpu, "compare sessions that measured both"
-            )
-        speed, efficiency = (
-            _figure(session, speed_name, 1 / cost.time_s),
-            _figure(session, efficiency_name, 1 / cost.energy_j),
-        )
-        picks = [_pick(session.table, index, speed, efficiency) for index in (first, frugal)]
+    for at, (each, cloud) in enumerate(zip(measured, clouds, strict=True)):
+        first, frugal = (each.pick(index, speed_name, efficiency_name) for index in (each.first, each.frugal))
         own = front(cloud, maximise)
         sides.append(
             Side(
-                name=session.name,
-                gpu=session.gpu,
-                source=session.source,
-                measured=len(session.table),
-                fastest=picks[0],
-                frugal=picks[1],
-                speed_change=_change(picks[0].speed, picks[1].speed),
-                efficiency_change=_change(picks[0].efficiency, picks[1].efficiency),
+                name=each.session.name,
+                gpu=each.session.gpu,
+                source=each.session.source,
+                measured=len(each.session.table),
+                fastest=first,
+                frugal=frugal,
+                speed_change=relative_change(first.speed, frugal.speed),
+                efficiency_change=relative_change(first.efficiency, frugal.efficiency),
                 front_x=cloud[own, 0],
                 front_y=cloud[own, 1],
                 hypervolume=hypervolume(cloud, maximise, reference),
@@ -177,62 +173,71 @@ def compare_sessions(sessions: Sequence[Compared], goals: Sequence[Goal] = ()) -
         speed_name,
         efficiency_name,
         tuple(sides),
-        tuple(_carried(sessions, costs, picked)),
+        tuple(_carried(measured)),
         MeanChange.over([side.speed_change for side in sides]),
         MeanChange.over([side.efficiency_change for side in sides]),
     )
 
 
-def _goals(common: Sequence[str], speed: str, efficiency: str, given: Sequence[Goal]) -> tuple[Goal, Goal]:
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A session with the costs of its measurements, and the indices of the fastest and of the one of least energy."""
+
+    session: Compared
+    costs: Costs
+    first: int
+    frugal: int
+
+    @classmethod
+    def of(cls, session: Compared) -> _Measured:
+        costs = costs_of(session.table)
+        first, frugal = fastest(costs.time_s, costs.energy_j), least_energy(costs.time_s, costs.energy_j)
+        if first is None or frugal is None:
+            what = f"{session.name} has no time and energy"
+            raise InputError(what, session.gpu, "compare sessions that measured both")
+        return cls(session, costs, first, frugal)
+
+    def pick(self, index: int, speed_name: str, efficiency_name: str) -> Pick:
+        """One measurement, with a figure of speed and one of efficiency."""
+        table = self.session.table
+        speed, efficiency = (
+            values_of(table, name) if name in table.value_names else 1 / cost
+            for name, cost in ((speed_name, self.costs.time_s), (efficiency_name, self.costs.energy_j))
+        )
+        measurement = table.measurement(index)
+        configuration = measurement.configuration
+        clocks = [measurement.observed_clock_mhz, measurement.values.get("observed_clock_mhz", math.nan)]
+        clocks += [float(v) for name, v in configuration.items() if name in CLOCK_SETTINGS and not isinstance(v, str)]
+        clock = next((value for value in clocks if math.isfinite(value)), math.nan)
+        return Pick(dict(configuration), float(speed[index]), float(efficiency[index]), clock)
+
+
+def _goals(common: Sequence[str], given: Sequence[Goal]) -> tuple[Goal, Goal]:
     if len(given) >= 2:
         missing = next((goal.name for goal in given if goal.name not in common), None)
         if missing is not None:
             raise InputError(f"not every session has '{missing}'", "compare", f"common: {', '.join(common)}")
         return given[0], given[1]
-    if speed in common and efficiency in common:
-        return Goal(speed, True), Goal(efficiency, True)
-    if "time_s" in common and "energy_j" in common:
-        return Goal("time_s", False), Goal("energy_j", False)
-    raise InputError("the sessions have no two figures in common", "compare", "name two that they have: --front")
+    goals = customary_goals(common)
+    if goals is None:
+        raise InputError("the sessions have no two figures in common", "compare", "name two that they have: --front")
+    return goals
 
 
-def _figure(session: Compared, name: str, instead: Floats) -> Floats:
-    return values_of(session.table, name) if name in session.table.value_names else instead
-
-
-def _pick(table: ResultTable, index: int, speed: Floats, efficiency: Floats) -> Pick:
-    measurement = table.measurement(index)
-    told = [measurement.observed_clock_mhz, measurement.values.get("observed_clock_mhz", math.nan)]
-    told += [
-        float(value)
-        for name, value in measurement.configuration.items()
-        if name in ("graphics_clock_mhz", "nvml_gr_clock") and isinstance(value, int | float)
-    ]
-    clock = next((value for value in told if math.isfinite(value)), math.nan)
-    return Pick(dict(measurement.configuration), float(speed[index]), float(efficiency[index]), clock)
-
-
-def _carried(
-    sessions: Sequence[Compared], costs: Sequence[Costs], picked: Sequence[tuple[int | None, int | None]]
-) -> list[Carried]:
-    found = []
-    best = [(float(np.nanmin(cost.time_s)), float(np.nanmin(cost.energy_j))) for cost in costs]
-    for origin, (first, frugal) in zip(sessions, picked, strict=True):
-        for chosen_for, index in (("time", first), ("energy", frugal)):
-            assert index is not None
-            wanted = _parameters(origin.table, index)
-            for other, cost, (least_s, least_j) in zip(sessions, costs, best, strict=True):
-                rows = None if other is origin else _rows_with(other.table, wanted)
-                if rows is None or not np.isfinite(cost.time_s[rows] + cost.energy_j[rows]).any():
+def _carried(measured: Sequence[_Measured]) -> Iterator[Carried]:
+    """What is best in each session, as far as it was measured in the others."""
+    for origin in measured:
+        for chosen_for, index in (("time", origin.first), ("energy", origin.frugal)):
+            wanted = _parameters(origin.session.table, index)
+            for other in measured:
+                rows = None if other is origin else _rows_with(other.session.table, wanted)
+                time_s, energy_j = other.costs.time_s, other.costs.energy_j
+                if rows is None or not np.isfinite(time_s[rows] + energy_j[rows]).any():
                     continue
-                time_ratio = float(np.nanmin(cost.time_s[rows])) / least_s
-                energy_ratio = float(np.nanmin(cost.energy_j[rows])) / least_j
-                found.append(Carried(_label(origin), chosen_for, _label(other), wanted, time_ratio, energy_ratio))
-    return found
-
-
-def _change(before: float, after: float) -> float:
-    return after / before - 1 if before else math.nan
+                time_ratio = float(np.nanmin(time_s[rows])) / float(np.nanmin(time_s))
+                energy_ratio = float(np.nanmin(energy_j[rows])) / float(np.nanmin(energy_j))
+                names = _label(origin.session), _label(other.session)
+                yield Carried(names[0], chosen_for, names[1], wanted, time_ratio, energy_ratio)
 
 
 def _label(session: Compared) -> str:

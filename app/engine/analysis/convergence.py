@@ -1,4 +1,4 @@
-"""How a session got there: the best figure and the hypervolume of the front after every evaluation."""
+"""The course of a session: the best figure and the hypervolume of the front after every evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-_BLOCK = 1024  # evaluations that are looked at together
+_BLOCK = 1024  # evaluations that are processed together
 
 
 def best_so_far(figure: Floats, *, maximise: bool) -> Floats:
@@ -60,7 +60,7 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
 
 
 def _added(stairs: list[tuple[float, float]], x: float, y: float, corner_x: float, corner_y: float) -> float:
-    """Put a point on the stairs, those that it beats off them, and tell the area that it adds."""
+    """Put a point on the stairs, drop those that it beats, and return the area that it adds."""
     at = bisect_left(stairs, (x, y))
     height = stairs[at - 1][1] if at else corner_y
     if height <= y or (at < len(stairs) and stairs[at][0] == x and stairs[at][1] <= y):

@@ -1,4 +1,4 @@
-"""How every parameter and figure goes with speed, efficiency and their product (S2 3.5 and 3.6, figures 6 to 9)."""
+"""The correlation of every parameter and figure with speed, efficiency and their product [Anzt2015, 3.5 and 3.6]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 _MOVES = 0.1  # a coefficient that differs by less between speed and efficiency is no mover
-_FEWEST = 5  # pairs below which nothing is said
+_FEWEST = 5  # pairs below which a coefficient is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
 
     `speed` and `efficiency` have shape (n,) and are larger where better, NaN where a measurement failed.
     """
-    targets = [_Target(target) for target in (speed, efficiency, speed * efficiency)]
+    targets = [_Column(target) for target in (speed, efficiency, speed * efficiency)]
     found = []
     for each in observed:
-        column = _Target(each.values)
+        column = _Column(each.values)
         by_speed, by_efficiency, by_product = (
             _ratio(each.values, target.values) if each.categorical else _pair(column, target) for target in targets
         )
@@ -84,7 +84,7 @@ def correlations(observed: Sequence[Observed], speed: Floats, efficiency: Floats
 
 def correlation(values: Floats, target: Floats) -> Coefficient:
     """One quantity of numbers against one target, over the pairs that are known."""
-    return _pair(_Target(values), _Target(target))
+    return _pair(_Column(values), _Column(target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,17 @@ class Half:
     best_speed: float
     best_efficiency: float
 
+    @classmethod
+    def of(cls, speed: Floats, efficiency: Floats) -> Half:
+        if not len(speed):
+            return cls(0, math.nan, math.nan, math.nan, math.nan)
+        means, best = (float(speed.mean()), float(efficiency.mean())), (float(speed.max()), float(efficiency.max()))
+        return cls(len(speed), *means, *best)
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The cloud split by one quantity above and below its mean (S2 figure 9)."""
+    """The cloud split by one quantity above and below its mean [Anzt2015, figure 9]."""
 
     name: str
     mean: float
@@ -120,52 +127,37 @@ def split_by_mean(observed: Observed, speed: Floats, efficiency: Floats) -> Spli
     if observed.categorical or not known.any() or np.ptp(observed.values[known]) == 0:
         return None
     above = above_mean(observed.values, known)
-    halves = [
-        Half(
-            int(side.sum()),
-            float(speed[side].mean()) if side.any() else math.nan,
-            float(efficiency[side].mean()) if side.any() else math.nan,
-            float(speed[side].max()) if side.any() else math.nan,
-            float(efficiency[side].max()) if side.any() else math.nan,
-        )
-        for side in (above, known & ~above)
-    ]
+    halves = [Half.of(speed[side], efficiency[side]) for side in (above, known & ~above)]
     return Split(observed.name, float(observed.values[known].mean()), *halves)
 
 
-class _Target:
-    """A column with what every pair needs of it, made once: which values are known, standardised, and their ranks."""
+class _Column:
+    """A column, and its standardised values and ranks over its known rows, which most pairs share."""
 
     def __init__(self, values: Floats) -> None:
         self.values = values
         self.known: Mask = np.isfinite(values)
-        self._standard: Floats | None = None
-        self._ranks: Floats | None = None
+        self._over_known: tuple[Floats, Floats] | None = None
 
-    def standard(self, rows: Mask) -> Floats:
+    def standardised(self, rows: Mask) -> tuple[Floats, Floats]:
+        """Values and ranks over some of the known rows, of mean 0 and deviation 1; empty where they do not vary."""
         if not np.array_equal(rows, self.known):
-            return _standardised(self.values[rows])
-        if self._standard is None:
-            self._standard = _standardised(self.values[rows])
-        return self._standard
-
-    def ranks(self, rows: Mask) -> Floats:
-        if not np.array_equal(rows, self.known):
-            return _standardised(_ranked(self.values[rows]))
-        if self._ranks is None:
-            self._ranks = _standardised(_ranked(self.values[rows]))
-        return self._ranks
+            return _standardised(self.values[rows]), _standardised(_ranked(self.values[rows]))
+        if self._over_known is None:
+            known = self.values[rows]
+            self._over_known = _standardised(known), _standardised(_ranked(known))
+        return self._over_known
 
 
-def _pair(first: _Target, second: _Target) -> Coefficient:
+def _pair(first: _Column, second: _Column) -> Coefficient:
     rows = first.known & second.known
     pairs = int(rows.sum())
     if pairs < _FEWEST:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
-    a, b = first.standard(rows), second.standard(rows)
+    (a, a_ranks), (b, b_ranks) = first.standardised(rows), second.standardised(rows)
     if not len(a) or not len(b):
         return Coefficient(math.nan, math.nan, math.nan, pairs)
-    return Coefficient(_mean_product(a, b), _mean_product(first.ranks(rows), second.ranks(rows)), math.nan, pairs)
+    return Coefficient(_mean_product(a, b), _mean_product(a_ranks, b_ranks), math.nan, pairs)
 
 
 def _mean_product(a: Floats, b: Floats) -> float:
@@ -194,10 +186,16 @@ def _ratio(codes: Floats, target: Floats) -> Coefficient:
     if pairs < _FEWEST:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
     _, group = np.unique(codes[rows], return_inverse=True)
-    centred = target[rows] - target[rows].mean()
-    whole = float((centred**2).sum())
-    if group.max() == 0 or whole == 0:
+    between, whole, groups = split_variance(group, target[rows])
+    if groups == 1 or whole == 0:
         return Coefficient(math.nan, math.nan, math.nan, pairs)
-    sums, counts = np.bincount(group, weights=centred), np.bincount(group)
-    between = float((sums**2 / counts).sum())
     return Coefficient(math.nan, math.nan, math.sqrt(min(1.0, between / whole)), pairs)
+
+
+def split_variance(group: npt.NDArray[np.int64], figure: Floats) -> tuple[float, float, int]:
+    """The sum of squares between numbered groups, that of all, and how many groups there are."""
+    centred = figure - figure.mean()
+    sums, counts = np.bincount(group, weights=centred), np.bincount(group)
+    used = counts > 0
+    between = float((sums[used] ** 2 / counts[used]).sum())
+    return between, float((centred**2).sum()), int(used.sum())

@@ -29,7 +29,7 @@ class Costs:
 
 
 def values_of(table: ResultTable, name: str) -> Floats:
-    """A column of the table over its measurements, NaN where one failed or told nothing sensible. A copy.
+    """A column of the table over its measurements, NaN where one failed or reported nothing sensible. A copy.
 
     Where a parameter only repeats the configurations, each counts once: its first reading has the mean of all of them.
     """
@@ -52,9 +52,9 @@ def positive(column: Floats) -> Floats:
 
 
 def costs_of(table: ResultTable) -> Costs:
-    """What each measurement costs; what was not measured follows from the other two, else from a speed or efficiency.
+    """The cost of each measurement; what was not measured follows from the other two, else from a speed or efficiency.
 
-    Energy is time times power; a time that nobody told is 1 / speed, an energy 1 / efficiency, which only tells ratios.
+    Energy is time times power; an unreported time is 1 / speed, an energy 1 / efficiency: only their ratios are right.
     """
     time_s, energy_j, power_w = (positive(values_of(table, name)) for name in ("time_s", "energy_j", "power_w"))
     time_known = bool(np.isfinite(time_s).any())

@@ -1,4 +1,4 @@
-"""How hard a space is to search: the proportion of centrality (S1 6.5.2, figure 6.5).
+"""How hard a space is to search: the proportion of centrality [Schoonhoven2024, section 6.5.2, figure 6.5].
 
 The fitness-flow graph has an edge from every configuration to each better neighbour. A configuration without a better
 neighbour is a local minimum, and its PageRank the chance that a local search ends there. The proportion of centrality

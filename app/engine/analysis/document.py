@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..models.documents import plain
+from ...numbers import as_json
 from ..space.result_table import ResultTable
-from .choices import Choice
-from .choosers import weight_ranges
+from .choosers import Choice, weight_ranges
 from .convergence import steps
-from .correlations import Coefficient, Correlation
 from .costs import Floats
 from .difficulty import Difficulty
 from .drift import DriftOf
-from .session import Analysis, Effects, Plane
+from .plane import Plane
+from .session import Analysis
 
 DIFFICULTY_AT = tuple(round(1 + 0.01 * step, 2) for step in range(51))  # p of the curves
 _MOST_STEPS = 1000  # points of a curve over evaluations
@@ -45,10 +44,13 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
             {"a_from": one.low, "a_to": one.high, "index": one.index}
             for one in weight_ranges(analysis.costs.time_s, analysis.costs.energy_j)
         ],
-        "correlations": [_correlation(one) for one in analysis.correlations],
+        "correlations": as_json(analysis.correlations),
         "movers": [one.name for one in sorted(analysis.correlations, key=lambda one: -abs(one.moves)) if one.mover],
-        "splits": plain(list(analysis.splits)),
-        "importance": {str(effects.goal): _effects(effects) for effects in analysis.effects},
+        "splits": as_json(analysis.splits),
+        "importance": {
+            str(effects.goal): as_json({"parameters": effects.importances, "interactions": effects.interactions})
+            for effects in analysis.effects
+        },
         "convergence": {
             "best": _curve(analysis.best_so_far),
             "hypervolume": _curve(analysis.hypervolume_so_far),
@@ -57,7 +59,7 @@ def document_of(analysis: Analysis) -> dict[str, Any]:
         "coverage": analysis.coverage,
         "drift": [_drift(one) for one in analysis.drift],
         "failures": [
-            {**plain(one), "concentrated": [{**plain(each), "share": each.share} for each in one.concentrated]}
+            {**as_json(one), "concentrated": [{**as_json(each), "share": each.share} for each in one.concentrated]}
             for one in analysis.failures
         ],
     }
@@ -69,7 +71,7 @@ def entry(table: ResultTable, index: int) -> dict[str, Any]:
     return {
         "index": index,
         "configuration": dict(measurement.configuration),
-        "values": {name: _known(value) for name, value in measurement.values.items()},
+        "values": as_json(measurement.values),
     }
 
 
@@ -81,66 +83,40 @@ def _quadrants(table: ResultTable, plane: Plane) -> dict[str, Any] | None:
     cut = plane.quadrants
     if cut is None:
         return None
-    x, y = (goal.name for goal in plane.goals)
-    counts = {"both": cut.both, "x_only": cut.x_only, "y_only": cut.y_only, "neither": cut.neither}
+    counts = ("both", "x_only", "y_only", "neither", "better_x", "better_y")
     return {
-        "x": x,
-        "y": y,
+        "x": plane.goals[0].name,
+        "y": plane.goals[1].name,
         "best_x": entry(table, cut.best_x),
         "best_y": entry(table, cut.best_y),
         "x_line": cut.x_line,
         "y_line": cut.y_line,
-        **{name: {"count": count, "percent": cut.percent(count)} for name, count in counts.items()},
-        "better_x": {"count": cut.better_x, "percent": cut.percent(cut.better_x)},
-        "better_y": {"count": cut.better_y, "percent": cut.percent(cut.better_y)},
+        **{name: {"count": getattr(cut, name), "percent": cut.percent(getattr(cut, name))} for name in counts},
     }
 
 
 def _spread(plane: Plane) -> dict[str, Any]:
-    (x, y), found = (goal.name for goal in plane.goals), {}
-    for name, held, of, spread in (
-        ("at_best_y", x, y, plane.spread_at_best_y),
-        ("at_best_x", y, x, plane.spread_at_best_x),
-    ):
-        if spread is not None:
-            told = {"held": held, "at": spread.at, "of": of, "low": spread.low, "high": spread.high}
-            found[name] = {**told, "share": spread.share}
-    return found
+    x, y = (goal.name for goal in plane.goals)
+    spreads = (("at_best_y", x, y, plane.spread_at_best_y), ("at_best_x", y, x, plane.spread_at_best_x))
+    return {
+        name: {"held": held, "at": one.at, "of": of, "low": one.low, "high": one.high, "share": one.share}
+        for name, held, of, one in spreads
+        if one is not None
+    }
 
 
 def _choice(table: ResultTable, choice: Choice) -> dict[str, Any] | None:
     if choice.index is None:
         return None
-    change, year = choice.against_fastest, choice.yearly
+    change = choice.against_fastest
     return {
         "label": choice.label,
         **entry(table, choice.index),
-        "time_change": _known(change.time_change) if change else None,
-        "energy_change": _known(change.energy_change) if change else None,
+        "time_change": as_json(change.time_change) if change else None,
+        "energy_change": as_json(change.energy_change) if change else None,
         "words": change.words if change else None,
-        "yearly": plain(year) if year else None,
+        "yearly": as_json(choice.yearly),
     }
-
-
-def _coefficient(one: Coefficient) -> dict[str, Any]:
-    return {name: _known(getattr(one, name)) for name in ("linear", "rank", "ratio")} | {"pairs": one.pairs}
-
-
-def _correlation(one: Correlation) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "parameter": one.parameter,
-        "categorical": one.categorical,
-        "speed": _coefficient(one.speed),
-        "efficiency": _coefficient(one.efficiency),
-        "product": _coefficient(one.product),
-        "moves": _known(one.moves),
-        "mover": one.mover,
-    }
-
-
-def _effects(effects: Effects) -> dict[str, Any]:
-    return {"parameters": plain(list(effects.importances)), "interactions": plain(list(effects.interactions))}
 
 
 def _curve(values: Floats) -> dict[str, Any]:
@@ -162,10 +138,5 @@ def _difficulty(one: Difficulty) -> dict[str, Any]:
 
 
 def _drift(one: DriftOf) -> dict[str, Any]:
-    told = plain(one)
-    del told["hours"], told["values"]
-    return {**told, "looks": len(one.values)}
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    names = [field.name for field in dataclasses.fields(one) if field.name not in ("hours", "values")]
+    return {**{name: as_json(getattr(one, name)) for name in names}, "looks": len(one.values)}

@@ -1,4 +1,4 @@
-"""Whether the board itself changed while a session went on: the fixed load that is measured every so often (S2 2.5)."""
+"""Whether the board itself changed during a session: a fixed load measured now and then [Anzt2015, section 2.5]."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class DriftOf:
     """One figure of the reference load. Changes are shares: 0.01 is 1 %."""
 
     name: str
-    hours: Floats  # since the first look, shape (looks,)
+    hours: Floats  # since the first run of the reference, shape (runs,)
     values: Floats
     scatter: float  # standard deviation over mean, the trend left in
     per_hour: float  # slope over the median (Theil-Sen)
     per_hour_interval: tuple[float, float]  # 95 %
-    over_session: float  # the slope times the time from the first look to the last
+    over_session: float  # the slope times the time from the first run to the last
     drifts: bool  # the interval leaves zero out
 
 
 def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf | None:
-    """The drift of one figure at times in seconds; NaN values take no part. None with fewer than three looks."""
+    """The drift of one figure at times in seconds; NaN values are ignored. None with fewer than three runs."""
     from scipy.stats import theilslopes
 
     when, what = np.asarray(time_s, dtype=np.float64), np.asarray(values, dtype=np.float64)
@@ -55,7 +55,7 @@ def drift_of(name: str, time_s: npt.ArrayLike, values: npt.ArrayLike) -> DriftOf
 
 
 def drifts_of(table: ResultTable) -> list[DriftOf]:
-    """The drift of every reference figure that the session looked at; empty where it never did."""
+    """The drift of every reference figure that the session measured; empty where it has none."""
     found = []
     for name in REFERENCES:
         if name not in table.value_names:

@@ -25,7 +25,7 @@ class Concentration:
     failed: int
     measured: int
     elsewhere: float  # share that failed with other values
-    p_value: float  # that as many fall there by chance, times the number of values looked at
+    p_value: float  # that as many fall there by chance, times the number of values tested
 
     @property
     def share(self) -> float:
@@ -52,13 +52,13 @@ def failures_of(table: ResultTable, most: int = 5) -> list[FailuresOf]:
         failed = states == code
         if state is State.OK or not failed.any():
             continue
-        said = Counter(_first_line(table.measurement(int(at)).error) for at in np.flatnonzero(failed))
+        messages = Counter(_first_line(table.measurement(int(at)).error) for at in np.flatnonzero(failed))
         found.append(
             FailuresOf(
                 kind=state.value,
                 count=int(failed.sum()),
                 share=float(failed.mean()),
-                messages=tuple((text, count) for text, count in said.most_common(most) if text),
+                messages=tuple((text, count) for text, count in messages.most_common(most) if text),
                 concentrated=tuple(concentrations(table, rows, failed)[:most]),
             )
         )
@@ -69,16 +69,15 @@ def most_frequent(table: ResultTable) -> tuple[str, str, int] | None:
     """The state and message that most failed measurements share, and how many; None where none has a message."""
     states = table.states()[: len(table)]
     failed = np.flatnonzero(states != STATES.index(State.OK))
-    said = Counter((STATES[states[at]].value, _first_line(table.measurement(int(at)).error)) for at in failed)
-    told = [(state, message, count) for (state, message), count in said.most_common() if message]
-    return told[0] if told else None
+    causes = Counter((STATES[states[at]].value, _first_line(table.measurement(int(at)).error)) for at in failed)
+    return next(((state, message, count) for (state, message), count in causes.most_common() if message), None)
 
 
 def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.bool_]) -> list[Concentration]:
     """Values of parameters with more failures than chance puts there, the highest share first, then the most.
 
-    Fisher's exact test, one-sided: so many of the failures among the measurements with that value, drawn without
-    replacement. Failures that are everywhere are nowhere concentrated.
+    Fisher's exact test, one-sided: the chance of at least as many failures among the measurements with that value,
+    drawn without replacement. Failures that are everywhere are nowhere concentrated.
     """
     space, total, whole = table.space, len(rows), int(failed.sum())
     looked_at = sum(size for size in space.axis_sizes if size > 1)
@@ -105,7 +104,7 @@ def concentrations(table: ResultTable, rows: Indices, failed: npt.NDArray[np.boo
 
 
 def _chance_of_at_least(hits: int, total: int, marked: int, drawn: int) -> float:
-    """The hypergeometric tail: so many of the marked, or more, among those drawn without replacement."""
+    """The hypergeometric tail: `hits` of the marked, or more, among those drawn without replacement."""
     from scipy.special import gammaln, logsumexp
 
     def ways(n: int, k: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float64]:

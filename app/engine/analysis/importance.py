@@ -3,9 +3,9 @@
 Two views, both of group counts and means, so that no model has to be trusted:
 
 - over the whole space, analysis of variance: the share of the variance of log(figure) between the values of a
-  parameter, less what chance alone gives (epsilon squared; Kelley 1935), and of pairs beyond their two parts;
+  parameter, less what chance alone gives (epsilon squared [Kelley1935]), and of pairs beyond their two parts;
 - near the best, how far the values among the best tenth are from those among all: the Pearson divergence of the two
-  distributions (PED-ANOVA; Watanabe, Bansal and Hutter, IJCAI 2023), less what chance alone gives, as shares of 1.
+  distributions (PED-ANOVA [Watanabe2023]), less what chance alone gives, as shares of 1.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ import numpy.typing as npt
 
 from ..measurement import Value
 from ..space.search_space import SearchSpace
+from .correlations import split_variance
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 BEST_SHARE = 0.1
-_FEWEST = 20  # successful measurements below which shares are not told
+_FEWEST = 20  # successful measurements below which shares are unknown
 _FEWEST_PER_GROUP = 2.0  # measurements on the mean, below which a pair of parameters is left out
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What the measurements with one value of a parameter came to; figures NaN where none succeeded."""
+    """The measurements with one value of a parameter; figures NaN where none succeeded."""
 
     value: Value
     count: int  # successful
@@ -45,7 +46,7 @@ class Importance:
 
     name: str
     over_all: float  # share of the variance, 0..1; NaN where it does not vary
-    near_best: float  # share of 1; NaN where too few were measured to tell
+    near_best: float  # share of 1; NaN where too few were measured
     levels: tuple[Level, ...]
 
 
@@ -58,38 +59,37 @@ class Interaction:
 
 
 def importances(space: SearchSpace, rows: Indices, figure: Floats, *, maximise: bool) -> list[Importance]:
-    """Every parameter that takes several values, by its share of the variance, largest first.
+    """Every parameter with several values, by its share of the variance, largest first.
 
-    `rows` are those of the measurements and `figure` what came of them, shape (n,), NaN where one failed.
+    `rows` are those of the measurements and `figure` their values, shape (n,), NaN where one failed.
     """
     codes = space.codes[rows].astype(np.int64)
     known = np.isfinite(figure)
     scaled = _scaled(figure[known])
     best = _best_rows(figure, known, maximise)
     found = []
-    divergences = []
     for axis, parameter in enumerate(space.parameters):
         column, size = codes[:, axis], len(parameter.values)
-        counts = np.bincount(column, minlength=size)
-        if (counts > 0).sum() < 2:
+        if len(np.unique(column)) < 2:
             continue
-        divergences.append(_divergence(column[known], column[best], size))
+        divergence = _divergence(column[known], column[best], size)
         levels = _levels(parameter.values, column, figure, known, maximise)
-        found.append(Importance(parameter.name, _share(column[known], scaled), 0.0, levels))
-    whole = math.fsum(divergences)
-    shares = [each / whole if whole > 0 else 0.0 for each in divergences]
-    enough = len(scaled) >= _FEWEST
-    told = [
-        Importance(one.name, one.over_all if enough else math.nan, share if enough else math.nan, one.levels)
-        for one, share in zip(found, shares, strict=True)
-    ]
-    return sorted(told, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
+        found.append((parameter.name, _share(column[known], scaled), divergence, levels))
+    whole = math.fsum(divergence for _, _, divergence, _ in found)
+    if len(scaled) < _FEWEST:
+        made = [Importance(name, math.nan, math.nan, levels) for name, _, _, levels in found]
+    else:
+        made = [
+            Importance(name, over_all, divergence / whole if whole > 0 else 0.0, levels)
+            for name, over_all, divergence, levels in found
+        ]
+    return sorted(made, key=lambda one: (math.isnan(one.over_all), -one.over_all, one.name))
 
 
 def interactions(space: SearchSpace, rows: Indices, figure: Floats, most: int = 10) -> list[Interaction]:
     """The pairs of parameters that explain most together beyond one by one; those that explain nothing are left out.
 
-    Restrictions tie parameters to one another, and what is tied is not told apart: shares need not add up to 1.
+    Restrictions tie parameters to one another, and what is tied cannot be separated: shares need not add up to 1.
     """
     known = np.isfinite(figure)
     if known.sum() < _FEWEST:
@@ -118,14 +118,9 @@ def _share(group: Indices, figure: Floats) -> float:
     n = len(figure)
     if n < 3:
         return math.nan
-    centred = figure - figure.mean()
-    whole = float((centred**2).sum())
-    sums, counts = np.bincount(group, weights=centred), np.bincount(group)
-    used = counts > 0
-    groups = int(used.sum())
+    between, whole, groups = split_variance(group, figure)
     if whole <= 1e-18 * n * float(np.abs(figure).max()) ** 2 or n <= groups:
         return math.nan
-    between = float((sums[used] ** 2 / counts[used]).sum())
     within = (whole - between) / (n - groups)
     return max(0.0, (between - (groups - 1) * within) / whole)
 
@@ -153,25 +148,18 @@ def _divergence(among_all: Indices, among_best: Indices, size: int) -> float:
 def _levels(
     values: tuple[Value, ...], column: Indices, figure: Floats, known: npt.NDArray[np.bool_], maximise: bool
 ) -> tuple[Level, ...]:
-    """What each value came to, in the user's order; values that were never measured are left out."""
+    """The measurements of each value, in the user's order; values that were never measured are left out."""
     order = np.argsort(column[known], kind="stable")
     sorted_figures = figure[known][order]
     ends = np.searchsorted(column[known][order], np.arange(len(values) + 1))
     every = np.bincount(column, minlength=len(values))
     levels = []
     for code, value in enumerate(values):
-        if not every[code]:
-            continue
         part = sorted_figures[ends[code] : ends[code + 1]]
-        nothing = not len(part)
-        levels.append(
-            Level(
-                value,
-                len(part),
-                int(every[code]) - len(part),
-                math.nan if nothing else float(part.mean()),
-                math.nan if nothing else float(np.median(part)),
-                math.nan if nothing else float(part.max() if maximise else part.min()),
-            )
-        )
+        failed = int(every[code]) - len(part)
+        if len(part):
+            best = float(part.max() if maximise else part.min())
+            levels.append(Level(value, len(part), failed, float(part.mean()), float(np.median(part)), best))
+        elif failed:
+            levels.append(Level(value, 0, failed, math.nan, math.nan, math.nan))
     return tuple(levels)

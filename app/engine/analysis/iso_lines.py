@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Role(Enum):
-    """What a figure is: the powers of time and of energy in it."""
+    """The kind of a figure: the powers of time and of energy in it."""
 
     TIME = (1, 0)
     SPEED = (-1, 0)
@@ -33,7 +33,6 @@ class Product(Enum):
 
     ENERGY = (0, 1)
     EDP = (1, 1)
-    ED2P = (2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +44,12 @@ class IsoLine:
     y: Floats
 
 
+_SLACK = 1e-9  # of the logarithms: a line along the edge is within
 _RATES = ("flop", "op/s", "ops", "b/s", "/s", "bandwidth", "throughput", "it/s")
 
 
 def role_of(name: str) -> Role | None:
-    """What a figure is by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it tells nothing."""
+    """The role of a figure by its name: time_s, GFLOP/s, TFLOPS/J, energy_j, power_w; None where it is not known."""
     lower = name.lower()
     if lower.endswith(("/w", "/j")):
         return Role.EFFICIENCY
@@ -67,7 +67,7 @@ def role_of(name: str) -> Role | None:
 
 
 def slope(product: Product, x: Role, y: Role) -> float | None:
-    """The exponent k of y = c x^k along which the product is constant; inf: x itself is. None: the figures do not tell.
+    """The exponent k of y = c x^k along which the product is constant; inf: x itself is. None: undetermined.
 
     With log x = a t + b E and log y = c t + d E (t, E logarithms) the product m t + n E is u log x + w log y, where
     u = (m d - n c) / det and w = (a n - b m) / det; so k = -u / w.
@@ -92,39 +92,27 @@ def iso_lines(
 ) -> list[IsoLine]:
     """Lines of `factors` times the product of the point `through`, clipped to the spans; those outside are left out.
 
-    Empty where the two figures do not tell the product, or a number is not positive. `points` per line, evenly spaced
-    in the logarithm (two suffice on logarithmic axes).
+    Empty where the two figures do not determine the product, or a number is not positive. `points` per line, evenly
+    spaced in the logarithm (two suffice on logarithmic axes).
     """
     k = slope(product, x, y)
     if k is None or min(*through, x_span[1], y_span[1]) <= 0:
         return []
-    low_x, low_y = (max(span[0], span[1] * 1e-6) for span in (x_span, y_span))
+    way = np.array([0.0, 1.0] if math.isinf(k) else [1.0, k])  # of the line, in the logarithms of x and y
+    low = np.log([max(span[0], span[1] * 1e-6) for span in (x_span, y_span)]) - _SLACK
+    high = np.log([x_span[1], y_span[1]]) + _SLACK
     lines = []
     for factor in factors:
-        x0, y0 = _moved(product, x, y, through, factor)
-        if math.isinf(k):
-            along, up = np.array([x0, x0]), np.array([low_y, y_span[1]])
-        elif k == 0:
-            along, up = np.array([low_x, x_span[1]]), np.array([y0, y0])
-        else:
-            ends = sorted(x0 * math.exp(min(math.log(edge / y0) / k, 700)) for edge in (low_y, y_span[1]))
-            first, last = max(low_x, ends[0]), min(x_span[1], ends[1])
-            if first >= last:
-                continue
-            along = np.geomspace(first, last, points)
-            up = y0 * (along / x0) ** k
-        slack = 1e-9
-        if (
-            low_x * (1 - slack) <= along[0]
-            and along[-1] <= x_span[1] * (1 + slack)
-            and up.min() <= y_span[1] * (1 + slack)
-            and up.max() >= low_y * (1 - slack)
-        ):
-            lines.append(IsoLine(factor, along, up))
+        start = np.log(_moved(product, x, y, through, factor))
+        with np.errstate(divide="ignore", invalid="ignore"):  # an axis along which the line does not move
+            enters, leaves = np.sort([(low - start) / way, (high - start) / way], axis=0)
+        if enters.max() < leaves.min():
+            steps = np.linspace(enters.max(), leaves.min(), points)
+            lines.append(IsoLine(factor, *np.exp(start[:, None] + way[:, None] * steps)))
     return lines
 
 
 def _moved(product: Product, x: Role, y: Role, through: tuple[float, float], factor: float) -> tuple[float, float]:
-    """A point whose product is `factor` times that of `through`: it takes that much more energy in the same time."""
+    """A point whose product is `factor` times that of `through`: as much more energy in the same time."""
     per_energy = factor ** (1 / product.value[1])
     return through[0] * per_energy ** x.value[1], through[1] * per_energy ** y.value[1]

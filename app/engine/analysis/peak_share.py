@@ -1,10 +1,11 @@
-"""What a measurement reaches of a board's theoretical peak: of its speed, and of the efficiency at the power limit."""
+"""The share of a board's theoretical peak that a measurement reaches: of speed, and of efficiency at the limit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from ...numbers import percent
 from ..measurement import Measurement, State, speed_of
 from ..models.roofline.published_boards import board_named
 from ..store.record import NewSession
@@ -23,15 +24,15 @@ class PeakShare:
 
     @property
     def peak_gflops_per_w(self) -> float:
-        """Theoretical peak efficiency, peak speed over the power limit (S2 section 4: 6.08 GFLOPS/W on the K20X)."""
+        """Theoretical peak efficiency, peak speed over the power limit [Anzt2015, section 4]."""
         return self.peak_gflops / self.tdp_w
 
     @property
     def words(self) -> str:
         """'88.2 % of the theoretical peak efficiency, 60.6 % of the peak speed (fp64: ...)'."""
-        shares = [f"{100 * self.speed:.1f} % of the peak speed"]
+        shares = [f"{percent(self.speed)} of the peak speed"]
         if self.efficiency is not None:
-            shares.insert(0, f"{100 * self.efficiency:.1f} % of the theoretical peak efficiency")
+            shares.insert(0, f"{percent(self.efficiency)} of the theoretical peak efficiency")
         peak = f"{self.peak_gflops:.0f} GFLOP/s / {self.tdp_w:.0f} W = {self.peak_gflops_per_w:.2f} GFLOPS/W"
         above = "; lower clocks can exceed it" if (self.efficiency or 0.0) > 1 else ""
         return f"{', '.join(shares)} ({self.precision}: {peak} at the power limit{above}; {self.source})"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,10 @@ from ..objectives import Goal
 from ..space.search_space import SearchSpace
 from ..strategies import base
 from ..strategies.base import Outcome
-from .front_baseline import FrontBaseline
 from .scoring import (
     Baseline,
     Floats,
+    FrontBaseline,
     Indices,
     Interval,
     Yardstick,
@@ -39,12 +40,13 @@ from .scoring import (
     pairwise_wins,
 )
 
-_LOOK_S = 0.1  # between looks at `stop` while other processes work
+Task = tuple[str, str, int]  # space, strategy, repeat
+_POLL_S = 0.1  # between checks of `stop` while other processes work
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded space: what each row's measurement would tell a strategy."""
+    """A recorded space: the outcome of each row, as a strategy would be sent it."""
 
     name: str
     space: SearchSpace
@@ -109,7 +111,7 @@ def run(
 
 @dataclass(frozen=True)
 class ScorePlan:
-    """What to score: every strategy on every cache, so many times."""
+    """What to score: every strategy on every cache, `repeats` times."""
 
     caches: tuple[Path, ...]
     strategies: tuple[str, ...]
@@ -117,7 +119,7 @@ class ScorePlan:
     seed: int = 1
     goal: Goal | None = None  # the cache's own objective where none is given
     front: tuple[Goal, ...] = ()  # two goals: the hypervolume counts instead
-    over_time: bool = False  # seconds of evaluating, as the cache tells them, instead of evaluations
+    over_time: bool = False  # seconds of evaluating, as the cache has them, instead of evaluations
     batch: int = 1  # rows a strategy may ask for at once
     options: Mapping[str, Any] = field(default_factory=dict)  # of every strategy
     jobs: int | None = None  # processes of their own that do it; None: this one
@@ -175,14 +177,14 @@ class _Bench:
         for path in plan.caches:
             space = recorded(read_recording(path), plan.goal, plan.front)
             if plan.over_time and space.seconds is None:
-                raise InputError("it does not tell what each evaluation cost", str(path), "leave out --over-time")
+                raise InputError("it lacks the cost of each evaluation", str(path), "leave out --over-time")
             if space.name in self.spaces:
                 raise InputError(f"two caches are called {space.name}", str(path), "rename one")
             maximise = [goal.maximise for goal in plan.front]
             chance = FrontBaseline(space.front_values(maximise), maximise) if plan.front else Baseline(space.costs)
             self.spaces[space.name] = (space, Yardstick(chance, space.seconds if plan.over_time else None))
 
-    def advantage(self, task: tuple[str, str, int]) -> Floats:
+    def advantage(self, task: Task) -> Floats:
         """One run; its chance depends on the seed, the strategy and the repeat alone."""
         name, strategy, repeat = task
         space, yardstick = self.spaces[name]
@@ -199,7 +201,7 @@ def _open(plan: ScorePlan) -> None:
     _bench = _Bench(plan)
 
 
-def _work(task: tuple[str, str, int]) -> tuple[tuple[str, str, int], Floats]:
+def _work(task: Task) -> tuple[Task, Floats]:
     assert _bench is not None
     return task, _bench.advantage(task)
 
@@ -219,8 +221,9 @@ def score(
         raise InputError("a front is scored over two goals", "--front", "write max:A,min:B")
     bench = _Bench(plan)
     tasks = [(s, name, repeat) for repeat in range(plan.repeats) for s in bench.spaces for name in plan.strategies]
-    found: dict[tuple[str, str, int], Floats] = {}
-    work = _in_processes(plan, plan.jobs, tasks, stop) if plan.jobs else _here(bench, tasks, stop)
+    found: dict[Task, Floats] = {}
+    here = ((task, bench.advantage(task)) for task in takewhile(lambda _: not stop.is_set(), tasks))
+    work = _in_processes(plan, plan.jobs, tasks, stop) if plan.jobs else here
     for task, advantage in work:
         found[task] = advantage
         on_progress(len(found), len(tasks))
@@ -235,15 +238,6 @@ def score(
         evaluations={name: yardstick.chance.budget for name, (_, yardstick) in bench.spaces.items()},
         unit="s" if plan.over_time else "evaluations",
     )
-
-
-def _here(
-    bench: _Bench, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
-) -> Iterator[tuple[tuple[str, str, int], Floats]]:
-    for task in tasks:
-        if stop.is_set():
-            return
-        yield task, bench.advantage(task)
 
 
 @contextmanager
@@ -261,8 +255,8 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _in_processes(
-    plan: ScorePlan, jobs: int, tasks: Sequence[tuple[str, str, int]], stop: threading.Event
-) -> Iterator[tuple[tuple[str, str, int], Floats]]:
+    plan: ScorePlan, jobs: int, tasks: Sequence[Task], stop: threading.Event
+) -> Iterator[tuple[Task, Floats]]:
     """Runs done by processes of their own, in any order; leaving it ends them at once."""
     with multiprocessing_without_working_directory(), _interrupts_held():
         workers = multiprocessing.get_context("spawn").Pool(jobs, initializer=_open, initargs=(plan,))
@@ -270,7 +264,7 @@ def _in_processes(
         results = pool.imap_unordered(_work, tasks)
         while not stop.is_set():
             try:
-                yield results.next(timeout=_LOOK_S)
+                yield results.next(timeout=_POLL_S)
             except multiprocessing.TimeoutError:
                 continue
             except StopIteration:

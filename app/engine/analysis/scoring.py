@@ -7,62 +7,72 @@
   score        the mean over 50 equidistant points up to the budget of (best - baseline) / (optimum - baseline)
 
 A failed configuration costs an evaluation and counts as the worst valid value, in the baseline as in a run. A run that
-ended early keeps its best. See F.-J. Willemsen et al., 'A methodology for comparing optimization algorithms for
-auto-tuning' (2024).
+ended early keeps its best [Willemsen2024]. Of a front, the figure is the hypervolume of what was found.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ..pareto import hypervolume, reference_point
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 POINTS = 50
 _TOWARDS_OPTIMUM = 0.95
+_ENOUGH = 0.95  # of the whole hypervolume: where the budget of a front ends
 _RESAMPLES = 1000
 _CONFIDENCE = (2.5, 97.5)  # per cent
 _SIGNIFICANT = 0.05
 
 
-class Chance(Protocol):
-    """What random search may expect of a space, and how good a run is: figures that are better smaller."""
+class Chance(ABC):
+    """The figure that random search may expect of a space, and that of a run; smaller is better."""
 
     @property
+    @abstractmethod
     def optimum(self) -> float:
         """The best figure there is."""
-        ...
 
     @property
+    @abstractmethod
+    def target(self) -> float:
+        """The figure at which the budget ends."""
+
+    @property
+    @abstractmethod
     def rows(self) -> int:
         """Rows of the space."""
-        ...
 
-    @property
-    def budget(self) -> int:
-        """The evaluations a run is given."""
-        ...
-
+    @abstractmethod
     def expected(self, draws: int) -> float:
-        """The expected figure after so many different rows drawn at random, at least one."""
-        ...
+        """The expected figure after `draws` different rows drawn at random, at least one."""
 
+    @abstractmethod
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
-        """The figure of a run that evaluated these rows, after so many of them (at least one)."""
-        ...
+        """The figure of a run that evaluated these rows, after each of these numbers of them (at least 1)."""
+
+    @cached_property
+    def budget(self) -> int:
+        """The evaluations of a run: the smallest number of draws from which chance may expect the target."""
+        low, high = 0, self.rows
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.expected(middle) <= self.target else (middle, high)
+        return high
 
 
 @dataclass(frozen=True)
-class Baseline:
+class Baseline(Chance):
     """One objective: the figure is the best cost found.
 
     `costs` has shape (rows,), smaller is better, inf where a row failed. Raises InputError where no cost is better than
@@ -72,8 +82,7 @@ class Baseline:
     costs: Floats
 
     def __post_init__(self) -> None:
-        valid = self.costs[np.isfinite(self.costs)]
-        if not len(valid) or valid.min() == np.median(valid):
+        if not np.isfinite(self.costs).any() or self.optimum == self._median:
             raise InputError("there is nothing to search for: no value is better than the median", "score")
 
     @cached_property
@@ -87,30 +96,97 @@ class Baseline:
         return float(self.costs.min())
 
     @property
+    def target(self) -> float:
+        return self._median + _TOWARDS_OPTIMUM * (self.optimum - self._median)
+
+    @property
     def rows(self) -> int:
         return len(self.costs)
 
-    @cached_property
-    def budget(self) -> int:
-        median = float(np.median(self.costs[np.isfinite(self.costs)]))
-        return first_below(self.expected, median + _TOWARDS_OPTIMUM * (self.optimum - median), self.rows)
-
     def expected(self, draws: int) -> float:
-        ascending = self._ascending
-        missed = chance_to_miss(np.arange(1, self.rows), draws, self.rows)  # the so many best rows
-        return float(ascending[0] + np.diff(ascending) @ missed)
+        missed = chance_to_miss(np.arange(1, self.rows), draws, self.rows)  # that of the k best rows
+        return float(self._ascending[0] + np.diff(self._ascending) @ missed)
 
     def reached(self, evaluated: Indices, after: Indices) -> Floats:
         best: Floats = np.minimum.accumulate(self.counted[evaluated])
         return best[after - 1]
 
     @cached_property
+    def _median(self) -> float:
+        return float(np.median(self.costs[np.isfinite(self.costs)]))
+
+    @cached_property
     def _ascending(self) -> Floats:
         return np.sort(self.counted)
 
 
+@dataclass(frozen=True)
+class FrontBaseline(Chance):
+    """Two goals: the figure is the hypervolume of what was found, negative so that smaller is better.
+
+    `values` has shape (rows, 2), NaN where a row failed. The hypervolume is relative to the whole front's, -1 is all of
+    it; its reference is 0 where larger is better, else the worst value. Raises InputError where there is no front.
+    """
+
+    values: Floats
+    maximise: Sequence[bool]
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.values).any(axis=1).all() or self._whole <= 0:
+            raise InputError("there is no front: no configuration is better than the reference", "score")
+
+    @property
+    def optimum(self) -> float:
+        return -1.0
+
+    @property
+    def target(self) -> float:
+        return -_ENOUGH
+
+    @property
+    def rows(self) -> int:
+        return len(self.values)
+
+    def expected(self, draws: int) -> float:
+        """The whole plane cut into cells: each counts unless none of the rows that dominate it is drawn."""
+        area = self._area_dominated_by
+        missed = chance_to_miss(np.arange(len(area)), draws, self.rows)
+        return float(-(area @ (1 - missed)) / self._whole)
+
+    def reached(self, evaluated: Indices, after: Indices) -> Floats:
+        found = [hypervolume(self.values[evaluated[:count]], self.maximise, self._reference) for count in after]
+        return -np.array(found) / self._whole
+
+    @cached_property
+    def _reference(self) -> tuple[float, ...]:
+        return reference_point(self.values, self.maximise)
+
+    @cached_property
+    def _whole(self) -> float:
+        return hypervolume(self.values, self.maximise, self._reference)
+
+    @cached_property
+    def _area_dominated_by(self) -> Floats:
+        """The area that exactly k rows dominate, shape (rows + 1,), by the index k. O(n^2) for n rows, memory O(n)."""
+        sign = np.where(self.maximise, -1.0, 1.0)
+        points = self.values[~np.isnan(self.values).any(axis=1)] * sign
+        corner = np.array(self._reference) * sign
+        points = points[(points < corner).all(axis=1)]
+        points = points[np.argsort(points[:, 0], kind="stable")]
+        widths = np.append(points[1:, 0], corner[0]) - points[:, 0]
+        heights, place = np.unique(points[:, 1], return_inverse=True)
+        spans = np.append(heights[1:], corner[1]) - heights
+        area = np.zeros(self.rows + 1)
+        above = np.zeros(len(heights), dtype=np.int64)  # in each strip of the second goal: rows that dominate it
+        for width, at in zip(widths.tolist(), place.tolist(), strict=True):
+            above[at:] += 1
+            if width > 0:
+                area[: len(points) + 1] += width * np.bincount(above, weights=spans, minlength=len(points) + 1)
+        return area
+
+
 def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
-    """The chance that so many different rows drawn at random hold none of k given ones, for each k in `those`.
+    """The chance that `draws` different rows drawn at random hold none of k given ones, for each k in `those`.
 
     k goes from 0 to `rows`. The chance is the product of (rows - draws - i) / (rows - i) over i < k, here as a sum of
     logarithms.
@@ -121,18 +197,9 @@ def chance_to_miss(those: Indices, draws: int, rows: int) -> Floats:
     return chance[those]
 
 
-def first_below(expected: Callable[[int], float], target: float, rows: int) -> int:
-    """The smallest number of draws from which the expectation, which falls with every draw, is at most the target."""
-    low, high = 0, rows
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if expected(middle) <= target else (middle, high)
-    return high
-
-
 @dataclass(frozen=True)
 class Yardstick:
-    """Where runs on one space are looked at, and what chance gives there.
+    """The points at which runs on one space are compared, and the figures of chance there.
 
     The points are evaluations, or, with `seconds` for every row, seconds: chance then evaluates one row per mean cost.
     """
@@ -147,7 +214,7 @@ class Yardstick:
 
     @cached_property
     def points(self) -> Floats:
-        """Where runs are looked at, shape (50,): i/50 of the budget, evaluations rounded up."""
+        """The points of comparison, shape (50,): i/50 of the budget, evaluations rounded up."""
         points = self.budget * np.arange(1, POINTS + 1) / POINTS
         return points if self.seconds is not None else np.ceil(points - 1e-9)
 
@@ -171,7 +238,7 @@ class Yardstick:
             return np.where(possible < 0, (figures - self._by_chance) / possible, np.nan)
 
     def spent(self, rows: Sequence[int]) -> float:
-        """What evaluating these rows takes of the budget."""
+        """The part of the budget that evaluating these rows costs."""
         return float(len(rows)) if self.seconds is None else float(self.seconds[list(rows)].sum())
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Everything that analysis tells of one session, computed once."""
+"""The whole analysis of one session, computed once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,39 +11,22 @@ import numpy.typing as npt
 from ..measurement import spreads
 from ..models.points import CLOCK_SETTINGS
 from ..objectives import Goal, Objective
-from ..pareto import front, hypervolume, reference_point
 from ..space.repeats import repeat_names
 from ..space.result_table import ResultTable
-from .choices import Choice, Wishes, choices
+from .choosers import Choice, Preferences, choices
 from .convergence import best_so_far, hypervolume_so_far
 from .correlations import Correlation, Observed, Split, correlations, split_by_mean
 from .costs import Costs, Floats, costs_of, positive, values_of
 from .difficulty import Difficulty, Flow, difficulty
 from .drift import REFERENCES, DriftOf, drifts_of
 from .failures import FailuresOf, failures_of
-from .hull import Spread, convex_hull, spread_at
 from .importance import Importance, Interaction, importances, interactions
 from .iso_lines import Role, role_of
-from .quadrants import Quadrants, quadrants
+from .plane import Plane, goals_of, plane_of
 from .tradeoff import Load
 
 Indices = npt.NDArray[np.int64]
 _NORMALISED = ("time_s", "energy_j", "power_w", "observed_clock_mhz", "temperature_c", "observed_memory_clock_mhz")
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """The cloud over two goals. Indices are those of the measurements."""
-
-    goals: tuple[Goal, Goal]
-    values: Floats  # shape (n, 2), NaN where one failed
-    front: Indices  # from the worst of the first goal to its best
-    hull: Indices  # corners around the whole cloud, counterclockwise
-    quadrants: Quadrants | None
-    hypervolume: float
-    reference: tuple[float, ...]
-    spread_at_best_y: Spread | None  # of the second goal, where the first is held at the most efficient one's
-    spread_at_best_x: Spread | None  # of the first goal, where the second is held at the fastest one's
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +40,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One session. What cannot be told of it is None or empty."""
+    """One session. What is unknown is None or empty."""
 
     table: ResultTable
     objective: Objective
@@ -79,11 +62,11 @@ def analyse(
     table: ResultTable,
     objective: Objective,
     *,
-    wishes: Wishes | None = None,
+    preferences: Preferences | None = None,
     load: Load | None = None,
     with_difficulty: bool = True,
 ) -> Analysis:
-    """Analyse what a session has measured so far. `with_difficulty` False leaves out the part that takes longest."""
+    """Analyse what a session has measured so far. `with_difficulty` False leaves out the slowest part."""
     costs = costs_of(table)
     goals = goals_of(table, objective)
     plane = plane_of(table, goals) if goals is not None else None
@@ -94,7 +77,7 @@ def analyse(
         objective=objective,
         costs=costs,
         plane=plane,
-        choices=tuple(choices(costs, wishes, load)),
+        choices=tuple(choices(costs, preferences, load)),
         correlations=tuple(correlations(observed, speed, efficiency)),
         splits=tuple(split for each in observed if (split := split_by_mean(each, speed, efficiency)) is not None),
         effects=tuple(_effects(table, costs, objective.goal)),
@@ -111,45 +94,8 @@ def analyse(
     )
 
 
-def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
-    """The two goals of the front: the objective's own; else a speed and an efficiency that were measured; else time
-    and energy; None where there are no two."""
-    if len(objective.front) >= 2:
-        return objective.front[0], objective.front[1]
-    speed, efficient = (
-        next((name for name in table.value_names if role_of(name) is role), None)
-        for role in (Role.SPEED, Role.EFFICIENCY)
-    )
-    if speed is not None and efficient is not None:
-        return Goal(speed, True), Goal(efficient, True)
-    if {"time_s", "energy_j"} <= set(table.value_names):
-        return Goal("time_s", False), Goal("energy_j", False)
-    return None
-
-
-def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
-    """The cloud over two goals, with all that is drawn into it."""
-    values = np.column_stack([values_of(table, goal.name) for goal in goals])
-    maximise = [goal.maximise for goal in goals]
-    hull = convex_hull(values[:, 0], values[:, 1])
-    cut = quadrants(values, maximise)
-    corners = values[hull]
-    reference = reference_point(values, maximise)
-    return Plane(
-        goals=goals,
-        values=values,
-        front=front(values, maximise),
-        hull=hull,
-        quadrants=cut,
-        hypervolume=hypervolume(values, maximise, reference),
-        reference=reference,
-        spread_at_best_y=spread_at(corners[:, 0], corners[:, 1], cut.x_line) if cut is not None else None,
-        spread_at_best_x=spread_at(corners[:, 1], corners[:, 0], cut.y_line) if cut is not None else None,
-    )
-
-
 def observed_in(table: ResultTable) -> list[Observed]:
-    """Every parameter and every figure of the measurements, as columns; what is told twice is left out once."""
+    """Every parameter and every figure of the measurements, as columns; what has two columns is kept once."""
     found = []
     repeats = repeat_names(table)
     for parameter in table.space.parameters:
@@ -159,18 +105,18 @@ def observed_in(table: ResultTable) -> list[Observed]:
         found.append(Observed(parameter.name, values_of(table, parameter.name), categorical, parameter=True))
     apart = {*REFERENCES, *spreads(table.value_names)}
     known = [name for name in table.value_names if name not in apart]
-    told: list[Floats] = []
+    kept: list[Floats] = []
     for name in sorted(known, key=lambda name: name not in _NORMALISED):
         values = values_of(table, name)
-        if any(_proportional(values, other) for other in told):
+        if any(_proportional(values, other) for other in kept):
             continue
-        told.append(values)
+        kept.append(values)
         found.append(Observed(name, values))
     return found
 
 
 def _proportional(values: Floats, other: Floats) -> bool:
-    """Whether one is the other in another unit: a file may tell a time in ms besides s."""
+    """Whether one is the other in another unit: a file may hold a time in ms besides s."""
     known = np.isfinite(values)
     at = np.flatnonzero(known & (other != 0))
     if not len(at) or not np.array_equal(known, np.isfinite(other)):
@@ -185,24 +131,22 @@ def difficulties(table: ResultTable, costs: Costs, goal: Goal) -> dict[str, Diff
     """The difficulty of minimising time, energy and, where it is neither, the objective, over what was measured.
 
     Where there are several graphics clocks also of time at the highest: tuning for energy over all clocks is compared
-    with tuning for time in the smaller space that it has (S1 figure 6.5).
+    with tuning for time in the smaller space that it has [Schoonhoven2024, figure 6.5].
     """
-    last_of_row = np.unique(table.rows()[: len(table)][::-1], return_index=True)
-    rows = last_of_row[0].astype(np.int64)
-    at = len(table) - 1 - last_of_row[1]
+    rows, from_end = np.unique(table.rows()[: len(table)][::-1], return_index=True)
+    rows, at = rows.astype(np.int64), len(table) - 1 - from_end  # the last measurement of each row
     if len(rows) < 2:
         return {}
     flow = Flow.of(table.space, rows)
-    wanted: list[tuple[str, Floats]] = [("time", costs.time_s), ("energy", costs.energy_j)]
-    if role_of(goal.name) in (None, Role.POWER, Role.EDP):
-        wanted.append((goal.name, _positive_cost(values_of(table, goal.name), goal)))
-    found = {name: one for name, cost in wanted if (one := difficulty(flow, cost[at])) is not None}
+    found = {"time": difficulty(flow, costs.time_s[at]), "energy": difficulty(flow, costs.energy_j[at])}
+    if _is_third(goal):
+        known = positive(values_of(table, goal.name))
+        found[goal.name] = difficulty(flow, (1 / known if goal.maximise else known)[at])
     highest = _at_highest_clock(table, rows)
     if highest is not None:
-        alone = difficulty(Flow.of(table.space, rows[highest]), costs.time_s[at[highest]])
-        if alone is not None:
-            found["time at the highest clock"] = alone
-    return found
+        alone = Flow.of(table.space, rows[highest])
+        found["time at the highest clock"] = difficulty(alone, costs.time_s[at[highest]])
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
@@ -216,28 +160,22 @@ def _at_highest_clock(table: ResultTable, rows: Indices) -> Indices | None:
     return np.flatnonzero(clocks == clocks.max()).astype(np.int64)
 
 
-def _positive_cost(values: Floats, goal: Goal) -> Floats:
-    """Smaller is better and ratios count; NaN for values that have none."""
-    known = positive(values)
-    return 1 / known if goal.maximise else known
+def _is_third(goal: Goal) -> bool:
+    """Whether the objective is neither a time nor an energy, nor a figure that goes with one of them."""
+    return role_of(goal.name) in (None, Role.POWER, Role.EDP)
 
 
-def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Sequence[Effects]:
-    rows = table.rows()[: len(table)]
-    repeats = set(repeat_names(table))
+def _effects(table: ResultTable, costs: Costs, goal: Goal) -> Iterator[Effects]:
+    rows, repeats = table.rows()[: len(table)], set(repeat_names(table))
     figures = [(Goal("time_s", False), costs.time_s), (Goal("energy_j", False), costs.energy_j)]
-    if role_of(goal.name) in (None, Role.POWER, Role.EDP):
+    if _is_third(goal):
         figures.append((goal, values_of(table, goal.name)))
-    return [
-        Effects(
-            which,
-            tuple(
-                each
-                for each in importances(table.space, rows, figure, maximise=which.maximise)
-                if each.name not in repeats
-            ),
-            tuple(each for each in interactions(table.space, rows, figure) if not repeats & set(each.names)),
-        )
-        for which, figure in figures
-        if np.isfinite(figure).sum() > 2
-    ]
+    for which, figure in figures:
+        if np.isfinite(figure).sum() > 2:
+            single = importances(table.space, rows, figure, maximise=which.maximise)
+            pairs = interactions(table.space, rows, figure)
+            yield Effects(
+                which,
+                tuple(each for each in single if each.name not in repeats),
+                tuple(each for each in pairs if not repeats & set(each.names)),
+            )

@@ -1,10 +1,12 @@
-"""What a choice costs and gains against another one, in words, and over a year of a stated load."""
+"""The cost and gain of a choice over another one, in words, and over a year of a stated load."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from typing import Final
+
+from ...numbers import UNKNOWN, number
 
 HOURS_PER_YEAR: Final = 8760.0
 
@@ -27,22 +29,21 @@ class Tradeoff:
         ]
         if not parts:
             return "not known"
-        told = [(change, words) for change, words in parts if not _is_same(change)]
-        if not told:
+        changed = sorted((change, words) for change, words in parts if not _is_same(change))
+        if not changed:
             return "the same time and energy" if len(parts) == 2 else parts[0][1]
-        if len(told) == 1 and len(parts) == 2:
+        if len(changed) == 1 and len(parts) == 2:
             same = next(words for change, words in parts if _is_same(change))
-            return f"{told[0][1]} in {same}" if same.endswith("time") else f"{told[0][1]} for {same}"
-        told.sort(key=lambda part: part[0])
-        joint = " for " if told[0][0] < 0 < told[-1][0] else " and "
-        return joint.join(words for _, words in told)
+            return f"{changed[0][1]} in {same}" if same.endswith("time") else f"{changed[0][1]} for {same}"
+        joint = " for " if changed[0][0] < 0 < changed[-1][0] else " and "
+        return joint.join(words for _, words in changed)
 
 
 def tradeoff(
     time_s: float, energy_j: float, *, to_time_s: float, to_energy_j: float, power_change: float | None = None
 ) -> Tradeoff:
     """A choice of `to_time_s` and `to_energy_j` against one of `time_s` and `energy_j`, in any units."""
-    time_change, energy_change = _change(time_s, to_time_s), _change(energy_j, to_energy_j)
+    time_change, energy_change = relative_change(time_s, to_time_s), relative_change(energy_j, to_energy_j)
     if power_change is None:
         power_change = (1 + energy_change) / (1 + time_change) - 1
     return Tradeoff(time_change, energy_change, power_change)
@@ -50,7 +51,7 @@ def tradeoff(
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much there is to do in a year, and what energy costs: a person's settings, None where not stated."""
+    """The load of a year and the price of energy, as the user states them; None where not stated."""
 
     hours_per_year: float = HOURS_PER_YEAR / 2  # in which the fastest configuration would run
     boards: int = 1
@@ -77,11 +78,11 @@ class Yearly:
     @property
     def words(self) -> str:
         """'312 kWh, 94 EUR and 109 kg CO2 less per year'."""
-        parts = [f"{_figure(abs(self.saved_kwh))} kWh"]
+        parts = [f"{number(abs(self.saved_kwh), 3)} kWh"]
         if self.saved_money is not None:
-            parts.append(f"{_figure(abs(self.saved_money))} {self.currency}".rstrip())
+            parts.append(f"{number(abs(self.saved_money), 3)} {self.currency}".rstrip())
         if self.saved_co2_kg is not None:
-            parts.append(f"{_figure(abs(self.saved_co2_kg))} kg CO2")
+            parts.append(f"{number(abs(self.saved_co2_kg), 3)} kg CO2")
         listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
         late = "" if self.fits else "; the work no longer fits into the year on as many boards"
         return f"{listed} {'less' if self.saved_kwh >= 0 else 'more'} per year{late}"
@@ -105,7 +106,7 @@ def yearly(power_w: float, change: Tradeoff, load: Load) -> Yearly:
 def percent_words(share: float) -> str:
     """'18 %', '3.4 %', '0.4 %': whole from 10 % on; a dash where it is unknown."""
     if math.isnan(share):
-        return "–"
+        return UNKNOWN
     percent = abs(share) * 100
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %".replace(".0 %", " %")
 
@@ -120,11 +121,6 @@ def _is_same(change: float) -> bool:
     return abs(change) < 0.0005
 
 
-def _change(before: float, after: float) -> float:
+def relative_change(before: float, after: float) -> float:
+    """0.04 is 4 % more; NaN where there was nothing before."""
     return after / before - 1 if before else math.nan
-
-
-def _figure(value: float) -> str:
-    if not math.isfinite(value):
-        return "–"
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, read_text
-from ..analysis.choices import Wishes
+from ..analysis.choosers import Preferences
 from ..analysis.compare import Comparison
 from ..analysis.costs import values_of
 from ..analysis.session import Analysis, analyse
@@ -78,7 +78,7 @@ def gather(
     record: SessionRecord | None = None,
     chosen: int | None = None,
     chooser: str | None = None,
-    wishes: Wishes | None = None,
+    preferences: Preferences | None = None,
     load: Load | None = None,
     traces: tuple[TraceSeries, ...] = (),
     comparison: Comparison | None = None,
@@ -88,7 +88,7 @@ def gather(
     The choice is `chosen`, else what the `chooser` picks, else the best by the objective. Raises InputError for an
     unknown chooser, or one that finds nothing.
     """
-    analysis = analyse(table, objective, wishes=wishes, load=load)
+    analysis = analyse(table, objective, preferences=preferences, load=load)
     index, why = _choice(analysis, chosen, chooser)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     fit = store.latest_fit(plan.gpu, simulated=simulated)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
-from ..analysis.choices import against
-from ..analysis.choosers import fastest
+from ..analysis.choosers import against, fastest
 from ..analysis.costs import values_of
 from ..analysis.peak_share import peak_share
 from ..formats.names import heading, unit_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..analysis.choices import Choice
+from ..analysis.choosers import Choice
 from ..analysis.convergence import steps
 from ..analysis.correlations import Correlation
 from ..analysis.costs import Floats, values_of

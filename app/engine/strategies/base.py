@@ -1,17 +1,18 @@
-"""The `Strategy` seam. A strategy proposes rows of the search space and is sent what came of them; it measures nothing.
+"""The `Strategy` seam. A strategy proposes rows of the search space and is sent their outcomes; it measures nothing.
 
 A strategy is a generator: it yields a batch of row numbers, is sent their outcomes in the same order, and returns when
-done. It never yields a row twice and never one outside the space; `Evaluations` below keeps the memory that makes both
-easy. A batch may be `Remarked`. The budget is the tuner's business: it closes the generator.
+done. It never yields a row twice and never one outside the space; `evaluations.Evaluations` keeps the memory that makes
+both easy. A batch may be `Remarked`. The session enforces the budget: it closes the generator.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -24,10 +25,10 @@ LARGEST = 1_000_000  # of any option that is a number
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one row. Costs are smaller-is-better; inf where the configuration failed.
+    """The result of one row. Costs are smaller-is-better; inf where the configuration failed.
 
-    `front` holds the cost of each goal of the front, in its order (empty where the session has none); `values` what
-    was measured, by name (a model-steered search reads power and clock from it), empty where it failed.
+    `front` holds the cost of each goal of the front, in its order (empty where the session has none); `values` the
+    measured values by name (a model-steered search reads power and clock from them), empty where it failed.
     """
 
     row: int
@@ -41,63 +42,97 @@ Search = Generator[list[int], Sequence[Outcome], None]
 
 
 class Remarked(list[int]):
-    """A batch of rows with a word to the person: what the strategy found out, how it goes on."""
+    """A batch of rows with a remark for the user: what the strategy found out, how it proceeds."""
 
     def __init__(self, rows: Sequence[int], remark: str) -> None:
         super().__init__(rows)
         self.remark = remark
 
 
-class Strategy(Protocol):
-    """One file each under `engine/strategies`, registered by `@strategy`."""
+T = TypeVar("T")
+
+
+def option(
+    default: T,
+    text: str,
+    *,
+    least: float | None = None,
+    most: float = math.inf,
+    choices: Sequence[str] | Callable[[], Sequence[str]] = (),
+) -> T:
+    """A field of a strategy's options: its default, its meaning and its values.
+
+    A number lies between `least` and `most`; a text is one of `choices`, given as they are or by a function.
+    """
+    limits = None if least is None else (least, most)
+    made: T = field(default=default, metadata={"help": text, "limits": limits, "choices": choices})
+    return made
+
+
+@dataclass(frozen=True)
+class CheckedOptions:
+    """Base of every strategy's options. Raises ValueError where a number lies outside the limits of its `option`."""
+
+    def __post_init__(self) -> None:
+        for each in dataclasses.fields(self):
+            limits, value = each.metadata.get("limits"), getattr(self, each.name)
+            if limits is not None and not limits[0] <= value <= limits[1]:
+                must = (
+                    f"lie between {limits[0]} and {limits[1]}" if limits[1] < math.inf else f"be at least {limits[0]}"
+                )
+                raise ValueError(f"{each.name} must {must}, not {value}")
+
+
+_REGISTRY: dict[str, type[Strategy]] = {}
+
+
+class Strategy(ABC):
+    """Base of all strategies: `class Firefly(Strategy, name="firefly", label="Firefly")` registers one.
+
+    The first line of its docstring is shown to the user.
+    """
 
     name: ClassVar[str]  # as on the command line: "brute_force"
-    label: ClassVar[str]  # as shown to people: "Brute force"
-    # A dataclass; each field has metadata {"help": ...}, and where it names one of several {"choices": ...}: these, or
-    # a function that returns them.
-    Options: ClassVar[type[Any]]
+    label: ClassVar[str]  # as shown to the user: "Brute force"
+    Options: ClassVar[type[Any]] = CheckedOptions  # a dataclass derived from it; each field is made by `option`
 
+    def __init_subclass__(cls, *, name: str = "", label: str = "") -> None:
+        super().__init_subclass__()
+        if name:
+            cls.name, cls.label = name, label
+            _REGISTRY[name] = cls
+
+    @abstractmethod
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Any) -> Search:
         """Propose rows. `batch` is how many the runner can prepare at once; a strategy may yield fewer or more."""
-        ...
 
 
-_REGISTRY: dict[str, Strategy] = {}
-S = TypeVar("S", bound=type[Any])
-
-
-def strategy(cls: S) -> S:
-    """Register a strategy class under its name."""
-    _REGISTRY[cls.name] = cls()
-    return cls
-
-
-def names() -> tuple[str, ...]:
-    """Every registered strategy's name: the default, then the others by the alphabet."""
-    return tuple(sorted(_REGISTRY, key=lambda name: (name != "auto", name)))
+def names(*, but: str = "") -> tuple[str, ...]:
+    """The registered strategies, the default first and the others in alphabetical order, without `but`."""
+    return tuple(sorted(_REGISTRY.keys() - {but}, key=lambda name: (name != "auto", name)))
 
 
 def get(name: str) -> Strategy:
     """The strategy of that name. Raises InputError naming the known ones."""
     try:
-        return _REGISTRY[name]
+        return _REGISTRY[name]()
     except KeyError:
         raise InputError(f"unknown strategy '{name}'", "strategy", f"one of {', '.join(names())}") from None
 
 
 def description(of: Strategy) -> str:
-    """What a strategy does, in a sentence."""
+    """A sentence on how a strategy searches."""
     return (type(of).__doc__ or "").partition("\n")[0]
 
 
-def choices_of(option: dataclasses.Field[Any]) -> tuple[str, ...]:
-    """What an option may be, where it names one of several; else empty."""
-    choices = option.metadata.get("choices", ())
+def choices_of(field_: dataclasses.Field[Any]) -> tuple[str, ...]:
+    """The values of an option that is one of several texts; else empty."""
+    choices = field_.metadata.get("choices", ())
     return tuple(choices() if callable(choices) else choices)
 
 
 def make_options(chosen: Strategy, given: dict[str, Any]) -> Any:
-    """The strategy's options with `given` (text or TOML values) put in. Raises InputError: unknown key, wrong type."""
+    """The strategy's options from `given` (text or TOML values). Raises InputError: unknown key or wrong value."""
     fields = {f.name: f for f in dataclasses.fields(chosen.Options)}
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -159,69 +194,6 @@ _READ: dict[type, tuple[Callable[[Any], Any], str]] = {  # an option's type -> h
 }
 
 
-class Evaluations:
-    """What a strategy has learnt so far: row -> outcome. Asks only for rows it does not know."""
-
-    def __init__(self, space: SearchSpace) -> None:
-        self._space = space
-        self._outcomes: dict[int, Outcome] = {}
-        self._left: list[int] | None = None  # in random order; made once most rows are known
-
-    def __len__(self) -> int:
-        return len(self._outcomes)
-
-    def __contains__(self, row: int) -> bool:
-        return row in self._outcomes
-
-    def __iter__(self) -> Iterator[int]:
-        """The evaluated rows, in the order they were asked for."""
-        return iter(self._outcomes)
-
-    @property
-    def exhausted(self) -> bool:
-        """Every row of the space has been evaluated."""
-        return len(self._outcomes) >= self._space.size
-
-    def costs(self) -> Iterator[float]:
-        """The cost of every evaluated row, in the order they were asked for."""
-        return (outcome.cost for outcome in self._outcomes.values())
-
-    def cost(self, row: int) -> float:
-        """The cost of an evaluated row."""
-        return self._outcomes[row].cost
-
-    def outcome(self, row: int) -> Outcome:
-        """What came of an evaluated row."""
-        return self._outcomes[row]
-
-    def draw(self, rng: np.random.Generator, count: int) -> list[int]:
-        """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
-        count = min(count, self._space.size - len(self))
-        if 2 * len(self) <= self._space.size:
-            found: dict[int, None] = {}
-            while len(found) < count:
-                for row in rng.integers(self._space.size, size=2 * (count - len(found)) + 2).tolist():
-                    if row not in self._outcomes and len(found) < count:
-                        found[row] = None
-            return list(found)
-        if self._left is None:
-            self._left = [row for row in rng.permutation(self._space.size).tolist() if row not in self._outcomes]
-        while self._left and self._left[-1] in self._outcomes:
-            self._left.pop()
-        return list(islice((row for row in reversed(self._left) if row not in self._outcomes), count))
-
-    def learn(self, outcomes: Iterable[Outcome]) -> None:
-        """What came of rows that were asked for otherwise than by `ask`."""
-        self._outcomes.update((outcome.row, outcome) for outcome in outcomes)
-
-    def ask(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[float]]:
-        """`costs = yield from evaluations.ask(rows)`: measure the unknown ones, return the cost of each."""
-        fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes]
-        if fresh:
-            self.learn((yield Remarked(fresh, remark) if remark else fresh))
-        return [self._outcomes[int(row)].cost for row in rows]
-
-
 def option_names() -> dict[str, frozenset[str]]:
     """Of every registered strategy the names of its options."""
-    return {name: frozenset(field.name for field in dataclasses.fields(get(name).Options)) for name in names()}
+    return {name: frozenset(each.name for each in dataclasses.fields(get(name).Options)) for name in names()}

@@ -1,19 +1,24 @@
-"""Bayesian optimisation: a Gaussian process learns the cost, and the row that promises most by it is measured next."""
+"""Bayesian optimisation: Gaussian processes learn the costs, and the row that promises most by them is measured next.
+
+One process for the objective, or one per goal of the front.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import Evaluations, Search, strategy
-from .learning import Learning, LearningOptions
+from .base import CheckedOptions, Search, Strategy, option
+from .evaluations import Evaluations
+from .nsga2 import NO_FRONT, costs_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # SciPy takes long to load, and the window opens without it
     from .features import Floats
     from .surrogate import Prediction, Surrogate
 
@@ -27,39 +32,41 @@ _ACQUISITIONS = (
 _DRAWN = 256  # candidates at which a function is drawn
 
 
-@strategy
-class BayesianOptimisation(Learning):
-    """A Gaussian process learns cost and failures from a first sample on; what promises most by it is measured next."""
+@dataclass(frozen=True)
+class LearningOptions(CheckedOptions):
+    """Options of both strategies."""
 
-    name: ClassVar[str] = "bayesian_optimisation"
-    label: ClassVar[str] = "Bayesian optimisation"
+    first_samples: int = option(10, "configurations of the first Latin-hypercube sample, at least 2", least=2)
+    together: int = option(4, "most configurations proposed at once, at least 1; fewer learn more each", least=1)
+
+
+class _Learning(Strategy):
+    """Measures a Latin hypercube first, then what the model proposes."""
+
+    Options: ClassVar[type[Any]] = LearningOptions
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: LearningOptions) -> Search:
+        known = Evaluations(space, rng)
+        yield from known.ask(space.sample_latin_hypercube(rng, options.first_samples).tolist())
+        yield from self.proceed(known, batch, options)
+
+    @abstractmethod
+    def proceed(self, known: Evaluations, batch: int, options: Any, until: float = math.inf) -> Search:
+        """Continue from at least one known row, until `until` rows are known, or all."""
+
+
+class BayesianOptimisation(_Learning, name="bayesian_optimisation", label="Bayesian optimisation"):
+    """A Gaussian process learns cost and failures from a first sample on; what promises most by it is measured next."""
 
     @dataclass(frozen=True)
     class Options(LearningOptions):
-        acquisition: str = field(
-            default="expected_improvement",
-            metadata={"help": "what makes a configuration promising", "choices": _ACQUISITIONS},
-        )
+        acquisition: str = option("expected_improvement", "what makes a configuration promising", choices=_ACQUISITIONS)
 
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            if self.acquisition not in _ACQUISITIONS:
-                raise ValueError(f"acquisition must be one of {', '.join(_ACQUISITIONS)}, not '{self.acquisition}'")
-
-    def go_on(
-        self,
-        space: SearchSpace,
-        known: Evaluations,
-        rng: np.random.Generator,
-        batch: int,
-        options: Options,
-        until: float = math.inf,
-    ) -> Search:
-        """With what is known, until so many rows are, or all."""
-        from .acquisition import Portfolio  # imported late: SciPy, and the window opens without it
+    def proceed(self, known: Evaluations, batch: int, options: Options, until: float = math.inf) -> Search:
+        from .acquisition import Portfolio
         from .surrogate import Surrogate
 
-        surrogate, portfolio = Surrogate(space, 1, rng), Portfolio(rng)
+        surrogate, portfolio = Surrogate(known.space, 1, known.rng), Portfolio(known.rng)
         choose = portfolio.choose if options.acquisition == "portfolio" else lambda: options.acquisition
         most = max(1, min(batch, options.together))
         rows = list(known)
@@ -83,3 +90,41 @@ def _promise(surrogate: Surrogate, acquisition: str, prediction: Prediction) -> 
         best = float(prediction.known.min()) if len(prediction.known) else 0.0
         promise = ACQUISITIONS[acquisition](prediction.mean[0], prediction.deviation[0], best)
     return promise
+
+
+class MultiObjectiveBayesian(_Learning, name="multi_objective_bayesian", label="Bayesian optimisation of the front"):
+    """A Gaussian process per goal of the front; the configuration that should widen the front most is measured next."""
+
+    def proceed(self, known: Evaluations, batch: int, options: LearningOptions, until: float = math.inf) -> Search:
+        from .surrogate import Surrogate
+
+        rows = list(known)
+        first = known.outcome(rows[0])
+        surrogate = Surrogate(known.space, len(costs_of(first)), known.rng)
+        remark = "" if first.front else NO_FRONT
+        most = max(1, min(batch, options.together))
+        while rows:
+            surrogate.learn(rows, [costs_of(known.outcome(row)) for row in rows])
+            if len(known) >= until:
+                return
+            rows = surrogate.propose(most, lambda: partial(_promise_of_front, known.rng))
+            yield from known.ask(rows, remark)
+            remark = ""
+
+
+def _promise_of_front(rng: np.random.Generator, prediction: Prediction) -> Floats:
+    from .acquisition import (
+        expected_hypervolume_improvement,
+        expected_improvement,
+        reference_beyond,
+        scalarised_improvement,
+    )
+
+    mean, deviation, known = prediction.mean, prediction.deviation, prediction.known
+    if not len(known):
+        return np.asarray(deviation.sum(axis=0))
+    if len(mean) == 1:
+        return expected_improvement(mean[0], deviation[0], float(known.min()))
+    if len(mean) == 2:
+        return expected_hypervolume_improvement(mean, deviation, known, reference_beyond(known))
+    return scalarised_improvement(mean, deviation, known, rng)

@@ -16,21 +16,22 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..space.search_space import Neighbourhood, SearchSpace
-from .base import Evaluations, Search
+from .base import Search
 from .box import Box, Reals
+from .evaluations import Evaluations, delegate
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 Measure = Callable[[list[int]], Sequence[float]]
-_STUCK = 5  # questions in a row, per dimension, of which all was known already
+_STUCK = 5  # requests in a row, per dimension, of which all was known already
 
 
 class Abandoned(BaseException):
-    """Unwinds an optimiser whose run is over. A BaseException, so that none takes it for a failure of its own."""
+    """Unwinds an optimiser when its run is over. A BaseException, so that none handles it as its own failure."""
 
 
 def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, None]:
-    """What `call(ask)` asks, one question after another; what is sent is what `ask` returns there."""
+    """The questions that `call(ask)` asks, one after another; `ask` returns there what is sent here."""
     asked: SimpleQueue[tuple[Q] | BaseException | None] = SimpleQueue()
     answered: SimpleQueue[A] = SimpleQueue()
     over = threading.Event()
@@ -46,7 +47,7 @@ def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, Non
 
     def run() -> None:
         try:
-            with np.errstate(all="ignore"):  # a step that leads nowhere is an optimiser's daily bread
+            with np.errstate(all="ignore"):  # steps that lead nowhere are an optimiser's routine
                 call(ask)
         except Abandoned:
             asked.put(None)
@@ -58,21 +59,21 @@ def questions(call: Callable[[Callable[[Q], A]], object]) -> Generator[Q, A, Non
     thread = threading.Thread(target=run, name="optimiser", daemon=True)
     thread.start()
     try:
-        while (told := asked.get()) is not None:
-            if isinstance(told, BaseException):
-                raise told
-            answered.put((yield told[0]))
+        while (question := asked.get()) is not None:
+            if isinstance(question, BaseException):
+                raise question
+            answered.put((yield question[0]))
     finally:
         over.set()
-        answered.put(None)  # type: ignore[arg-type]  # wakes the optimiser; nobody reads it
+        answered.put(None)  # type: ignore[arg-type]  # wakes the optimiser, which ignores it
         thread.join()
 
 
 class Landscape:
-    """What an optimiser sees of a session: a function over a box. Runs in the optimiser's thread.
+    """The function over a box that an optimiser minimises. Runs in the optimiser's thread.
 
     Costs are shifted and scaled so that the best known at the start of the run is 0 and the median 1, whatever their
-    unit; a failed configuration costs more than any known. A run that learns nothing new any more is abandoned.
+    unit; a failed configuration costs more than any known. A run that learns nothing new is abandoned.
     """
 
     def __init__(self, box: Box, known: Evaluations, measure: Measure) -> None:
@@ -86,7 +87,7 @@ class Landscape:
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        """Of each axis, as SciPy wants them."""
+        """The bounds of each axis, in SciPy's form."""
         return [(0.0, 1.0)] * self.box.dimensions
 
     def costs(self, points: Reals) -> Reals:
@@ -120,16 +121,16 @@ class Landscape:
         def descend(fun: object, start: Reals, *_: object, **__: object) -> Any:
             (row,) = self.box.rows(start[None, :])
             (cost,) = self._of_rows([row])
-            asked, near = 1, self.box.neighbours(row, kind)
-            while near:
+            requests = 1
+            while near := self._known.space.neighbours(row, kind).tolist():
                 costs = self._of_rows(near)
-                asked += len(near)
+                requests += len(near)
                 best = int(costs.argmin())
                 if not costs[best] < cost:
                     break
                 row, cost = near[best], costs[best]
-                near = self.box.neighbours(row, kind)
-            return scipy_optimize().OptimizeResult(x=self.box.points([row])[0], fun=cost, nfev=asked, success=True)
+            point = self.box.points([row])[0]
+            return scipy_optimize().OptimizeResult(x=point, fun=cost, nfev=requests, success=True)
 
         return descend
 
@@ -137,13 +138,13 @@ class Landscape:
 def restarted(
     space: SearchSpace, rng: np.random.Generator, starts: int, optimise: Callable[[Landscape, Reals], object]
 ) -> Search:
-    """A strategy: `optimise(landscape, points)` again and again, each time with so many new random points, best first.
+    """A search: `optimise(landscape, points)` again and again, each time with `starts` new random points, best first.
 
     A run lasts to the optimiser's own end, or until it has learnt nothing new for a while.
     """
-    known, box = Evaluations(space), Box(space)
+    known, box = Evaluations(space, rng), Box(space)
     while not known.exhausted:
-        rows = known.draw(rng, starts)
+        rows = known.draw(starts)
         costs = yield from known.ask(rows)
         if known.exhausted:
             return
@@ -152,17 +153,9 @@ def restarted(
         def run(measure: Measure, points: Reals = points) -> object:
             return optimise(Landscape(box, known, measure), points)
 
-        talk = questions(run)
-        try:
-            rows = next(talk)
-            while True:
-                rows = talk.send((yield from known.ask(rows)))
-        except StopIteration:
-            continue
-        finally:
-            talk.close()
+        yield from delegate(questions(run), known.ask)
 
 
 def scipy_optimize() -> Any:
-    """The module, loaded when the first optimiser starts: it takes a good part of a second."""
+    """The module, loaded when the first optimiser starts: that takes a good part of a second."""
     return importlib.import_module("scipy.optimize")

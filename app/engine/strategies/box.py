@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..expressions.arithmetic import column_of
-from ..space.search_space import Neighbourhood, Rows, SearchSpace
+from ..space.search_space import Rows, SearchSpace
 
 Reals = npt.NDArray[np.float64]
 _REMEMBERED = 2**16  # cells
@@ -61,10 +61,6 @@ class Box:
         if self._place_of is not None:
             at = self._place_of[at]
         return np.asarray(self._by_value.codes[at][:, self._axes] / self.steps)
-
-    def neighbours(self, row: int, kind: Neighbourhood) -> list[int]:
-        """The rows next to a row."""
-        return [int(near) for near in self._space.neighbours(row, kind)]
 
     # --- inside: places are whole steps along the axes, shape (m, dimensions); rows are those of `_by_value` ----------
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
 from ..board_settings import SETTINGS
 from ..space.search_space import SearchSpace
-from .base import Search, strategy
+from .base import CheckedOptions, Search, Strategy
 
 
-@strategy
-class BruteForce:
-    """Looks at all rows, first to last. A board's clocks and caps change slowly, so each setting comes but once."""
+class BruteForce(Strategy, name="brute_force", label="Brute force"):
+    """Every configuration in order; clocks and caps change slowly, so each setting of the board is visited once."""
 
-    name: ClassVar[str] = "brute_force"
-    label: ClassVar[str] = "Brute force"
-
-    @dataclass(frozen=True)
-    class Options:
-        pass
-
-    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: CheckedOptions) -> Search:
         step, rows = max(1, batch), _by_setting(space)
         for start in range(0, space.size, step):
             yield rows[start : start + step].tolist()

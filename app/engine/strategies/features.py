@@ -1,8 +1,8 @@
-"""What a model sees of a configuration: the level it takes on each axis, and how far apart the levels of an axis are.
+"""The features of a configuration: its level on each axis, and how far apart the levels of an axis are.
 
 Every parameter that varies is an axis. Others are derived: what a size means to a processor often shows in how often it
 divides by two (whole warps, banks, vectors), and in products and ratios (threads of a block, work of a thread): of two
-sizes at first, then of those that told something, such as a tile's area over the threads that share it.
+sizes at first, then of those that proved relevant, such as a tile's area over the threads that share it.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ def _own_axis(column: int, parameter: Parameter) -> Axis:
 
 
 def _sizes(parameter: Parameter) -> list[int]:
-    """The values of a parameter that takes at least three, whole and above 0; none of another's."""
+    """The values of a parameter of at least three, all whole and above 0; else none."""
     values = [] if parameter.device_setting or len(parameter.values) > _MOST_VALUES else parameter.values
     whole = [int(v) for v in values if not isinstance(v, str) and 0 < v < 2**53 and float(v).is_integer()]
     return whole if 2 < len(whole) == len(parameter.values) else []
 
 
 def _powers_of_two(sizes: Mapping[int, list[int]]) -> Iterator[Axis]:
-    """How often a size divides by two, unless that says nothing, or all."""
+    """How often a size divides by two, unless that is constant, or as good as the size itself."""
     for column, numbers in sizes.items():
         twos = np.array([float((number & -number).bit_length() - 1) for number in numbers])
         if 1 < len(np.unique(twos)) < len(numbers):
@@ -129,7 +129,7 @@ def _products(sizes: Mapping[int, list[int]]) -> Iterator[Axis]:
 
 
 def _times(one: Powers, other: Powers, sign: int) -> Powers:
-    """one * other^sign by column, the first exponent positive: a ratio says what its inverse says.
+    """one * other^sign by column, the first exponent positive: a ratio is as good as its inverse.
 
     Empty where that holds a square, one size alone, or too many.
     """

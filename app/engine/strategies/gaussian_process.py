@@ -1,8 +1,8 @@
-"""Gaussian-process regression over discrete parameters (Rasmussen & Williams 2006, chapters 2, 4 and 5).
+"""Gaussian-process regression over discrete parameters [Rasmussen2006, chapters 2, 4 and 5].
 
 A value is a constant plus a Gaussian process of covariance s^2 (C + g I). The correlation of two configurations is a
 product over axes, C = prod_j (1 - w_j + w_j k_j): multiplied out it holds every axis' own effect and the interactions
-of every order (an ANOVA kernel), and w_j says how much axis j matters. k_j falls exponentially with the distance of
+of every order (an ANOVA kernel), and w_j is the share of axis j. k_j falls exponentially with the distance of
 ordered levels, k = exp(-|u - u'| / l_j), as tuning landscapes are rough; that of a clock or power limit is smooth,
 k = exp(-(u - u')^2 / 2 l_j^2); without order it is 1 for equal levels and 0 for others. As axes have few levels, all of
 it is a table per axis.
@@ -26,9 +26,9 @@ from .features import Axis, Features, Floats, Levels
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-_CHUNK: Final = 4096  # candidates looked at together
+_CHUNK: Final = 4096  # candidates computed together
 
-# Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points say little about them.
+# Mean and standard deviation of a normal prior, and bounds, of each hyperparameter: few points determine them poorly.
 _LOG_LENGTH: Final = (math.log(0.6), 0.8, math.log(0.03), math.log(10.0))
 _LOG_LENGTH_SMOOTH: Final = (1.0, 0.7, math.log(0.1), math.log(30.0))
 _LOGIT_SHARE: Final = (1.0, 1.5, -6.0, 6.0)
@@ -37,9 +37,9 @@ _LOG_NOISE: Final = (math.log(1e-3), 0.7, math.log(1e-6), math.log(0.1))
 _LENGTH_DERIVED: Final = 0.5
 _PRIOR_POINTS: Final = 5.0  # weight of the expectation that s^2 is the variance of the values, which is about 1
 
-_NEW_AXES: Final = 6  # derived axes that a fit may take in
-_NEW_COMBINED: Final = 10  # derived axes, those taken in before and the most promising, multiplied with one another
-_WORTH: Final = 1.0  # slope of the log likelihood along a derived axis' share from which on it is taken in
+_NEW_AXES: Final = 6  # derived axes that a fit may add
+_NEW_COMBINED: Final = 10  # derived axes, those added before and the most promising, multiplied with one another
+_WORTH: Final = 1.0  # slope of the log likelihood along a derived axis' share from which on it is added
 _WORTHLESS: Final = 0.01  # share below which it is dropped
 
 
@@ -111,7 +111,7 @@ class Kernel:
 
 
 def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, Floats]:
-    """Log marginal likelihood of the values of rows and its slope along theta (eqs 5.8, 5.9), up to a constant.
+    """Log marginal likelihood of the values of rows and its slope along theta (eqs. 5.8, 5.9), up to a constant.
 
     The constant and s^2 are at their most likely.
     """
@@ -122,7 +122,7 @@ def log_likelihood(kernel: Kernel, rows: Rows, values: Floats) -> tuple[float, F
 def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Kernel:
     """The most probable kernel of the values of rows: marginal likelihood times priors, uphill from `start`.
 
-    Then the derived axes along which the likelihood rises most are taken in, and all is fitted once more.
+    Then the derived axes along which the likelihood rises most are added, and all is fitted once more.
     """
     fitted = _climb(_without_worthless(start), rows, values, iterations)
     wider = _with_worthy(fitted, rows, values)
@@ -130,7 +130,7 @@ def fit_kernel(start: Kernel, rows: Rows, values: Floats, iterations: int) -> Ke
 
 
 class Posterior:
-    """What measured rows say about a set of candidates, kept up to date as rows and candidates are added.
+    """The posterior over a set of candidates given measured rows, kept up to date as rows and candidates are added.
 
     Holds the Cholesky factor L of C + g I over the rows and V = L^-1 C over rows x candidates, so that a row costs
     O(rows x candidates). Rows believed (a batch under way) narrow the variance and are forgotten again.
@@ -192,7 +192,7 @@ class Posterior:
             self.count, self._before = self._before, None
 
     def predict(self, values: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at every candidate, from the values of the measured rows (eqs 2.23, 2.24).
+        """Mean and standard deviation at every candidate, from the values of the measured rows (eqs. 2.23, 2.24).
 
         The deviation is that of the process, without the noise.
         """

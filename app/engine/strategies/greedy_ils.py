@@ -2,54 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import Evaluations, Search, strategy
-from .descent import descend
-from .moves import check_least, check_share, check_within, fresh_near, random_walk
+from .base import CheckedOptions, Search, Strategy, option
+from .evaluations import Evaluations
 
 
-@strategy
-class GreedyIls:
-    """Descends, leaps a few random steps away, descends again; goes on from the better of the two minima."""
-
-    name: ClassVar[str] = "greedy_ils"
-    label: ClassVar[str] = "Greedy iterated local search"
+class GreedyIls(Strategy, name="greedy_ils", label="Greedy iterated local search"):
+    """Descends, leaps a few random steps away, descends again; continues from the better of the two minima."""
 
     @dataclass(frozen=True)
-    class Options:
-        first_samples: int = field(
-            default=20, metadata={"help": "random configurations at first; the best is the start"}
-        )
-        leap: int = field(default=2, metadata={"help": "random steps of a leap away from a local minimum, 1..1000"})
-        restart_chance: float = field(default=0.1, metadata={"help": "chance to leap to a random configuration, 0..1"})
-
-        def __post_init__(self) -> None:
-            check_least("first_samples", self.first_samples, 1)
-            check_within("leap", self.leap, 1, 1000)
-            check_share("restart_chance", self.restart_chance)
+    class Options(CheckedOptions):
+        first_samples: int = option(20, "random configurations at first; the best is the start", least=1)
+        leap: int = option(2, "random steps of a leap away from a local minimum, 1..1000", least=1, most=1000)
+        restart_chance: float = option(0.1, "chance to leap to a random configuration, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space)
-        yield from known.ask(known.draw(rng, options.first_samples))
-        yield from self.go_on(space, known, rng, batch, options)
+        known = Evaluations(space, rng)
+        yield from known.ask(known.draw(options.first_samples))
+        yield from self.proceed(known, batch, options)
 
-    def go_on(
-        self, space: SearchSpace, known: Evaluations, rng: np.random.Generator, batch: int, options: Options
-    ) -> Search:
-        """From the best that is known."""
-        here = min(known, key=known.cost)
-        home, home_cost = yield from descend(space, known, rng, batch, here, "first")
+    def proceed(self, known: Evaluations, batch: int, options: Options) -> Search:
+        """Continue from the best known row."""
+        home, home_cost = yield from known.descend(min(known, key=known.cost), "first", batch)
         while not known.exhausted:
-            if rng.random() < options.restart_chance:
-                home = known.draw(rng, 1)[0]
-                home, home_cost = yield from descend(space, known, rng, batch, home, "first")
+            if known.rng.random() < options.restart_chance:
+                home, home_cost = yield from known.descend(known.draw(1)[0], "first", batch)
                 continue
-            start = fresh_near(space, known, rng, random_walk(space, rng, home, options.leap))
-            found, cost = yield from descend(space, known, rng, batch, start, "first")
+            start = known.fresh_near(known.random_walk(home, options.leap))
+            found, cost = yield from known.descend(start, "first", batch)
             if cost <= home_cost:
                 home, home_cost = found, cost

@@ -1,7 +1,7 @@
-"""The ways to tune for energy (S1 6.5.1) as recipes: which configurations each measures, and which it chooses.
+"""The ways to tune for energy [Schoonhoven2024, section 6.5.1]: which rows each measures, and which one it chooses.
 
-A recipe is a generator over the rows of a space of parameters and graphics clocks: it yields rows, is sent what came
-of them, and returns the row it chooses. It measures nothing: a session runs one (strategy `staged`), and a session
+Each is a recipe, a generator over the rows of a space of parameters and graphics clocks: it yields rows, is sent their
+results, and returns the row it chooses. It measures nothing: a session runs one (strategy `staged`), and a session
 that measured every row answers all of them at once (`compare_methods`).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of one row: time s and energy J of one launch; inf where it failed."""
+    """The result of one row: time s and energy J of one launch; inf where it failed."""
 
     row: int
     time_s: float
@@ -47,7 +47,7 @@ METHODS: Final[Mapping[str, str]] = {
     "global_energy": "Global energy to solution",
     "model_steered": "Model-steered",
 }
-# Base clocks of data sheets, MHz, by a part of the board's name. NVML does not tell them.
+# Base clocks of data sheets, MHz, by a part of the board's name. NVML does not report them.
 _BASE_CLOCKS: Final = {
     "A100": 765,
     "A4000": 735,
@@ -90,9 +90,7 @@ class Clocks:
         self.values: Floats = np.unique(self.of_row)
         if len(self.values) < 2:
             raise InputError("the space has one graphics clock", "methods", "give it several")
-        axis = space.names.index(setting)
-        others = np.delete(space.codes, axis, axis=1)
-        _, self._configuration = np.unique(others, axis=0, return_inverse=True)
+        self._others = np.delete(space.codes, space.names.index(setting), axis=1)
 
     @property
     def highest(self) -> float:
@@ -107,7 +105,7 @@ class Clocks:
         return np.flatnonzero(self.of_row == clock_mhz)
 
     def near(self, fit: FrequencyFit) -> tuple[float, ...]:
-        """The clocks within 10 % of the model's optimum (S1 6.5.4), and the one where it has the least energy."""
+        """The clocks within 10 % of the model's optimum, and the one of its least energy [Schoonhoven2024, 6.5.4]."""
         assert fit.range_mhz is not None
         low, high = fit.range_mhz
         inside = {float(clock) for clock in self.values if low <= clock <= high}
@@ -118,7 +116,7 @@ class Clocks:
 
     def alike(self, row: int) -> Rows:
         """The rows that differ from one in nothing but the clock, itself among them."""
-        return np.flatnonzero(self._configuration == self._configuration[row])
+        return np.flatnonzero((self._others == self._others[row]).all(axis=1))
 
 
 def base_clock_mhz(gpu: str, clocks: Clocks) -> float:
@@ -146,28 +144,20 @@ def recipe(
     """
     if method not in METHODS:
         raise InputError(f"unknown method '{method}'", "methods", f"one of {', '.join(METHODS)}")
-    return _recipe(method, clocks, base_mhz, near_mhz, search)
-
-
-def _recipe(method: str, clocks: Clocks, base_mhz: float, near_mhz: Sequence[float] | None, search: Search) -> Recipe:
-    match method:
-        case "race_to_idle":
-            return _best((yield from search(clocks.at(clocks.highest), _time)), _time)
-        case "energy_at_max_clock":
-            return _best((yield from search(clocks.at(clocks.highest), _energy)), _energy)
-        case "race_to_idle_then_clocks":
-            first = _best((yield from search(clocks.at(clocks.highest), _time)), _time)
-        case "energy_at_base_clock_then_clocks":
-            first = _best((yield from search(clocks.at(base_mhz), _energy)), _energy)
-        case "global_energy":
-            return _best((yield from search(np.arange(len(clocks.of_row)), _energy)), _energy)
-        case _:
-            if near_mhz is None:
-                raise InputError("the model tells no clocks", "model_steered", "sweep the clocks first")
-            near = np.flatnonzero(np.isin(clocks.of_row, near_mhz))
-            return _best((yield from search(near, _energy)), _energy)
-    if first is None:
-        return None
+    if method == "model_steered" and near_mhz is None:
+        raise InputError("the model gives no clocks", "model_steered", "sweep the clocks first")
+    highest = clocks.at(clocks.highest)
+    rows, key, then_clocks = {  # what is searched, for what, and whether the clock of the best is chosen afterwards
+        RACE_TO_IDLE: (highest, _time, False),
+        "energy_at_max_clock": (highest, _energy, False),
+        "race_to_idle_then_clocks": (highest, _time, True),
+        "energy_at_base_clock_then_clocks": (clocks.at(base_mhz), _energy, True),
+        "global_energy": (np.arange(len(clocks.of_row)), _energy, False),
+        "model_steered": (np.flatnonzero(np.isin(clocks.of_row, near_mhz or ())), _energy, False),
+    }[method]
+    first = _best((yield from search(rows, key)), key)
+    if first is None or not then_clocks:
+        return first
     return _best((yield clocks.alike(first).tolist()), _energy)
 
 
@@ -198,7 +188,7 @@ class Steering:
 
     @property
     def words(self) -> str:
-        """What it says."""
+        """The optimum and where it is from, in a phrase."""
         edge = "" if self.fit.optimum_bracketed else " (not bracketed)"
         return f"model: optimum {self.fit.optimum_mhz:.0f} MHz{edge} from {self.swept}"
 
@@ -221,6 +211,15 @@ class MethodResult:
     measurements: int  # of configurations, the sweep of the model counted
     seconds: float
     reduction: float  # of the measurements over the whole space
+
+    def against(self, race: MethodResult) -> MethodResult:
+        """The same with the changes over race to idle."""
+        return replace(
+            self,
+            efficiency_change=self.efficiency / race.efficiency - 1,
+            speed_change=self.speed / race.speed - 1,
+            energy_change=self.energy_j / race.energy_j - 1,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,43 +259,20 @@ def compare_methods(
     """
     clocks = Clocks(space)
     base = base_clock_mhz(gpu, clocks) if base_mhz is None else clocks.nearest(base_mhz)
-    efficiency_name, speed_name = _figures(measured)
+    near = clocks.near(steering.fit) if steering is not None else None
+    names = _figures(measured)
     notes = [f"base clock {base:.0f} MHz"]
     if steering is not None:
-        notes.append(f"{steering.words}; searched {_list(clocks.near(steering.fit))} MHz")
+        notes.append(f"{steering.words}; searched {', '.join(f'{clock:.0f}' for clock in near or ())} MHz")
     elif "model_steered" in methods:
         notes.append("model-steered is left out: no model of the clocks")
         methods = [method for method in methods if method != "model_steered"]
-    results: list[MethodResult] = []
-    race: MethodResult | None = None
+    found: dict[str, MethodResult] = {}
     for method in dict.fromkeys((RACE_TO_IDLE, *methods)):
-        near = clocks.near(steering.fit) if steering is not None else None
-        chosen, asked = _follow(recipe(method, clocks, base_mhz=base, near_mhz=near), measured)
-        swept, swept_s = (steering.measurements, steering.seconds) if steering and method == "model_steered" else (0, 0)
-        values = measured[chosen].values
-        energy, time_s = energy_of(values), values["time_s"]
-        efficiency = values.get(efficiency_name, 1 / energy)
-        speed = values.get(speed_name, 1 / time_s)
-        result = MethodResult(
-            method=method,
-            label=METHODS[method],
-            configuration=measured[chosen].configuration,
-            clock_mhz=float(clocks.of_row[chosen]),
-            energy_j=energy,
-            time_s=time_s,
-            efficiency=efficiency,
-            speed=speed,
-            efficiency_change=efficiency / race.efficiency - 1 if race is not None else 0.0,
-            speed_change=speed / race.speed - 1 if race is not None else 0.0,
-            energy_change=energy / race.energy_j - 1 if race is not None else 0.0,
-            measurements=len(asked) + swept,
-            seconds=math.fsum(measured[row].cost_s for row in asked) + swept_s,
-            reduction=1 - (len(asked) + swept) / space.size,
-        )
-        if race is None:
-            race = result
-        if method in methods:
-            results.append(result)
+        row, asked = _follow(recipe(method, clocks, base_mhz=base, near_mhz=near), measured)
+        swept = steering if method == "model_steered" else None
+        found[method] = _result(method, clocks, measured, row, asked, names, swept)
+    race = found[RACE_TO_IDLE]
     return Methods(
         gpu=gpu,
         title=title,
@@ -304,10 +280,40 @@ def compare_methods(
         clocks_mhz=tuple(clocks.values.tolist()),
         base_mhz=base,
         size=space.size,
-        efficiency_name=efficiency_name,
-        speed_name=speed_name,
-        results=tuple(results),
+        efficiency_name=names[0],
+        speed_name=names[1],
+        results=tuple(each.against(race) for method, each in found.items() if method in methods),
         notes=tuple(notes),
+    )
+
+
+def _result(
+    method: str,
+    clocks: Clocks,
+    measured: Mapping[int, Measurement],
+    row: int,
+    asked: set[int],
+    names: tuple[str, str],
+    steering: Steering | None,
+) -> MethodResult:
+    """What one method chose, and what it took with the sweep of the model."""
+    values, measurements = measured[row].values, len(asked) + (steering.measurements if steering else 0)
+    energy, time_s = energy_of(values), values["time_s"]
+    return MethodResult(
+        method=method,
+        label=METHODS[method],
+        configuration=measured[row].configuration,
+        clock_mhz=float(clocks.of_row[row]),
+        energy_j=energy,
+        time_s=time_s,
+        efficiency=values.get(names[0], 1 / energy),
+        speed=values.get(names[1], 1 / time_s),
+        efficiency_change=0.0,
+        speed_change=0.0,
+        energy_change=0.0,
+        measurements=measurements,
+        seconds=math.fsum(measured[row].cost_s for row in asked) + (steering.seconds if steering else 0),
+        reduction=1 - measurements / len(clocks.of_row),
     )
 
 
@@ -325,12 +331,8 @@ def _follow(steps: Recipe, measured: Mapping[int, Measurement]) -> tuple[int, se
             rows = steps.send([seen_of(row, measured[row].state is State.OK, measured[row].values) for row in rows])
     except StopIteration as end:
         if end.value is None:
-            raise InputError("no configuration worked", "methods", "look at the failures") from None
+            raise InputError("no configuration worked", "methods", "see the failures") from None
         return int(end.value), asked
-
-
-def _list(clocks_mhz: Sequence[float]) -> str:
-    return ", ".join(f"{clock:.0f}" for clock in clocks_mhz)
 
 
 def _figures(measured: Mapping[int, Measurement]) -> tuple[str, str]:

@@ -1,62 +1,44 @@
-"""Multi-start local search: descend, and start anew elsewhere at every local minimum."""
+"""Multi-start local search: descend, and restart elsewhere at every local minimum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import Evaluations, Search, strategy
-from .descent import Step, descend
-from .moves import check_least
+from .base import CheckedOptions, Search, Strategy, option
+from .evaluations import Evaluations, Step
 
 
-@dataclass(frozen=True)
-class MultiStartOptions:
-    """Options of every strategy here."""
-
-    starts: int = field(default=16, metadata={"help": "random configurations before each descent"})
-
-    def __post_init__(self) -> None:
-        check_least("starts", self.starts, 1)
-
-
-class _MultiStart:
+class _MultiStart(Strategy):
     step: ClassVar[Step]
-    Options = MultiStartOptions
 
-    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: MultiStartOptions) -> Search:
-        known = Evaluations(space)
+    def __init_subclass__(cls, *, step: Step, **shown: str) -> None:
+        super().__init_subclass__(**shown)
+        cls.step = step
+
+    @dataclass(frozen=True)
+    class Options(CheckedOptions):
+        starts: int = option(16, "random configurations before each descent", least=1)
+
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+        known = Evaluations(space, rng)
         while not known.exhausted:
-            starts = known.draw(rng, options.starts)
-            costs = yield from known.ask(starts)
-            yield from descend(space, known, rng, batch, starts[int(np.argmin(costs))], self.step)
+            start, _ = yield from known.best_of_random(options.starts)
+            yield from known.descend(start, self.step, batch)
 
 
-@strategy
-class Mls(_MultiStart):
-    """Goes to the best of all neighbours until none is better, then starts anew."""
-
-    name: ClassVar[str] = "mls"
-    label: ClassVar[str] = "Multi-start local search"
-    step = "best"
+class Mls(_MultiStart, name="mls", label="Multi-start local search", step="best"):
+    """Goes to the best of all neighbours until none is better, then restarts elsewhere."""
 
 
-@strategy
-class GreedyMls(_MultiStart):
-    """Goes to the first better neighbour, in random order, until there is none, then starts anew."""
-
-    name: ClassVar[str] = "greedy_mls"
-    label: ClassVar[str] = "Greedy multi-start local search"
-    step = "first"
+class GreedyMls(_MultiStart, name="greedy_mls", label="Greedy multi-start local search", step="first"):
+    """Goes to the first better neighbour, in random order, until there is none, then restarts elsewhere."""
 
 
-@strategy
-class OrderedGreedyMls(_MultiStart):
-    """Goes to the first better neighbour, parameter by parameter as they were written, then starts anew."""
-
-    name: ClassVar[str] = "ordered_greedy_mls"
-    label: ClassVar[str] = "Ordered greedy multi-start local search"
-    step = "ordered"
+class OrderedGreedyMls(
+    _MultiStart, name="ordered_greedy_mls", label="Ordered greedy multi-start local search", step="ordered"
+):
+    """Goes to the first better neighbour, parameter by parameter as they were written, then restarts elsewhere."""

@@ -1,49 +1,44 @@
-"""NSGA-II (Deb et al. 2002): a genetic algorithm for a front, over valid configurations."""
+"""NSGA-II [Deb2002]: a genetic algorithm for a front, over valid configurations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..space.search_space import SearchSpace
-from .base import Evaluations, Outcome, Search, strategy
+from .base import Outcome, Search, Strategy, option
+from .evaluations import Evaluations
 from .genetic_algorithm import GeneticAlgorithm, next_generation
 
 Floats = npt.NDArray[np.float64]
 
-
 NO_FRONT = "the session has no front: the objective alone is searched"
 
 
-@strategy
-class Nsga2:
-    """NSGA-II: of parents and children live on those nearest to the front, of equals those farthest from others."""
-
-    name: ClassVar[str] = "nsga2"
-    label: ClassVar[str] = "Genetic algorithm for the front (NSGA-II)"
+class Nsga2(Strategy, name="nsga2", label="Genetic algorithm for the front (NSGA-II)"):
+    """NSGA-II: of parents and children survive those nearest to the front, of equals those farthest from others."""
 
     @dataclass(frozen=True)
     class Options(GeneticAlgorithm.Options):
-        population_size: int = field(default=40, metadata={"help": "configurations per generation, at least 2"})
-        tournament_size: int = field(default=2, metadata={"help": "candidates from which a parent is chosen, 1..1000"})
-        newcomers: float = field(default=0.0, metadata={"help": "share of each generation drawn at random, 0..1"})
+        population_size: int = option(40, "configurations per generation, at least 2", least=2)
+        tournament_size: int = option(2, "candidates from which a parent is chosen, 1..1000", least=1, most=1000)
+        newcomers: float = option(0.0, "share of each generation drawn at random, 0..1", least=0, most=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space)
-        yield from known.ask(known.draw(rng, options.population_size))
-        yield from self.go_on(space, known, rng, options)
+        known = Evaluations(space, rng)
+        yield from known.ask(known.draw(options.population_size))
+        yield from self.proceed(known, options)
 
-    def go_on(self, space: SearchSpace, known: Evaluations, rng: np.random.Generator, options: Options) -> Search:
-        """With what is known, one row at least, as the first generation."""
+    def proceed(self, known: Evaluations, options: Options) -> Search:
+        """Continue with the known rows, at least one, as the first generation."""
         everyone = list(known)
         remark = "" if known.outcome(everyone[0]).front else NO_FRONT
         while True:
             best = crowded_order(np.array([costs_of(known.outcome(row)) for row in everyone]))
             population = [everyone[at] for at in best[: options.population_size].tolist()]
-            children = next_generation(space, known, rng, options, population, range(len(population)))
+            children = next_generation(known, options, population, range(len(population)))
             if not children:
                 return
             yield from known.ask(children, remark)

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import Search, strategy
+from .base import CheckedOptions, Search, Strategy
 
 
-@strategy
-class RandomSample:
+class RandomSample(Strategy, name="random_sample", label="Random sampling"):
     """Every configuration once, in random order."""
 
-    name: ClassVar[str] = "random_sample"
-    label: ClassVar[str] = "Random sampling"
-
-    @dataclass(frozen=True)
-    class Options:
-        pass
-
-    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
+    def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: CheckedOptions) -> Search:
         order = np.arange(space.size, dtype=np.uint32)
         rng.shuffle(order)
         step = max(1, batch)

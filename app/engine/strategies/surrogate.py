@@ -1,7 +1,8 @@
 """The model of a Bayesian search: Gaussian processes of every goal's cost and of whether a configuration works at all.
 
-Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel spread over decades, and
-only their order matters to a search. Failed configurations take no part in the costs; they teach where others fail.
+Costs are modelled by their normal scores (ranks mapped to a bell curve): times of a kernel span decades, and only
+their order matters to a search. Failed configurations have no costs; a process of their own learns where they lie. The
+candidates are the whole space, or a pool where it is large.
 """
 
 from __future__ import annotations
@@ -16,26 +17,29 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from ..space.search_space import Rows, SearchSpace
-from .candidates import Candidates
 from .features import Features, Floats
 from .gaussian_process import Kernel, Posterior, fit_kernel
 
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 
+WHOLE: Final = 20_000  # spaces up to this size are candidates as a whole
+_RANDOM: Final = 3000  # random rows of a new pool, beside the neighbours of the best
+_MOST: Final = 2 * _RANDOM
+
 MOST_POINTS: Final = 384  # at a fit; of more, the best, the latest and a random part of the others
-FIT_POINTS: Final = 256  # hyperparameters are fitted to so many of them: bounds the cost, changes them little
-_GROWTH: Final = 1.15  # a model is fitted anew when it has grown by that
-_ROOM: Final = 32  # points that it can take between two fits, at least
+FIT_POINTS: Final = 256  # of them, for the hyperparameters: bounds the cost, changes them little
+_GROWTH: Final = 1.15  # a model is refitted when it has grown by that
+_ROOM: Final = 32  # points that it can hold between two fits, at least
 _ITERATIONS: Final = 12
 _FEWEST: Final = 3  # points below which there is no model of a cost
 _AROUND: Final = 8  # best points whose neighbours are candidates
-_CLIMB: Final = 4  # looks around the best candidate, where candidates are a part of the space
+_CLIMB: Final = 4  # steps from the best candidate to its neighbours, where candidates are a pool
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model says of the candidates that were not asked for."""
+    """The model's prediction for the candidates that were not asked for."""
 
     rows: Rows  # (m,)
     mean: Floats  # (goals, m), in normal scores
@@ -63,13 +67,13 @@ class Surrogate:
         self._fitted = 0  # points when the models were last fitted
 
     def learn(self, rows: Sequence[int], costs: Sequence[tuple[float, ...]]) -> None:
-        """What came of rows, one cost per goal; inf where it failed. Ends every belief."""
+        """Add the costs of rows, one per goal; inf where one failed. Ends every belief."""
         self.candidates.close(rows)
         self._rows.extend(rows)
         self._costs.extend(costs)
         self._believed.clear()
-        for model in self._models:
-            model.forget()
+        for posterior in self._posteriors:
+            posterior.forget()
 
     def propose(self, most: int, promises: Callable[[], Promise]) -> list[int]:
         """Up to `most` rows to measure together, one by one those of the greatest promise; none where all are known.
@@ -94,28 +98,28 @@ class Surrogate:
             mean, deviation = self._works_model.predict(works.astype(np.float64), at)
             chance = ndtr((mean - 0.5) / np.hypot(deviation, 0.05))
         if works.sum() >= _FEWEST:
-            told = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
+            found = [model.predict(scores[:, goal], at) for goal, model in enumerate(self._cost_models)]
         else:  # too little is known of the costs: there is most to learn far from what was seen
-            told = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
+            found = [(np.zeros(len(at)), self._works_model.uncertainty(at))] * len(self._cost_models)
         known = np.concatenate([scores[works], np.reshape(self._believed, (-1, len(self._cost_models)))])
         return Prediction(
-            self.candidates.rows[at], np.stack([m for m, _ in told]), np.stack([d for _, d in told]), chance, known
+            self.candidates.rows[at], np.stack([m for m, _ in found]), np.stack([d for _, d in found]), chance, known
         )
 
     def draw(self, goal: int, prediction: Prediction, most: int) -> tuple[Indices, Floats]:
         """One function drawn from the posterior of a goal: positions in `prediction.rows`, and its values there.
 
-        Only the up to `most` candidates that promise most are looked at.
+        Only up to `most` candidates, those that promise most.
         """
-        hope = prediction.mean[goal] - 3 * prediction.deviation[goal]
-        among = np.argsort(hope, kind="stable")[:most]
+        bound = prediction.mean[goal] - 3 * prediction.deviation[goal]
+        among = np.argsort(bound, kind="stable")[:most]
         scores, works = self._scores()
         if works.sum() < _FEWEST:
             return among, self._rng.standard_normal(len(among))
         return among, self._cost_models[goal].draw(scores[:, goal], self._rng, self.candidates.open[among])
 
     def _best(self, promise: Promise) -> tuple[int, Floats]:
-        """The candidate of the greatest promise, its neighbours looked at too, and the model's mean of each goal."""
+        """The candidate of the greatest promise, its neighbours included, and the model's mean of each goal."""
         row, means = 0, np.zeros(len(self._cost_models))
         for _ in range(_CLIMB):
             prediction = self.predict()
@@ -125,19 +129,21 @@ class Surrogate:
             fresh = self.candidates.around(row)
             if not len(fresh):
                 break
-            for model in self._models:
-                model.extend(fresh)
+            for posterior in self._posteriors:
+                posterior.extend(fresh)
         return row, means
 
     def _believe(self, row: int, means: Floats) -> None:
         self._believed.append(means)
         self.candidates.close([row])
-        for model in self._models:
-            model.believe(row)
+        for posterior in self._posteriors:
+            posterior.believe(row)
 
     @property
-    def _models(self) -> tuple[_Model, ...]:
-        return (*self._cost_models, self._works_model)
+    def _posteriors(self) -> list[Posterior]:
+        """Those of the models that are fitted."""
+        models = (*self._cost_models, self._works_model)
+        return [model.posterior for model in models if model.posterior is not None]
 
     def _scores(self) -> tuple[Floats, Mask]:
         """Normal scores, shape (points, goals), NaN where a point failed; and which points did not fail."""
@@ -149,7 +155,7 @@ class Surrogate:
         return scores, works
 
     def _update(self, scores: Floats, works: Mask) -> None:
-        """Give the models the points they have not heard of; fit them anew where they have grown enough."""
+        """Add the new points to the models, or refit these where they have grown enough."""
         fresh = range(self._modelled, len(self._rows))
         self._modelled = len(self._rows)
         needed = (*self._cost_models,) if works.sum() >= _FEWEST else ()
@@ -189,17 +195,17 @@ class Surrogate:
 
 
 class _Model:
-    """One Gaussian process: the points it holds, and what they say of the candidates."""
+    """One Gaussian process: the points it holds, and its predictions for the candidates."""
 
     def __init__(self, features: Features) -> None:
         self._kernel = Kernel.by_default(features)
-        self._posterior: Posterior | None = None
+        self.posterior: Posterior | None = None
         self._points: list[int] = []  # indices of the surrogate's points
 
     @property
     def room(self) -> int:
-        """How many more points it can take before it must be fitted anew."""
-        return 0 if self._posterior is None else self._posterior.capacity - self._posterior.count
+        """How many more points it can hold before it must be refitted."""
+        return 0 if self.posterior is None else self.posterior.capacity - self.posterior.count
 
     def fit(self, points: Indices, rows: Rows, values: Floats, candidates: Rows) -> None:
         """Hold these points. The kernel is fitted where their values differ."""
@@ -209,40 +215,28 @@ class _Model:
             few = np.linspace(0, len(points) - 1, min(len(points), FIT_POINTS)).astype(np.intp)
             self._kernel = fit_kernel(self._kernel, rows[points[few]], known[few], _ITERATIONS)
         capacity = len(points) + max(_ROOM, int(len(points) * (_GROWTH - 1)) + 1)
-        self._posterior = Posterior(self._kernel, rows[points], candidates, capacity)
+        self.posterior = Posterior(self._kernel, rows[points], candidates, capacity)
 
     def add(self, index: int, row: int) -> None:
         """Hold one point more."""
-        if self._posterior is not None:
+        if self.posterior is not None:
             self._points.append(index)
-            self._posterior.add(row)
-
-    def believe(self, row: int) -> None:
-        if self._posterior is not None:
-            self._posterior.believe(row)
-
-    def forget(self) -> None:
-        if self._posterior is not None:
-            self._posterior.forget()
-
-    def extend(self, rows: Rows) -> None:
-        if self._posterior is not None:
-            self._posterior.extend(rows)
+            self.posterior.add(row)
 
     def predict(self, values: Floats, at: Indices) -> tuple[Floats, Floats]:
         """Mean and deviation at some candidates; `values` of all the surrogate's points."""
-        assert self._posterior is not None
-        mean, deviation = self._posterior.predict(values[self._points])
+        assert self.posterior is not None
+        mean, deviation = self.posterior.predict(values[self._points])
         return mean[at], deviation[at]
 
     def uncertainty(self, at: Indices) -> Floats:
         """The deviation at some candidates over that far from every point."""
-        assert self._posterior is not None
-        return self._posterior.uncertainty()[at]
+        assert self.posterior is not None
+        return self.posterior.uncertainty()[at]
 
     def draw(self, values: Floats, rng: np.random.Generator, at: Indices) -> Floats:
-        assert self._posterior is not None
-        return self._posterior.draw(values[self._points], rng, at)
+        assert self.posterior is not None
+        return self.posterior.draw(values[self._points], rng, at)
 
 
 def normal_scores(costs: Floats) -> Floats:
@@ -251,3 +245,52 @@ def normal_scores(costs: Floats) -> Floats:
         return np.empty(0)
     quantiles: Floats = ndtri((rankdata(costs) - 0.5) / len(costs))
     return quantiles
+
+
+class Candidates:
+    """Rows in a fixed order, each open until it is asked for."""
+
+    def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
+        self._space = space
+        self._rng = rng
+        self._asked = np.zeros(space.size, dtype=bool)
+        self._whole = space.size <= WHOLE
+        self._pooled = np.full(space.size, self._whole)
+        self.rows: Rows = np.arange(space.size if self._whole else 0, dtype=np.int64)
+
+    @property
+    def exhausted(self) -> bool:
+        """Every row of the space was asked for."""
+        return bool(self._asked.all())
+
+    @property
+    def open(self) -> npt.NDArray[np.intp]:
+        """Positions in `rows` of those not asked for."""
+        return np.flatnonzero(~self._asked[self.rows])
+
+    def close(self, rows: Sequence[int]) -> None:
+        """These rows are asked for."""
+        self._asked[np.asarray(rows, dtype=np.int64)] = True
+
+    def renew(self, best: Sequence[int]) -> None:
+        """Draw a new pool, around the best rows so far too. The whole space stays as it is."""
+        if self._whole:
+            return
+        drawn = self._rng.integers(self._space.size, size=_RANDOM)
+        pool = np.unique(np.concatenate([drawn, self._space.neighbours_of(best)[1]]))
+        pool = pool[~self._asked[pool]]
+        if not len(pool):
+            pool = self._rng.permutation(np.flatnonzero(~self._asked))[:_RANDOM]
+        self._pooled[self.rows] = False
+        self._pooled[pool] = True
+        self.rows = pool
+
+    def around(self, row: int) -> Rows:
+        """Add the neighbours of a row to the pool: the new ones, none where the pool is full or the space whole."""
+        if self._whole or len(self.rows) >= _MOST:
+            return np.empty(0, dtype=np.int64)
+        near = self._space.neighbours(row)
+        fresh: Rows = near[~(self._asked[near] | self._pooled[near])]
+        self._pooled[fresh] = True
+        self.rows = np.concatenate([self.rows, fresh])
+        return fresh

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..space.search_space import SearchSpace
-from .base import Evaluations, Search, strategy
-from .moves import check_least
+from .base import CheckedOptions, Search, Strategy, option
+from .evaluations import Evaluations
 
 
-@strategy
-class TabuSearch:
-    """Goes to the best of a few neighbours, worse or not, never back; starts anew after a while without success."""
-
-    name: ClassVar[str] = "tabu_search"
-    label: ClassVar[str] = "Tabu search"
+class TabuSearch(Strategy, name="tabu_search", label="Tabu search"):
+    """Goes to the best of a few neighbours, worse or not, never back; restarts after a while without success."""
 
     @dataclass(frozen=True)
-    class Options:
-        first_samples: int = field(default=24, metadata={"help": "random configurations before each start"})
-        candidates: int = field(default=8, metadata={"help": "new neighbours looked at in each step"})
-        tenure: int = field(default=20, metadata={"help": "steps for which a visited configuration is tabu"})
-        patience: int = field(default=5, metadata={"help": "steps without a better one before a new start"})
-
-        def __post_init__(self) -> None:
-            check_least("first_samples", self.first_samples, 1)
-            check_least("candidates", self.candidates, 1)
-            check_least("tenure", self.tenure, 1)
-            check_least("patience", self.patience, 1)
+    class Options(CheckedOptions):
+        first_samples: int = option(24, "random configurations before each start", least=1)
+        candidates: int = option(8, "new neighbours measured in each step", least=1)
+        tenure: int = option(20, "steps for which a visited configuration is tabu", least=1)
+        patience: int = option(5, "steps without a better one before a new start", least=1)
 
     def search(self, space: SearchSpace, rng: np.random.Generator, batch: int, options: Options) -> Search:
-        known = Evaluations(space)
+        known = Evaluations(space, rng)
         while not known.exhausted:
-            starts = known.draw(rng, options.first_samples)
-            costs = yield from known.ask(starts)
-            here = starts[int(np.argmin(costs))]
-            best, stale = min(costs), 0
+            here, best = yield from known.best_of_random(options.first_samples)
+            stale = 0
             tabu: deque[int] = deque([here], maxlen=options.tenure)
             while stale < options.patience and not known.exhausted:
                 near = [row for row in rng.permutation(space.neighbours(here)).tolist() if row not in tabu]

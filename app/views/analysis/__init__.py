@@ -1,1 +1,1 @@
-"""What the measurements of a session tell, one figure at a time; the report."""
+"""The analysis of a session's measurements, one figure at a time."""

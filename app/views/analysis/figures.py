@@ -1,50 +1,367 @@
-"""Every figure of a session's analysis as one list. One that cannot be drawn says why and what to do first."""
+"""Every figure of a session's analysis, free of Qt. One that cannot be drawn gives the reason and what to do first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..plots.plot_figure import Figure
-from .analysed_session import Analysed
-from .of_parameters import (
-    correlation_bars,
-    effect_goals,
-    effect_parameters,
-    importance_bars,
-    main_effect,
-    split_cloud,
-    splits,
-)
-from .of_search import (
-    best_curve,
-    difficulty_curves,
-    drift_curves,
-    failure_bars,
-    failure_kinds,
-    hypervolume_curve,
-)
+import numpy as np
+
+from ...engine.analysis.convergence import steps
+from ...engine.analysis.correlations import above_mean
+from ...engine.analysis.costs import values_of
+from ...engine.analysis.session import Analysis, Effects
+from ...engine.analysis.tradeoff import percent_words
+from ...engine.session.plan import SessionPlan
+from ...numbers import duration
+from ..front.value_words import value_text
+from ..plots.figures import count_text
+from ..plots.plot_figure import Figure, Series
+from ..plots.quantities import Quantity, quantities_of, quantity
+
+_NOTHING = "Nothing has succeeded so far, so there is nothing to compare."
+_COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky")  # of the theme, for one series after the other
+_SYMBOLS = ("o", "s", "t1", "d", "t", "o")
+_MOST_BARS = 28
+_CURVE_AT = np.linspace(1.0, 1.5, 101)  # p of the difficulty's curves
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """A session with its analysis, of which figures are made."""
+
+    analysis: Analysis
+    plan: SessionPlan
+
+    def described(self, name: str) -> Quantity:
+        """How a figure or parameter is shown."""
+        return quantities_of(self.plan).get(name) or quantity(name, units=self.plan.units)
+
+
+Choices = Callable[[Analysed], list[tuple[str, str]]]  # (data, text) of each
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFigure:
-    """One entry of the list. `first` and `second` offer what can be chosen for it, as (data, text)."""
+    """One entry of the list. `draw` takes the session and one of each of the `choices`; else it returns the reason."""
 
     name: str
     label: str
-    draw: Callable[[Analysed, str, str], Figure | str]
-    first: Callable[[Analysed], list[tuple[str, str]]] = lambda _session: []
-    second: Callable[[Analysed], list[tuple[str, str]]] = lambda _session: []
+    draw: Callable[..., Figure | str]
+    choices: tuple[Choices, ...] = ()
 
+
+# --- correlations -----------------------------------------------------------------------------------------------------
+
+
+def correlation_bars(session: Analysed) -> Figure | str:
+    """Sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8]."""
+    found = session.analysis.correlations
+    if not found:
+        return "Correlations need at least five measurements that differ.\nLet the session run for a while."
+    strongest = sorted(found, key=lambda one: -max(abs(one.speed.strength), abs(one.efficiency.strength)))
+    kept = [one for one in found if one in strongest[:_MOST_BARS]]
+    names = tuple(session.described(one.name).label for one in kept)
+    movers = frozenset(session.described(one.name).label for one in kept if one.mover)
+    mark = "◆ matters differently for the two by more than chance and than a tenth. " if movers else ""
+    return Figure(
+        x_title="Correlation coefficient",
+        y_title="",
+        series=(
+            Series("with speed", "fastest", np.array([one.speed.strength for one in kept])),
+            Series("with efficiency", "efficient", np.array([one.efficiency.strength for one in kept])),
+        ),
+        caption=f"{mark}Pearson's coefficient of standardised values; of a parameter of words the correlation ratio, "
+        "which has no sign.",
+        names=names,
+        marked=movers,
+        whole_range=(-1.0, 1.0),
+    )
+
+
+def split_cloud(session: Analysed, name: str) -> Figure | str:
+    """The cloud split by one quantity above and below its mean [Anzt2015, figure 9]."""
+    analysis, plane = session.analysis, session.analysis.plane
+    split = next((one for one in analysis.splits if one.name == name), None)
+    if plane is None or split is None:
+        return "The split needs two figures to draw over and a quantity that varies."
+    x, y = plane.values[:, 0], plane.values[:, 1]
+    shown = [session.described(goal.name) for goal in plane.goals]
+    known = np.isfinite(x) & np.isfinite(y)
+    above = above_mean(values_of(analysis.table, name), known)
+    described = session.described(name)
+    mean = described.text(split.mean)
+    speed = split.above.speed / split.below.speed - 1
+    efficiency = split.above.efficiency / split.below.efficiency - 1
+    series = [
+        Series(
+            f"{side} {mean}: {count_text(int(mask.sum()))}",
+            colour,
+            y[mask] * shown[1].factor,
+            x[mask] * shown[0].factor,
+            line=False,
+            points=True,
+            symbol=symbol,
+        )
+        for side, colour, mask, symbol in (
+            ("up to", "low", known & ~above, "s"),
+            ("above", "high", above, "o"),
+        )
+    ]
+    return Figure(
+        x_title=shown[0].title,
+        y_title=shown[1].title,
+        series=tuple(series),
+        caption=f"{described.label} above its mean of {mean}: on the mean {_change(speed)} speed and "
+        f"{_change(efficiency)} efficiency than below it.",
+    )
+
+
+def splits(session: Analysed) -> list[tuple[str, str]]:
+    """Movers first."""
+    movers = {one.name for one in session.analysis.correlations if one.mover}
+    ordered = sorted(session.analysis.splits, key=lambda one: one.name not in movers)
+    return [(one.name, ("◆ " if one.name in movers else "") + session.described(one.name).label) for one in ordered]
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def importance_bars(session: Analysed, on: str) -> Figure | str:
+    """Which parameters matter, over all and near the best."""
+    effects = _effects(session, on)
+    if effects is None or not effects.importances:
+        return f"{_NOTHING}\nImportance needs a parameter with several values measured."
+    kept = effects.importances[:_MOST_BARS]
+    pairs = ", ".join(f"{' × '.join(one.names)} {one.share * 100:.0f} %" for one in effects.interactions[:3])
+    return Figure(
+        x_title="Share (%)",
+        y_title="",
+        series=(
+            Series("over the whole space", "blue", np.array([100 * one.over_all for one in kept])),
+            Series("near the best", "orange", np.array([100 * one.near_best for one in kept])),
+        ),
+        caption=f"On {session.described(on).label}. Over all: share of the variance of its logarithm (ANOVA); near "
+        "the best: how the values of the best tenth differ from all (PED-ANOVA)."
+        + (f" Beyond single parameters: {pairs}." if pairs else ""),
+        names=tuple(session.described(one.name).label for one in kept),
+    )
+
+
+def main_effect(session: Analysed, on: str, of: str) -> Figure | str:
+    """The median and the best of each value of a parameter."""
+    effects = _effects(session, on)
+    found = next((one for one in effects.importances if one.name == of), None) if effects is not None else None
+    if effects is None or found is None:
+        return f"{_NOTHING}\nA main effect needs a parameter with several values measured."
+    shown = session.described(on)
+    places = np.arange(len(found.levels), dtype=np.float64)
+    medians = np.array([level.median for level in found.levels]) * shown.factor
+    best = np.array([level.best for level in found.levels]) * shown.factor
+    failed = sum(level.failed for level in found.levels)
+    lost = f"; {count_text(failed)} failed and are not in it" if failed else ""
+    return Figure(
+        x_title=session.described(of).title,
+        y_title=shown.title,
+        series=(
+            Series("median", "blue", medians, places, points=True, symbol="s"),
+            Series("best", "orange", best, places, points=True, dashed=True),
+        ),
+        caption=f"{shown.label} of {count_text(sum(level.count for level in found.levels))} measurements by the value "
+        f"of {session.described(of).label}{lost}.",
+        ticks=tuple(value_text(level.value) for level in found.levels),
+    )
+
+
+def _effects(session: Analysed, on: str) -> Effects | None:
+    return next((one for one in session.analysis.effects if one.goal.name == on), None)
+
+
+def effect_goals(session: Analysed) -> list[tuple[str, str]]:
+    return [(one.goal.name, f"on {session.described(one.goal.name).label}") for one in session.analysis.effects]
+
+
+def effect_parameters(session: Analysed) -> list[tuple[str, str]]:
+    effects = session.analysis.effects
+    return [(one.name, f"of {session.described(one.name).label}") for one in effects[0].importances] if effects else []
+
+
+def _change(share: float) -> str:
+    return f"{percent_words(share)} {'more' if share >= 0 else 'less'}"
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+
+def best_curve(session: Analysed) -> Figure | str:
+    """The best figure after every evaluation."""
+    goal = session.analysis.objective.goal
+    curve = session.analysis.best_so_far
+    at, values = steps(curve)
+    if not len(at):
+        return _NOTHING
+    shown = session.described(goal.name)
+    x, y = _stairs(at, values * shown.factor, len(curve))
+    return Figure(
+        x_title="Evaluations",
+        y_title=f"Best {shown.title}",
+        series=(Series("best so far", "blue", y, x),),
+        caption=f"The best of {count_text(len(curve))} evaluations, {shown.text(float(values[-1]))}, was found by "
+        f"evaluation {count_text(int(at[-1]))}; {_within(values, at, goal.maximise)}.",
+    )
+
+
+def hypervolume_curve(session: Analysed) -> Figure | str:
+    """The hypervolume of the front after every evaluation."""
+    plane, curve = session.analysis.plane, session.analysis.hypervolume_so_far
+    at, values = steps(curve)
+    if plane is None or not len(at) or values[-1] <= 0:
+        return "The hypervolume needs a front of two figures.\nChoose two goals for the session under Tune."
+    shown = [session.described(goal.name) for goal in plane.goals]
+    factor = shown[0].factor * shown[1].factor
+    x, y = _stairs(at, values * factor, len(curve))
+    reference = ", ".join(
+        f"{each.label} {each.number(value)}" for each, value in zip(shown, plane.reference, strict=True)
+    )
+    return Figure(
+        x_title="Evaluations",
+        y_title=f"Hypervolume ({' · '.join(each.unit or each.label for each in shown)})",
+        series=(Series("hypervolume", "green", y, x),),
+        caption=f"The area that the front dominates, against {reference}: {values[-1] * factor:.5g} in the end; "
+        f"{_within(values, at, maximise=True)}.",
+    )
+
+
+def difficulty_curves(session: Analysed) -> Figure | str:
+    """The proportion of centrality [Schoonhoven2024, figure 6.5]."""
+    found = session.analysis.difficulty
+    if not found:
+        return f"{_NOTHING}\nDifficulty needs at least two measurements, as it compares neighbours."
+    coverage = session.analysis.coverage
+    partly = f" {percent_words(coverage)} of the space was measured; it is of that part." if coverage < 0.999 else ""
+    minima = ", ".join(f"{count_text(len(one.minima))} for {name}" for name, one in found.items())
+    series = tuple(
+        Series(
+            name,
+            _COLOURS[place % len(_COLOURS)],
+            100 * one.proportion(_CURVE_AT),
+            100 * (_CURVE_AT - 1),
+            dashed=place % 2 == 1,
+        )
+        for place, (name, one) in enumerate(found.items())
+    )
+    return Figure(
+        x_title="Worse than the optimum by up to (%)",
+        y_title="Proportion of centrality (%)",
+        series=series,
+        caption="How likely a local search ends that near to the optimum; lower is harder. "
+        f"Local minima: {minima}.{partly}",
+        whole_range=(0.0, 100.0),
+    )
+
+
+# --- the board and what went wrong ------------------------------------------------------------------------------------
+
+
+def drift_curves(session: Analysed) -> Figure | str:
+    """Reference runs over the session, each figure over its median."""
+    drifts = session.analysis.drift
+    if not drifts:
+        return (
+            "This session repeated no reference kernel, so drift of the board is unknown.\n"
+            "Sessions of kernels on a GPU measure one now and then."
+        )
+    series = tuple(
+        Series(
+            session.described(one.name).label,
+            _COLOURS[place % len(_COLOURS)],
+            100 * (one.values / float(np.median(one.values)) - 1),
+            one.hours * 60,
+            points=True,
+            symbol=_SYMBOLS[place % len(_SYMBOLS)],
+        )
+        for place, one in enumerate(drifts)
+    )
+    trends = [
+        f"{session.described(one.name).label} {'drifted by' if one.drifts else 'kept steady, trend'} "
+        f"{100 * one.over_session:+.2f} % over {duration(float(np.ptp(one.hours)) * 3600)}"
+        for one in drifts
+    ]
+    return Figure(
+        x_title="Since the first run (min)",
+        y_title="Against the median (%)",
+        series=series,
+        caption=f"The same load, repeated: {'; '.join(trends)} (Theil-Sen, 95 %).".replace("-", "−"),
+    )
+
+
+def failure_bars(session: Analysed, kind: str) -> Figure | str:
+    """How many failed in which way, or where in the space one kind of them lies."""
+    failures = session.analysis.failures
+    if not failures:
+        return "Nothing has failed."
+    one = next((each for each in failures if each.kind == kind), None)
+    if one is None:
+        return Figure(
+            x_title="Configurations",
+            y_title="",
+            series=(Series("failed", "vermillion", np.array([float(each.count) for each in failures])),),
+            caption="; ".join(f"{each.kind}: {percent_words(each.share)} of all" for each in failures)
+            + ". Choose a kind to see where in the space it lies.",
+            names=tuple(each.kind for each in failures),
+        )
+    messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2])
+    if not one.concentrated:
+        where = "No value of any parameter has more of them than chance puts there."
+        return Figure(
+            "Configurations",
+            "",
+            (Series("failed", "vermillion", np.array([float(one.count)])),),
+            f"{where} {messages}",
+            names=(one.kind,),
+        )
+    names = tuple(f"{session.described(c.parameter).label} = {value_text(c.value)}" for c in one.concentrated)
+    return Figure(
+        x_title="Failed, of those with the value (%)",
+        y_title="",
+        series=(
+            Series("with this value", "vermillion", np.array([100 * c.share for c in one.concentrated])),
+            Series("with other values", "grey", np.array([100 * c.elsewhere for c in one.concentrated])),
+        ),
+        caption=f"{count_text(one.count)} {one.kind}. Values with more of them than chance puts there. {messages}",
+        names=names,
+        whole_range=(0.0, 100.0),
+    )
+
+
+def failure_kinds(session: Analysed) -> list[tuple[str, str]]:
+    kinds = [(one.kind, f"{one.kind} ({count_text(one.count)})") for one in session.analysis.failures]
+    return [("", "all kinds"), *kinds] if kinds else []
+
+
+def _stairs(at: np.ndarray, values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """A step curve's corners, drawn on to the last evaluation."""
+    x = np.append(np.repeat(at, 2)[1:], end).astype(np.float64)
+    return x, np.repeat(values, 2).astype(np.float64)
+
+
+def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
+    """When the curve came within 1 % of its end."""
+    last = float(values[-1])
+    near = values >= last - 0.01 * abs(last) if maximise else values <= last + 0.01 * abs(last)
+    return f"within 1 % of that from evaluation {count_text(int(at[int(np.argmax(near))]))} on"
+
+
+# --- the list ---------------------------------------------------------------------------------------------------------
 
 FIGURES: tuple[AnalysisFigure, ...] = (
     AnalysisFigure("correlations", "Correlations with speed and efficiency", correlation_bars),
-    AnalysisFigure("split", "Cloud split at a mean", split_cloud, splits),
-    AnalysisFigure("importance", "Importance of parameters", importance_bars, effect_goals),
-    AnalysisFigure("effect", "Main effect of a parameter", main_effect, effect_goals, effect_parameters),
+    AnalysisFigure("split", "Cloud split at a mean", split_cloud, (splits,)),
+    AnalysisFigure("importance", "Importance of parameters", importance_bars, (effect_goals,)),
+    AnalysisFigure("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
     AnalysisFigure("best", "Convergence: best so far", best_curve),
     AnalysisFigure("hypervolume", "Convergence: hypervolume", hypervolume_curve),
     AnalysisFigure("difficulty", "Difficulty by centrality", difficulty_curves),
     AnalysisFigure("drift", "Drift of the reference kernel", drift_curves),
-    AnalysisFigure("failures", "Failures by kind and place", failure_bars, failure_kinds),
+    AnalysisFigure("failures", "Failures by kind and place", failure_bars, (failure_kinds,)),
 )

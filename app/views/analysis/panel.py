@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import islice, zip_longest
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
@@ -17,17 +18,14 @@ from ..shell.context import Context
 from ..shell.label import PlainLabel
 from ..shell.provenance import source_words
 from ..threads.background import Background
-from .analysed_session import Analysed
-from .figures import FIGURES, AnalysisFigure
+from .figures import FIGURES, Analysed, AnalysisFigure
 
-_EMPTY = (
-    "No session yet.\nStart one under Tune, or open one under Sessions;\nwhat its measurements tell is then drawn here."
-)
+_EMPTY = "No session yet.\nStart one under Tune, or open one under Sessions;\nits analysis is then drawn here."
 _AGAIN_MS = 2000  # between two analyses of a session that grows
 
 
 class AnalysisPanel(QWidget):
-    """Follows the running session while it is in sight. Usable without a window: `AnalysisPanel(context)`."""
+    """Follows the running session while it is visible. Usable without a window: `AnalysisPanel(context)`."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +46,7 @@ class AnalysisPanel(QWidget):
         self._background.failed.connect(self._analysis_failed)
         self._again = QTimer(self, interval=_AGAIN_MS, singleShot=True)
         self._again.timeout.connect(self.refresh)
-        self.which.currentIndexChanged.connect(self._figure_chosen)
+        self.which.currentIndexChanged.connect(self._offer)
         self.first.currentIndexChanged.connect(self._draw)
         self.second.currentIndexChanged.connect(self._draw)
         context.bridge.session_started.connect(self._session_started)
@@ -123,7 +121,7 @@ class AnalysisPanel(QWidget):
         self.state.setText(f"Analysing {count_text(len(table))} measurements …")
 
         def work(_stop: threading.Event) -> Analysed:
-            from ...engine.analysis.session import analyse  # imported late: SciPy takes long to load
+            from ...engine.analysis.session import analyse  # imported late: SciPy loads slowly
 
             return Analysed(analyse(table, plan.objective), plan)
 
@@ -151,16 +149,14 @@ class AnalysisPanel(QWidget):
 
     @property
     def chosen(self) -> AnalysisFigure:
+        """The figure of the list that is shown."""
         return FIGURES[self.which.currentIndex()]
 
     @Slot()
-    def _figure_chosen(self) -> None:
-        self._offer()
-
     def _offer(self) -> None:
         """Offer what the figure can be of, keeping what is chosen, and draw it."""
-        for choice, offer in ((self.first, self.chosen.first), (self.second, self.chosen.second)):
-            offered = offer(self.session) if self.session is not None else []
+        for choice, offer in zip_longest((self.first, self.second), self.chosen.choices):
+            offered = offer(self.session) if offer is not None and self.session is not None else []
             kept = choice.currentData()
             with QSignalBlocker(choice):
                 choice.clear()
@@ -176,7 +172,8 @@ class AnalysisPanel(QWidget):
             waiting = "Waiting for the first measurements." if self._table is not None else _EMPTY
             self.figure.say("Analysing …" if self._background.busy else waiting)
             return
-        made = self.chosen.draw(self.session, self.first.currentData() or "", self.second.currentData() or "")
+        chosen = (choice.currentData() or "" for choice in (self.first, self.second))
+        made = self.chosen.draw(self.session, *islice(chosen, len(self.chosen.choices)))
         if isinstance(made, str):
             self.figure.say(made)
         else:

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
@@ -20,10 +21,11 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
+from ...engine.analysis.description import describe_comparison
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
 from ..plots.figure_plot import FigurePlot
-from ..plots.figures import count_text
+from ..plots.figures import MINUS, count_text
 from ..plots.plot_figure import Figure, Series
 from ..plots.quantities import Quantity, quantity
 from ..shell.context import Context
@@ -31,7 +33,10 @@ from ..shell.file_dialogs import open_files
 from ..shell.label import PlainLabel, plain_tip
 from ..threads.background import Background
 from ..threads.errands import Errands
-from .tables import RowsTable, means_text, show_carried, show_gains
+from .tables import ListingTable
+
+if TYPE_CHECKING:
+    from ...engine.store.database import Store
 
 _EMPTY = (
     "No session is stored yet.\nStart one under Tune, import recordings under Sessions, or add a file here;\n"
@@ -41,8 +46,8 @@ _TICK_TWO = "Tick two or more sessions to see their fronts over one another."
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
 _SYMBOLS = ("o", "s", "t1", "d", "t")
-_MOST = 8  # sessions that are told apart in one plot
-_ROWS = (2, 5)  # of the list that are in sight, at least and at most
+_MOST = 8  # sessions that can be distinguished in one plot
+_ROWS = (2, 5)  # of the list that are visible, at least and at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +77,16 @@ class ComparePanel(QWidget):
         self.add, self.none = QPushButton("Add a &file …"), QPushButton("&Untick all")
         self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
         self.figure = FigurePlot()
-        self.gains, self.carried = RowsTable("What tuning for energy gains"), RowsTable("Configurations carried over")
-        self.means = PlainLabel()
+        self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")
+        self.carried = ListingTable("Configurations carried over")
+        self.means, self.fronts_title = PlainLabel(), PlainLabel()
         self.means.setWordWrap(True)
         self.means.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title in (
             (self.figure, "Fronts"),
-            (_under(self.means, self.gains), "Gains"),
+            (_stacked(self.means, self.gains, self.fronts_title, self.fronts), "Gains"),
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
@@ -172,7 +178,7 @@ class ComparePanel(QWidget):
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose recordings to be compared."""
+        """Open a dialog for recordings to compare."""
         open_files(self, "Compare recordings", _RECORDINGS, self.add_files)
 
     def add_files(self, paths: list[Path]) -> None:
@@ -201,10 +207,10 @@ class ComparePanel(QWidget):
         sources = self.ticked()
         self.none.setEnabled(bool(sources))
         if len(sources) < 2 or len(sources) > _MOST:
-            self._background.run(lambda _: None)  # whatever was asked before is not wanted any more
+            self._background.run(lambda _: None)  # replaces a comparison under way
             self.result = None
             self._show_tables(False)
-            too_many = f"Up to {_MOST} sessions can be told apart in one plot: untick some."
+            too_many = f"Up to {_MOST} sessions can be distinguished in one plot: untick some."
             self.figure.say(too_many if len(sources) > _MOST else _TICK_TWO if self.list.count() else _EMPTY)
             return
         self.figure.say("Reading and comparing …")
@@ -218,9 +224,9 @@ class ComparePanel(QWidget):
                     return None
                 if source not in loaded:
                     loaded[source] = _stored(store, source) if isinstance(source, int) else _recorded(source)
-                side, told = loaded[source]
+                side, own_units = loaded[source]
                 sides.append(side)
-                units |= told
+                units |= own_units
             return Result(compare_sessions(sides), units)
 
         self._background.run(work)
@@ -231,10 +237,11 @@ class ComparePanel(QWidget):
             return
         self.result = result
         self.figure.show_figure(fronts_figure(result))
-        speed, efficiency = result.described(result.found.speed_name), result.described(result.found.efficiency_name)
-        show_gains(self.gains, result.found, speed, efficiency)
-        self.means.setText(means_text(result.found))
-        show_carried(self.carried, result.found)
+        described = describe_comparison(result.found, result.units)
+        self.means.setText(f"{described.title}: {described.remarks[0]}".replace(" -", f" {MINUS}"))
+        for table, listing in zip((self.gains, self.fronts, self.carried), described.listings, strict=False):
+            table.show_listing(listing)
+        self.fronts_title.setText(described.listings[1].title)
         self._show_tables(True)
 
     def _show_tables(self, shown: bool) -> None:
@@ -254,13 +261,13 @@ class ComparePanel(QWidget):
         self.figure.say(f"{what}\n{remedy}")
 
 
-def _under(words: PlainLabel, table: RowsTable) -> QWidget:
-    """Words with the table that they sum up below them."""
+def _stacked(*widgets: QWidget) -> QWidget:
+    """Widgets one below the other."""
     made = QWidget()
     column = QVBoxLayout(made)
     column.setContentsMargins(0, 6, 0, 0)
-    column.addWidget(words)
-    column.addWidget(table, 1)
+    for widget in widgets:
+        column.addWidget(widget)
     return made
 
 
@@ -290,10 +297,7 @@ def fronts_figure(result: Result) -> Figure:
     )
 
 
-def _stored(store: object, session: int) -> tuple[Compared, dict[str, str]]:
-    from ...engine.store.database import Store
-
-    assert isinstance(store, Store)
+def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     loaded = store.load(session)
     record = loaded.record
     return Compared(f"{session} {record.shown_name}", record.gpu, record.source, loaded.table), dict(record.units)

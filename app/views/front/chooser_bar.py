@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis import choosers
-from ...engine.analysis.choices import against
 from ...engine.analysis.costs import Costs, costs_of
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
 from ...engine.space.result_table import ResultTable
@@ -275,7 +274,7 @@ class ChooserBar(QWidget):
         if fastest == self._index:
             return "This is the fastest."
         load = self._settings.load
-        change, year = against(costs, fastest, self._index, load)
+        change, year = choosers.against(costs, fastest, self._index, load)
         return trade_words(change, year, load)
 
 

@@ -13,9 +13,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, QRectF, Qt, Slot
 from PySide6.QtGui import QColor
 
-from ...engine.analysis.hull import convex_hull, spread_at
 from ...engine.analysis.iso_lines import Product, iso_lines, role_of, slope
-from ...engine.analysis.quadrants import Quadrants, quadrants
+from ...engine.analysis.plane import Quadrants, convex_hull, quadrants, spread_at
 from ...engine.analysis.tradeoff import percent_words
 from ..plots import theme
 from ..plots.figures import count_text

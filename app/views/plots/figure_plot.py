@@ -57,6 +57,11 @@ class FigurePlot(QWidget):
         self.figure, self.note = figure, ""
         self.redraw()
 
+    @property
+    def cloud(self) -> PointCloud:
+        """The points of series too many for markers; empty where there are none."""
+        return self._cloud
+
     def say(self, note: str) -> None:
         """Words in place of a plot: what to do first."""
         self.figure, self.note = None, note

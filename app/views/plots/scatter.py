@@ -53,6 +53,10 @@ class PointCloud(QGraphicsItem):
         """Copies of the coordinates of all points, of shape (n,)."""
         return self._x[: self._count].copy(), self._y[: self._count].copy()
 
+    def styles(self) -> Styles:
+        """A copy of the styles of all points, shape (n,), in the order in which they are drawn."""
+        return self._style[: self._count].copy()
+
     def set_points(self, x: Floats, y: Floats, style: Styles) -> None:
         """Replace all points; arrays of shape (n,), finite."""
         self._count = 0

@@ -1,4 +1,4 @@
-"""Scores drawn: each strategy's advantage over random search along the budget, and its mean on each space."""
+"""Scores shown: advantages over random search along the budget, means on each space, and a table of who beats whom."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from ...engine.analysis.score_runs import Scores
 from ...engine.strategies import base as strategies
 from ..plots import theme
+from ..plots.figures import signed
 
 _LINES = ("orange", "blue", "green", "purple", "vermillion", "sky", "grey")
 _DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)
@@ -27,12 +28,12 @@ def pen_of(place: int, width: float = 1.5) -> object:
 
 
 def label_of(name: str) -> str:
-    """A strategy's name for people, without what stands in brackets."""
+    """A strategy's label without what stands in brackets."""
     return strategies.get(name).label.partition(" (")[0]
 
 
 class _Plot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """What both plots share: the theme's colours, and being drawn anew in them."""
+    """Base of both plots: the theme's colours, in which they are redrawn when it changes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, enableMenu=False)
@@ -132,3 +133,52 @@ class ScoreBars(_Plot):
         self.getAxis("bottom").setTicks([list(enumerate(names))])
         self.setXRange(-0.5, len(spaces) - 0.5, padding=0.0)
         self.setYRange(max(-1.0, min(everything)), min(1.2, max(everything)), padding=0.03)
+
+
+class WinsTable(QTableWidget):
+    """Strategies by their mean score, the best first; a cell counts the spaces on which the row beats the column."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setAccessibleName("On how many spaces one strategy beats another significantly")
+        self.setToolTip(
+            "On how many spaces the row's strategy is significantly better than the column's (Mann-Whitney, 5 %)"
+        )
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self._scores: Scores | None = None
+        theme.notifier().changed.connect(self._refresh)
+
+    def show_scores(self, scores: Scores) -> None:
+        """Fill the table."""
+        self._scores = scores
+        self._refresh()
+
+    def _refresh(self) -> None:
+        scores = self._scores
+        if scores is None:
+            return
+        means = {name: scores.overall(name).mean for name in scores.strategies}
+        ranked = sorted(means, key=lambda name: -means[name])
+        self.setRowCount(len(ranked))
+        self.setColumnCount(1 + len(ranked))
+        self.setVerticalHeaderLabels([f"{place} {label_of(name)}" for place, name in enumerate(ranked, 1)])
+        self.setHorizontalHeaderLabels(["score", *(str(place) for place in range(1, len(ranked) + 1))])
+        for row, name in enumerate(ranked):
+            interval = scores.overall(name)
+            item = self._put(row, 0, signed(interval.mean, 3))
+            item.setToolTip(f"95 % interval {signed(interval.low, 3)} to {signed(interval.high, 3)}")
+            for column, other in enumerate(ranked, 1):
+                won = scores.wins[name].get(other, 0)
+                item = self._put(row, column, str(won) if other != name else "")
+                item.setToolTip(f"{label_of(name)} beats {label_of(other)} on {won} of {len(scores.advantages)} spaces")
+                if won:
+                    colour = QColor(theme.colours().green)
+                    colour.setAlpha(40 + 140 * won // len(scores.advantages))
+                    item.setBackground(colour)
+
+    def _put(self, row: int, column: int, text: str) -> QTableWidgetItem:
+        item = QTableWidgetItem(text)
+        item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.setItem(row, column, item)
+        return item

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent
+from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -30,8 +30,7 @@ from ...engine.strategies import base as strategies
 from ..shell.file_dialogs import open_files
 from ..shell.label import PlainLabel
 from ..threads.background import Background
-from .plots import ScoreBars, ScoreCurves
-from .wins import WinsTable
+from .plots import ScoreBars, ScoreCurves, WinsTable
 
 _FILES = "Kernel Tuner caches (*.json *.json.gz);;All files (*)"
 _FIRST = ("auto", "bayesian_optimisation", "greedy_ils", "genetic_algorithm", "simulated_annealing")
@@ -59,7 +58,7 @@ class ScoreWindow(QDialog):
         self.setModal(False)
         self.resize(1000, 720)
         self._caches: tuple[Path, ...] = ()
-        self._scores: Scores | None = None
+        self.scores: Scores | None = None  # what is shown
         self._background = Background(self)
         self.choose, self.start = QPushButton("&Caches …"), QPushButton("&Start")
         self.choose.setToolTip("Kernel Tuner caches in which every configuration was measured")
@@ -74,21 +73,20 @@ class ScoreWindow(QDialog):
         self.over = QComboBox()
         self.over.addItem("evaluations", False)
         self.over.addItem("time", True)
-        self.over.setToolTip("What the budget counts; time needs caches that tell what each evaluation cost")
+        self.over.setToolTip("What the budget counts; time needs caches with the cost of each evaluation")
         self.progress, self.message = QProgressBar(), PlainLabel(_EMPTY)
         self.progress.setFormat("%v of %m runs")
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(policy)
         self.space = QComboBox()
-        self.space.setAccessibleName("Space whose curves are shown")
+        self.space.setAccessibleName("Space of the curves")
         self.space.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.curves, self.bars, self.wins = ScoreCurves(), ScoreBars(), WinsTable()
         self._fill_strategies()
         self._lay_out()
         self.choose.clicked.connect(self.choose_caches)
         self.start.clicked.connect(self.start_or_stop)
-        self.strategies.menu().triggered.connect(self._strategies_chosen)
         self.space.currentIndexChanged.connect(self._draw)
         self._progressed.connect(self._show_progress, Qt.ConnectionType.QueuedConnection)
         self._background.done.connect(self._scored)
@@ -143,6 +141,7 @@ class ScoreWindow(QDialog):
             action.setData(name)
             action.setCheckable(True)
             action.setChecked(name in _FIRST)
+            action.toggled.connect(self._strategies_chosen)
 
     # --- what to score -----------------------------------------------------------------------------------------------
 
@@ -151,14 +150,9 @@ class ScoreWindow(QDialog):
         """The names of the strategies that are ticked."""
         return tuple(action.data() for action in self.strategies.menu().actions() if action.isChecked())
 
-    @property
-    def scores(self) -> Scores | None:
-        """What is shown."""
-        return self._scores
-
     @Slot()
     def choose_caches(self) -> None:
-        """Let the person choose files."""
+        """Open a dialog for the caches."""
         open_files(self, "Caches to score on", _FILES, self.set_caches)
 
     def set_caches(self, caches: Sequence[Path]) -> None:
@@ -168,7 +162,7 @@ class ScoreWindow(QDialog):
         self._set_buttons()
 
     @Slot()
-    def _strategies_chosen(self, _: QAction | None = None) -> None:
+    def _strategies_chosen(self) -> None:
         count = len(self.chosen)
         self.strategies.setText(f"{count} strateg{'y' if count == 1 else 'ies'}")
         self._set_buttons()
@@ -183,7 +177,7 @@ class ScoreWindow(QDialog):
 
     @Slot()
     def start_or_stop(self) -> None:
-        """Score what is chosen, or break off: what was shown before stays."""
+        """Score what is chosen, or stop: what was shown before stays."""
         if self._background.busy:
             self._background.shutdown()
             self._set_buttons()
@@ -217,7 +211,7 @@ class ScoreWindow(QDialog):
         self._set_buttons()
         if scores is None:
             return
-        self._scores = scores
+        self.scores = scores
         with QSignalBlocker(self.space):
             self.space.clear()
             if len(scores.advantages) > 1:
@@ -231,8 +225,8 @@ class ScoreWindow(QDialog):
 
     @Slot()
     def _draw(self) -> None:
-        if self._scores is not None:
-            self.curves.show_scores(self._scores, self.space.currentData() or None)
+        if self.scores is not None:
+            self.curves.show_scores(self.scores, self.space.currentData() or None)
 
     @Slot(str, str)
     def _failed(self, what: str, remedy: str) -> None:

@@ -1,1 +1,1 @@
-"""A search space to look at: its table and what each restriction removes."""
+"""The search space: its table and what each restriction removes."""

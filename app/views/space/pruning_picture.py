@@ -14,7 +14,7 @@ from ..plots import theme
 from ..plots.figures import count_text
 
 _GAP = 10  # pixels between columns
-_WORDS = 0.42  # of the width is for what a restriction says
+_WORDS = 0.42  # of the width is for the text of a restriction
 _HEAD = ("Restrictions in the order applied", "What is left, on a logarithmic scale", "removed")
 
 
@@ -23,7 +23,7 @@ class PruningPicture(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._lines: tuple[tuple[str, int, str, str], ...] = ()  # words, left, share removed, the whole truth
+        self._lines: tuple[tuple[str, int, str, str], ...] = ()  # restriction, left, share removed, tool tip
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("What each restriction leaves")
         theme.notifier().changed.connect(self.recolour)
@@ -34,9 +34,9 @@ class PruningPicture(QWidget):
         return self._lines
 
     def show_steps(self, cartesian: int, steps: Sequence[PruningStep]) -> None:
-        """Draw a space of so many combinations, pruned in these steps."""
+        """Draw a space of `cartesian` combinations, pruned in these steps."""
         every = ("all combinations", cartesian, "", f"{count_text(cartesian)} combinations before any restriction")
-        self._lines = (every, *((s.restriction, s.after, _share(s), _told(s)) for s in steps))
+        self._lines = (every, *((s.restriction, s.after, _share(s), _explanation(s)) for s in steps))
         self.setAccessibleDescription("\n".join(line[3] for line in self._lines))
         self.updateGeometry()
         self.update()
@@ -45,7 +45,7 @@ class PruningPicture(QWidget):
         return QSize(400, self.height_of(1 + len(self._lines)))
 
     def height_of(self, lines: int) -> int:
-        """The height of so many lines, that of the heads included, in pixels."""
+        """The height of `lines` lines, that of the heads included, in pixels."""
         return self._height * lines + 2
 
     def minimumSizeHint(self) -> QSize:
@@ -113,6 +113,6 @@ def _share(step: PruningStep) -> str:
     return f"−{percent:.1f} %" if 0.05 <= percent < 99.95 else "−<0.1 %" if percent < 0.05 else f"−{percent:.2f} %"
 
 
-def _told(step: PruningStep) -> str:
+def _explanation(step: PruningStep) -> str:
     removed = f"removes {count_text(step.removed)} of {count_text(step.before)}" if step.removed else "removes nothing"
     return f"{step.restriction}\n{removed}, {count_text(step.after)} left"

@@ -16,7 +16,7 @@ from ..plots.quantities import quantities_of
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 _PADDING = 16  # pixels around a cell's text
-_MEASURED = 200  # values of a column whose width is looked at
+_MEASURED = 200  # values of a column that are measured for its width
 
 
 class SpaceModel(QAbstractTableModel):
@@ -35,7 +35,7 @@ class SpaceModel(QAbstractTableModel):
         self.endResetModel()
 
     def longest(self, column: int) -> list[str]:
-        """Texts as wide as any of a column may be expected to be."""
+        """Texts as wide as those of a column are expected to be."""
         values = () if self.space is None else self.space.parameters[column].values
         step = max(1, len(values) // _MEASURED)
         return [value_text(value) for value in (*values[::step], *values[-1:])]
@@ -73,7 +73,7 @@ class SpaceModel(QAbstractTableModel):
 
 
 class SpaceTable(QTableView):
-    """The table as a person sees it."""
+    """The table of the window."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from ...engine.space.search_space import pruning_steps
-from ..plots.figures import count_text, duration_text
+from ...numbers import duration
+from ..plots.figures import count_text
 from ..shell.label import PlainLabel
 from ..tune.draft import Draft
 from .pruning_picture import PruningPicture
@@ -50,11 +51,11 @@ class SpaceWindow(QDialog):
             return
         space = draft.plan.space
         steps = pruning_steps(space)
-        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds else ""
+        built = f", built in {duration(space.build_seconds)}" if space.build_seconds else ""
         self.setWindowTitle(f"Search space of {draft.plan.title}")
         share = f" ({_share(space.size, space.cartesian)})" if space.size < space.cartesian else ""
-        said = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"
-        self.words.setText("\n".join([said, *space.notes]))
+        size = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"
+        self.words.setText("\n".join([size, *space.notes]))
         self.picture.show_steps(space.cartesian, steps)
         self.pruning.setVisible(bool(steps))
         shown = self.picture.height_of(min(_LINES_AT_FIRST, 2 + len(steps)))

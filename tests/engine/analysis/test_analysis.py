@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -60,10 +60,10 @@ def test_coefficients_against_scipy_with_ties_and_unknowns() -> None:
     b += a
     a[7] = b[11] = np.nan
     known = np.isfinite(a) & np.isfinite(b)
-    told = correlation(a, b)
-    assert told.linear == pytest.approx(pearsonr(a[known], b[known]).statistic)
-    assert told.rank == pytest.approx(spearmanr(a[known], b[known]).statistic)
-    assert told.pairs == 78
+    result = correlation(a, b)
+    assert result.linear == pytest.approx(pearsonr(a[known], b[known]).statistic)
+    assert result.rank == pytest.approx(spearmanr(a[known], b[known]).statistic)
+    assert result.pairs == 78
 
 
 def test_what_does_not_vary_or_is_too_little_says_nothing() -> None:
@@ -84,18 +84,18 @@ def test_movers_words_and_order() -> None:
         Observed("word", code, categorical=True, parameter=True),
         Observed("still", np.ones(n)),
     ]
-    told = {one.name: one for one in correlations(observed, speed, efficiency)}
-    assert set(told) == {"both", "speed only", "word"}
-    assert told["speed only"].mover
-    assert told["speed only"].moves == pytest.approx(
-        told["speed only"].efficiency.linear - told["speed only"].speed.linear
+    result = {one.name: one for one in correlations(observed, speed, efficiency)}
+    assert set(result) == {"both", "speed only", "word"}
+    assert result["speed only"].mover
+    assert result["speed only"].moves == pytest.approx(
+        result["speed only"].efficiency.linear - result["speed only"].speed.linear
     )
-    assert not told["both"].mover
+    assert not result["both"].mover
     # words: neither order nor sign; the share of the variance between the three means
     groups = [speed[code == each] for each in (0, 1, 2)]
     between = sum(len(g) * (g.mean() - speed.mean()) ** 2 for g in groups)
-    assert told["word"].speed.ratio == pytest.approx(math.sqrt(between / (n * speed.var())))
-    assert math.isnan(told["word"].speed.linear)
+    assert result["word"].speed.ratio == pytest.approx(math.sqrt(between / (n * speed.var())))
+    assert math.isnan(result["word"].speed.linear)
     ordered = [one.speed.strength for one in correlations(observed, speed, efficiency)]
     assert ordered == sorted(ordered)
 
@@ -121,12 +121,12 @@ def test_main_effects_and_interactions_of_a_known_law() -> None:
     a, c, d = (code[:, names.index(name)] for name in "acd")
     # logarithms: a explains 5/4 of variance units, c and d only together 1/4
     figure = np.exp(a + 0.5 * np.where(c == d, 1, -1))
-    told = {one.name: one for one in importances(space, np.arange(space.size), figure, maximise=False)}
+    result = {one.name: one for one in importances(space, np.arange(space.size), figure, maximise=False)}
     whole = 1.25 + 0.25
-    assert list(told) == ["a", "b", "c", "d"], "what does not vary is left out"
-    assert told["a"].over_all == pytest.approx(1.25 / whole, abs=0.02)
-    assert max(told[name].over_all for name in "bcd") == 0
-    assert told["a"].near_best > 0.99
+    assert list(result) == ["a", "b", "c", "d"], "what does not vary is left out"
+    assert result["a"].over_all == pytest.approx(1.25 / whole, abs=0.02)
+    assert max(result[name].over_all for name in "bcd") == 0
+    assert result["a"].near_best > 0.99
     [pair] = interactions(space, np.arange(space.size), figure)
     assert pair.names == ("c", "d")
     assert pair.share == pytest.approx(0.25 / whole, abs=0.03)
@@ -135,11 +135,11 @@ def test_main_effects_and_interactions_of_a_known_law() -> None:
 def test_levels_tell_what_each_value_came_to() -> None:
     space = grid(a=[1, 2], b=[1, 2, 3])
     figure = np.array([4.0, 2.0, np.nan, 8.0, 6.0, 7.0])
-    told = {one.name: one for one in importances(space, np.arange(6), figure, maximise=True)}
-    low, high = told["a"].levels
+    result = {one.name: one for one in importances(space, np.arange(6), figure, maximise=True)}
+    low, high = result["a"].levels
     assert (low.value, low.count, low.failed, low.mean, low.median, low.best) == (1, 2, 1, 3.0, 3.0, 4.0)
     assert (high.count, high.failed, high.mean, high.median, high.best) == (3, 0, 7.0, 7.0, 8.0)
-    assert math.isnan(told["a"].near_best), "six measurements tell no shares"
+    assert math.isnan(result["a"].near_best), "six measurements are too few for shares"
     nothing = importances(space, np.arange(6), np.full(6, np.nan), maximise=True)
     assert all(math.isnan(one.over_all) for one in nothing)
 
@@ -150,7 +150,7 @@ def test_chance_alone_is_not_important() -> None:
         importances(space, np.arange(space.size), np.random.default_rng(seed).lognormal(size=space.size), maximise=True)
         for seed in range(20)
     ]
-    assert np.mean([one.over_all for told in shares for one in told]) < 0.02
+    assert np.mean([one.over_all for result in shares for one in result]) < 0.02
 
 
 # --- convergence ------------------------------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ def test_chance_alone_is_not_important() -> None:
 )
 def test_hypervolume_after_each_evaluation(values: np.ndarray, maximise: tuple[bool, bool]) -> None:
     reference = [0.0 if up else 5.0 for up in maximise]
-    told = hypervolume_so_far(values, maximise, reference)
-    assert told.tolist() == pytest.approx(
+    result = hypervolume_so_far(values, maximise, reference)
+    assert result.tolist() == pytest.approx(
         [hypervolume(values[: count + 1], maximise, reference) for count in range(len(values))]
     )
 
@@ -172,9 +172,9 @@ def test_hypervolume_of_a_long_session() -> None:
     rng = np.random.default_rng(4)
     values = rng.random((5000, 2)) * (1 + np.arange(5000)[:, None] / 5000)
     values[rng.random(5000) < 0.1] = np.nan
-    told = hypervolume_so_far(values, (True, False), (0.0, 2.0))
+    result = hypervolume_so_far(values, (True, False), (0.0, 2.0))
     for count in (1, 1000, 1024, 1025, 3000, 5000):
-        assert told[count - 1] == pytest.approx(hypervolume(values[:count], (True, False), (0.0, 2.0)))
+        assert result[count - 1] == pytest.approx(hypervolume(values[:count], (True, False), (0.0, 2.0)))
 
 
 def test_best_so_far_and_its_steps() -> None:
@@ -211,10 +211,8 @@ def test_centrality_is_page_rank_of_the_fitness_flow_graph(figures: list[float],
     rows = np.array(data.draw(st.lists(st.integers(0, 11), min_size=1, max_size=12, unique=True)))
     cost = np.array(figures)[: len(rows)]
     found = difficulty(Flow.of(space, rows), cost)
-    if np.isnan(cost).all():
-        assert found is None
-        return
-    assert found is not None
+    assert (found is None) == np.isnan(cost).all()
+    assume(found is not None)
     codes = space.codes[rows].astype(int)
     near = [[j for j in range(len(rows)) if (codes[i] != codes[j]).sum() == 1] for i in range(len(rows))]
     fitness = np.where(np.isnan(cost), np.inf, cost)
@@ -270,9 +268,9 @@ def test_drift_of_a_session_counts_only_its_looks() -> None:
     for row in range(40):
         values = {"time_s": 1.0} | ({"reference_time_s": 1.0 + row / 1000} if row % 5 == 0 else {})
         table.append(Measurement(row, space.configuration(row), State.OK, values, timestamp_s=1e9 + 90 * row))
-    [told] = drifts_of(table)
-    assert (told.name, len(told.values), told.drifts) == ("reference_time_s", 8, True)
-    assert told.per_hour == pytest.approx(0.04 / 1.0175, rel=1e-3)
+    [result] = drifts_of(table)
+    assert (result.name, len(result.values), result.drifts) == ("reference_time_s", 8, True)
+    assert result.per_hour == pytest.approx(0.04 / 1.0175, rel=1e-3)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -302,33 +300,33 @@ def test_failures_by_kind_and_where_they_lie() -> None:
 
 def test_the_published_gemm_cache_whole(shared_data: Path) -> None:
     table = read_recording(shared_data / PS3).table()
-    told = document_of(analyse(table, Objective(FRONT[1], FRONT)))
-    json.dumps(told, allow_nan=False)
-    assert len(told["front"]) == 13
-    assert told["hypervolume"] == pytest.approx(73.898, abs=5e-4)
-    assert told["reference"] == [0.0, 0.0]
-    assert list(told["choosers"]["fastest"]["configuration"].values()) == [1815, 32, 1, 2, 64, 64, 2]
-    assert list(told["choosers"]["least_energy"]["configuration"].values()) == [1485, 32, 2, 2, 64, 128, 2]
-    assert told["choosers"]["least_energy"]["words"] == "11 % less energy for 27 % more time"
-    assert told["weights"][0]["index"] == told["choosers"]["least_energy"]["index"]
-    assert told["weights"][-1]["index"] == told["choosers"]["fastest"]["index"]
-    middle = next(one for one in told["weights"] if one["a_from"] <= 0.5 <= one["a_to"])
-    assert middle["index"] == told["choosers"]["weighted"]["index"]
-    assert {one["index"] for one in told["weights"]} <= {point["index"] for point in told["front"]}
-    cut = told["quadrants"]
+    result = document_of(analyse(table, Objective(FRONT[1], FRONT)))
+    json.dumps(result, allow_nan=False)
+    assert len(result["front"]) == 13
+    assert result["hypervolume"] == pytest.approx(73.898, abs=5e-4)
+    assert result["reference"] == [0.0, 0.0]
+    assert list(result["choosers"]["fastest"]["configuration"].values()) == [1815, 32, 1, 2, 64, 64, 2]
+    assert list(result["choosers"]["least_energy"]["configuration"].values()) == [1485, 32, 2, 2, 64, 128, 2]
+    assert result["choosers"]["least_energy"]["words"] == "11 % less energy for 27 % more time"
+    assert result["weights"][0]["index"] == result["choosers"]["least_energy"]["index"]
+    assert result["weights"][-1]["index"] == result["choosers"]["fastest"]["index"]
+    middle = next(one for one in result["weights"] if one["a_from"] <= 0.5 <= one["a_to"])
+    assert middle["index"] == result["choosers"]["weighted"]["index"]
+    assert {one["index"] for one in result["weights"]} <= {point["index"] for point in result["front"]}
+    cut = result["quadrants"]
     assert sum(cut[name]["count"] for name in ("both", "x_only", "y_only", "neither")) == 4690
     assert cut["x_line"] == pytest.approx(63.176, abs=5e-4)
     assert cut["y_line"] == pytest.approx(0.8264, abs=5e-5)
-    assert told["failed"] == {"runtime": 430}
-    assert told["convergence"]["hypervolume"]["values"][-1] == pytest.approx(73.898, abs=5e-4)
+    assert result["failed"] == {"runtime": 430}
+    assert result["convergence"]["hypervolume"]["values"][-1] == pytest.approx(73.898, abs=5e-4)
     # the clock, that the speed rises and the efficiency falls with, is a mover
-    clock = next(one for one in told["correlations"] if one["name"] == "nvml_gr_clock")
+    clock = next(one for one in result["correlations"] if one["name"] == "nvml_gr_clock")
     assert clock["mover"]
     assert clock["speed"]["linear"] > 0 > clock["efficiency"]["linear"]
-    assert set(told["difficulty"]) == {"time", "energy", "time at the highest clock"}
-    for curve in told["difficulty"].values():
+    assert set(result["difficulty"]) == {"time", "energy", "time at the highest clock"}
+    for curve in result["difficulty"].values():
         assert curve["proportion_of_centrality"] == sorted(curve["proportion_of_centrality"])
-    [failed] = told["failures"]
+    [failed] = result["failures"]
     assert {(one["parameter"], one["value"]) for one in failed["concentrated"]} >= {("block_size_y", 16)}
 
 
@@ -338,19 +336,19 @@ def test_a_cache_of_times_only_tells_what_it_can(shared_data: Path) -> None:
     for at in range(len(table)):
         m = table.measurement(at)
         times.append(Measurement(m.row, m.configuration, m.state, {"time_s": m.values["time_s"]}))
-    told = document_of(analyse(times, Objective(Goal("time_s", False))))
-    json.dumps(told, allow_nan=False)
-    assert told["front"] == []
-    assert told["hypervolume"] is None
-    assert told["choosers"]["fastest"] is not None
-    assert told["choosers"]["least_energy"] is None
-    assert set(told["difficulty"]) == {"time"}
+    result = document_of(analyse(times, Objective(Goal("time_s", False))))
+    json.dumps(result, allow_nan=False)
+    assert result["front"] == []
+    assert result["hypervolume"] is None
+    assert result["choosers"]["fastest"] is not None
+    assert result["choosers"]["least_energy"] is None
+    assert set(result["difficulty"]) == {"time"}
 
 
 def test_a_session_without_any_result_is_told_as_such() -> None:
     space = grid(a=[1, 2, 3])
     for table in (ResultTable(space), table_of(space, dict.fromkeys(range(3), State.COMPILE))):
-        told = document_of(analyse(table, Objective(Goal("time_s", False), FRONT)))
-        json.dumps(told, allow_nan=False)
-        assert told["front"] == []
-        assert all(choice is None for choice in told["choosers"].values())
+        result = document_of(analyse(table, Objective(Goal("time_s", False), FRONT)))
+        json.dumps(result, allow_nan=False)
+        assert result["front"] == []
+        assert all(choice is None for choice in result["choosers"].values())

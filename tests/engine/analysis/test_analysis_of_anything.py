@@ -1,4 +1,4 @@
-"""Whatever figures a file tells, analysis and report come to an end: bounded, valid JSON, well-formed pictures."""
+"""Whatever figures a file holds, analysis and report come to an end: bounded, valid JSON, well-formed pictures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.engine.analysis.compare import Compared, compare_sessions
+from app.engine.analysis.description import describe_analysis, describe_comparison
 from app.engine.analysis.document import document_of
 from app.engine.measurement import Measurement, State
-from app.engine.models.documents import plain
 from app.engine.objectives import Goal, Objective
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
@@ -25,6 +25,7 @@ from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.store.database import Store
 from app.errors import InputError
+from app.numbers import as_json
 
 NAMES = ("time_s", "energy_j", "power_w", "GFLOP/s", "GFLOPS/W", "reference_time_s", "word")
 figures = st.sampled_from([0.0, 1.0, 1.0 + 1e-15, 2.0, -3.0, 1e-308, 1e308, 1e-9, math.inf, -math.inf, math.nan])
@@ -36,8 +37,8 @@ def table_of(rows: list[tuple[State, dict[str, float]]]) -> ResultTable:
     values = [(clock, word, n) for clock in (100, 200) for word in ("a", "b", "c") for n in range(5)]
     space = space_of_table({"clock": [100, 200], "word": ["a", "b", "c"], "n": list(range(5))}, values)
     table = ResultTable(space)
-    for row, (state, told) in enumerate(rows):
-        table.append(Measurement(row, space.configuration(row), state, told, timestamp_s=1e9 + row))
+    for row, (state, measured) in enumerate(rows):
+        table.append(Measurement(row, space.configuration(row), state, measured, timestamp_s=1e9 + row))
     return table
 
 
@@ -62,7 +63,9 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
 
     plan = SessionPlan("kernel", "board", "", "recorded", table.space, objective, "brute_force", refuse)  # type: ignore[arg-type]
     content = gather(plan, table, objective, store)
-    json.dumps(plain(document_of(content.analysis)), allow_nan=False)
+    json.dumps(as_json(document_of(content.analysis)), allow_nan=False)
+    described = describe_analysis(content.analysis)
+    assert all(each.title and all(listing.rows for listing in each.listings) for each in described)
     text = report_html(content)
     assert len(text) < 400_000
     for svg in re.findall(r"<svg.*?</svg>", text, re.S):
@@ -75,4 +78,5 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
 def test_any_two_sessions_are_compared_or_refused(one: ResultTable, other: ResultTable) -> None:
     with suppress(InputError):  # nothing worked, or no figure is common
         found = compare_sessions([Compared("1", "a", "nvml", one), Compared("2", "b", "nvml", other)])
-        json.dumps(plain(found), allow_nan=False)
+        json.dumps(as_json(found), allow_nan=False)
+        assert len(describe_comparison(found).listings[0].rows) == 2

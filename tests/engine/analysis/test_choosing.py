@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -24,9 +24,8 @@ from app.engine.analysis.choosers import (
     weighted,
 )
 from app.engine.analysis.costs import costs_of, values_of
-from app.engine.analysis.hull import convex_hull, spread_at
 from app.engine.analysis.iso_lines import Product, Role, iso_lines, role_of
-from app.engine.analysis.quadrants import quadrants
+from app.engine.analysis.plane import convex_hull, quadrants, spread_at
 from app.engine.analysis.tradeoff import Load, percent_words, tradeoff, yearly
 from app.engine.formats.read import read_recording
 
@@ -189,8 +188,7 @@ def test_every_weight_gets_its_minimum_and_the_ranges_agree(figures: np.ndarray,
     ranges = weight_ranges(time_s, energy_j)
     front = front_of_costs(time_s, energy_j).tolist()
     assert (chosen is None) == (not front) == (not ranges)
-    if chosen is None:
-        return
+    assume(chosen is not None)
     assert chosen in front
     assert (ranges[0].low, ranges[-1].high) == (0.0, 1.0)
     assert all(one.high == other.low for one, other in pairwise(ranges))
@@ -201,8 +199,8 @@ def test_every_weight_gets_its_minimum_and_the_ranges_agree(figures: np.ndarray,
         return a * (time_s[i] - time_s[front].min()) / span_t + (1 - a) * (energy_j[i] - energy_j[front].min()) / span_e
 
     assert m(chosen) <= min(m(i) for i in front) + 1e-12
-    told = next(one.index for one in ranges if a <= one.high)
-    assert m(told) == pytest.approx(m(chosen), abs=1e-9)
+    by_range = next(one.index for one in ranges if a <= one.high)
+    assert m(by_range) == pytest.approx(m(chosen), abs=1e-9)
 
 
 def test_words() -> None:
@@ -229,14 +227,14 @@ def test_words() -> None:
 
 def test_a_year() -> None:
     change = tradeoff(1.0, 1.0, to_time_s=1.04, to_energy_j=0.82)
-    told = yearly(300.0, change, Load(8000, boards=2, price_per_kwh=0.25, carbon_g_per_kwh=400))
-    assert told.energy_kwh == pytest.approx(4800)
-    assert told.saved_kwh == pytest.approx(864)
-    assert told.saved_money == pytest.approx(216)
-    assert told.saved_co2_kg == pytest.approx(345.6)
-    assert told.extra_hours == pytest.approx(320)
-    assert told.fits
-    assert told.words == "864 kWh, 216 EUR and 346 kg CO2 less per year"
+    year = yearly(300.0, change, Load(8000, boards=2, price_per_kwh=0.25, carbon_g_per_kwh=400))
+    assert year.energy_kwh == pytest.approx(4800)
+    assert year.saved_kwh == pytest.approx(864)
+    assert year.saved_money == pytest.approx(216)
+    assert year.saved_co2_kg == pytest.approx(345.6)
+    assert year.extra_hours == pytest.approx(320)
+    assert year.fits
+    assert year.words == "864 kWh, 216 EUR and 346 kg CO2 less per year"
     full = yearly(300.0, change, Load(8760))
     assert not full.fits
     assert full.saved_money is None

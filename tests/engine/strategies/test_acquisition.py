@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.pareto import hypervolume
-from app.engine.strategies.acquisition import ACQUISITIONS, Portfolio
-from app.engine.strategies.hypervolume_improvement import (
+from app.engine.strategies.acquisition import (
+    ACQUISITIONS,
+    Portfolio,
     expected_hypervolume_improvement,
     reference_beyond,
     scalarised_improvement,

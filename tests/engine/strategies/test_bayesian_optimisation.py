@@ -20,8 +20,7 @@ from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies import base, surrogate
 from app.engine.strategies.base import Outcome, Remarked
-from app.engine.strategies.candidates import WHOLE, Candidates
-from app.engine.strategies.surrogate import Surrogate, normal_scores
+from app.engine.strategies.surrogate import WHOLE, Candidates, Surrogate, normal_scores
 from app.sensors.device_limits import limits_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
@@ -51,11 +50,13 @@ def search_rows(
     asked = next(search)
     while len(rows) < evaluations:
         rows += asked
-        asked = search.send([Outcome(r, c, State.OK if c < math.inf else State.RUNTIME) for r, c in told(asked, costs)])
+        asked = search.send(
+            [Outcome(r, c, State.OK if c < math.inf else State.RUNTIME) for r, c in costs_of(asked, costs)]
+        )
     return rows
 
 
-def told(rows: Sequence[int], costs: np.ndarray) -> list[tuple[int, float]]:
+def costs_of(rows: Sequence[int], costs: np.ndarray) -> list[tuple[int, float]]:
     return [(row, float(costs[row])) for row in rows]
 
 
@@ -91,7 +92,7 @@ def test_a_batch_is_spread_and_as_good_as_one_by_one() -> None:
     search = chosen.search(SMALL, np.random.default_rng(1), 64, chosen.Options(together=6))
     asked = next(search)
     for _ in range(8):
-        asked = search.send([Outcome(row, cost) for row, cost in told(asked, costs)])
+        asked = search.send([Outcome(row, cost) for row, cost in costs_of(asked, costs)])
         assert len(asked) == len(set(asked)) == 6
     search.close()
     batched = search_rows("bayesian_optimisation", costs, 60, batch=6, together=6)
@@ -183,10 +184,10 @@ def test_without_a_front_the_objective_is_searched_and_that_is_said(name: str) -
     costs = gemm_like(SMALL)
     chosen = base.get(name)
     search = chosen.search(SMALL, np.random.default_rng(1), 1, chosen.Options())
-    second = search.send([Outcome(row, cost) for row, cost in told(next(search), costs)])
+    second = search.send([Outcome(row, cost) for row, cost in costs_of(next(search), costs)])
     assert isinstance(second, Remarked)
     assert "no front" in second.remark
-    third = search.send([Outcome(row, cost) for row, cost in told(second, costs)])
+    third = search.send([Outcome(row, cost) for row, cost in costs_of(second, costs)])
     assert not isinstance(third, Remarked)
     rows = search_rows(name, costs, 150)
     assert (costs < costs[rows].min()).sum() <= 8

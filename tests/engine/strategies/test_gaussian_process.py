@@ -21,8 +21,8 @@ def small_space() -> SearchSpace:
     parameters = {"x": [1, 2, 4, 8, 16], "y": [1, 2, 3, 4, 5, 6], "mode": ["a", "b", "c"], "on": [0, 1]}
     clock = {"nvml_gr_clock": [900, 1200, 1300, 1800]}
     space = build_space(parameters | clock, ["x * y <= 48"], {}, limits_of((8, 0)))  # type: ignore[arg-type]
-    told = tuple(replace(p, device_setting=p.name in clock) for p in space.parameters)
-    return replace(space, parameters=told)
+    marked = tuple(replace(p, device_setting=p.name in clock) for p in space.parameters)
+    return replace(space, parameters=marked)
 
 
 SPACE = small_space()
@@ -135,7 +135,7 @@ def test_fitting_finds_what_matters() -> None:
 
 
 def test_fitting_finds_the_work_of_a_thread() -> None:
-    """A product of four sizes, which comes from the products and ratios of two that tell a part of it."""
+    """A product of four sizes, which comes from the products and ratios of two that explain a part of it."""
     sizes = {"threads_x": [1, 2, 4, 8], "threads_y": [1, 2, 4, 8], "tile_x": [16, 32, 64, 128], "tile_y": [16, 32, 64]}
     space = build_space(sizes, [], {}, limits_of((8, 0)))  # type: ignore[arg-type]
     work = np.log2([space.column("tile_x") * space.column("tile_y") / space.column("threads_x")]) - np.log2(

@@ -120,7 +120,7 @@ def _senseless(configuration: Mapping[str, float]) -> tuple[float, dict[str, flo
 @pytest.mark.parametrize(
     ("space", "measure", "why"),
     [
-        (space_of(block=[1, 2, 3]), _without_power, "no graphics_clock_mhz"),
+        (space_of(block=[1, 2, 3]), _without_power, "no graphics clocks"),
         (space_of(block=[32, 64], unroll=[1], graphics_clock_mhz=[1000, 1500]), energy, "has 2 values"),
         (SPACE, _without_power, "hold no power_w"),
         (SPACE, _time, "objective is better at other clocks"),

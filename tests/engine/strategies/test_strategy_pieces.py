@@ -16,10 +16,10 @@ import pytest
 from app.engine.measurement import State
 from app.engine.space.build import build_space, space_of_table
 from app.engine.strategies import base
-from app.engine.strategies.base import Evaluations, Outcome, Remarked
+from app.engine.strategies.base import Outcome, Remarked
 from app.engine.strategies.blocking import questions, restarted
 from app.engine.strategies.box import Box
-from app.engine.strategies.descent import descend
+from app.engine.strategies.evaluations import Evaluations
 from app.errors import InputError
 from app.sensors.device_limits import limits_of
 
@@ -39,7 +39,7 @@ def driven(search: Generator[list[int], Any, Any], cost: Callable[[int], float])
 
 
 def test_what_is_known_is_not_asked_again() -> None:
-    known = Evaluations(GRID)
+    known = Evaluations(GRID, np.random.default_rng(1))
     asking = known.ask([2, 1, 2])
     assert next(asking) == [2, 1]
     with pytest.raises(StopIteration) as ended:
@@ -52,47 +52,49 @@ def test_what_is_known_is_not_asked_again() -> None:
 
 
 def test_a_batch_can_carry_a_remark_and_is_a_batch_all_the_same() -> None:
-    rows = next(Evaluations(GRID).ask([3, 4], "from here on only these"))
+    rows = next(Evaluations(GRID, np.random.default_rng(1)).ask([3, 4], "from here on only these"))
     assert isinstance(rows, Remarked)
     assert (rows, rows.remark) == ([3, 4], "from here on only these")
 
 
 def test_rows_are_drawn_from_what_is_left_until_nothing_is() -> None:
-    known, rng = Evaluations(GRID), np.random.default_rng(1)
+    known = Evaluations(GRID, np.random.default_rng(1))
     seen: list[int] = []
     while not known.exhausted:
-        rows = known.draw(rng, 5)
+        rows = known.draw(5)
         assert len(rows) == min(5, GRID.size - len(seen))
         assert set(rows).isdisjoint(seen)
         seen += rows[:2]
         known.learn([Outcome(row, 1.0) for row in rows[:2]])
     assert sorted(seen) == list(range(GRID.size))
-    assert known.draw(rng, 5) == []
+    assert known.draw(5) == []
 
 
 def test_rows_left_are_drawn_evenly() -> None:
     counts = np.zeros(GRID.size)
     for seed in range(600):
-        known = Evaluations(GRID)
+        known = Evaluations(GRID, np.random.default_rng(seed))
         known.learn([Outcome(row, 1.0) for row in range(8)])  # most of it is known: another way to draw
-        counts[known.draw(np.random.default_rng(seed), 1)] += 1
+        counts[known.draw(1)] += 1
     assert counts[:8].sum() == 0
     assert (np.abs(counts[8:] - 150) < 45).all()  # four rows, 600 draws: four standard deviations
 
 
 def test_options_are_read_from_text() -> None:
-    @dataclasses.dataclass(frozen=True)
-    class Options:
-        flag: bool = dataclasses.field(default=True, metadata={"help": "a switch"})
-        kind: str = dataclasses.field(default="x", metadata={"help": "a kind", "choices": lambda: ("x", "y")})
-        count: int = dataclasses.field(default=3, metadata={"help": "how many"})
-        share: float = dataclasses.field(default=0.5, metadata={"help": "how much"})
-
-    class Sample:
+    class Sample(base.Strategy):
         name, label = "sample", "Sample"
 
-    Sample.Options = Options  # type: ignore[attr-defined]
-    make = lambda **given: base.make_options(Sample, given)  # type: ignore[arg-type]  # noqa: E731
+        @dataclasses.dataclass(frozen=True)
+        class Options(base.CheckedOptions):
+            flag: bool = base.option(True, "a switch")
+            kind: str = base.option("x", "a kind", choices=lambda: ("x", "y"))
+            count: int = base.option(3, "how many", least=-10, most=10)
+            share: float = base.option(0.5, "how much", least=0.0)
+
+        def search(self, space, rng, batch, options):  # type: ignore[no-untyped-def]
+            yield []
+
+    make = lambda **given: base.make_options(Sample(), given)  # noqa: E731
     assert (make(flag="false").flag, make(flag="1").flag, make(flag=False).flag) == (False, True, False)
     assert make(kind="y").kind == "y"
     with pytest.raises(InputError, match="one of x, y"):
@@ -107,6 +109,10 @@ def test_options_are_read_from_text() -> None:
     for wrong in ("nan", math.inf, "-inf", "1e308", True, "", "much"):
         with pytest.raises(InputError, match="a number from -1,000,000 to 1,000,000 is needed"):
             make(share=wrong)
+    with pytest.raises(InputError, match="count must lie between -10 and 10, not 11"):
+        make(count=11)
+    with pytest.raises(InputError, match=r"share must be at least 0\.0, not -0\.1"):
+        make(share=-0.1)
 
 
 @pytest.mark.parametrize("name", [name for name in base.names() if type(base.get(name)).__module__.startswith("app.")])
@@ -239,8 +245,8 @@ def test_a_run_that_learns_nothing_new_is_ended_and_begun_again_elsewhere() -> N
 @pytest.mark.parametrize("step", ["best", "first", "ordered"])
 def test_a_descent_ends_where_no_neighbour_is_better(step: str) -> None:
     cost = {row: float(abs(GRID.codes[row].astype(int) - [2, 1]).sum()) for row in range(GRID.size)}
-    known = Evaluations(GRID)
-    going = descend(GRID, known, np.random.default_rng(1), 3, 0, step)  # type: ignore[arg-type]
+    known = Evaluations(GRID, np.random.default_rng(1))
+    going = known.descend(0, step, 3)  # type: ignore[arg-type]
     _, (row, least) = driven(going, cost.__getitem__)
     assert (GRID.codes[row].tolist(), least) == ([2, 1], 0.0)
     assert len(known) < GRID.size

@@ -1,4 +1,4 @@
-"""The analysis of a session as a person looks through it."""
+"""The analysis of a session, figure by figure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
-from app.views.analysis.analysed_session import Analysed
-from app.views.analysis.figures import FIGURES
+from app.views.analysis.figures import FIGURES, Analysed
 from app.views.analysis.panel import AnalysisPanel
 from app.views.plots.plot_figures import curves_of
 
@@ -118,7 +117,7 @@ def test_a_main_effect_is_chosen_by_figure_and_parameter(lab: Lab, panel: Analys
     assert panel.first.isVisible()
 
 
-def test_failures_are_told_by_kind_and_place(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
+def test_failures_are_shown_by_kind_and_place(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "failures")
     drawn = panel.figure.figure
@@ -136,7 +135,6 @@ def test_a_session_that_grows_is_analysed_again(lab: Lab, panel: AnalysisPanel, 
     space = grid_space()
     table = filled(space, 40)
     first = show(lab, panel, qtbot, table)
-    panel._again.setInterval(10)
     table.extend(measured(space, row) for row in range(40, 80))
     lab.grow(table)
     qtbot.waitUntil(lambda: panel.session is not first, timeout=20_000)
@@ -175,9 +173,9 @@ def test_bars_are_copied_with_their_names_and_points_with_their_series(
     choose(panel, "importance")
     drawn = panel.figure.figure
     assert drawn is not None
-    told = {curve.name: curve.x[0] for curve in curves_of(panel.figure.plot)}
-    assert set(told) == {f"{series.label}: {name}" for series in drawn.series for name in drawn.names}
-    assert told[f"over the whole space: {drawn.names[0]}"] == drawn.series[0].y[0]
+    copied = {curve.name: curve.x[0] for curve in curves_of(panel.figure.plot)}
+    assert set(copied) == {f"{series.label}: {name}" for series in drawn.series for name in drawn.names}
+    assert copied[f"over the whole space: {drawn.names[0]}"] == drawn.series[0].y[0]
     choose(panel, "effect")
     assert {curve.name for curve in curves_of(panel.figure.plot)} == {"median", "best"}
 
@@ -185,7 +183,7 @@ def test_bars_are_copied_with_their_names_and_points_with_their_series(
 def test_neither_half_of_a_split_cloud_hides_the_other(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "split")
-    style = panel.figure._cloud._style[: len(panel.figure._cloud)]
+    style = panel.figure.cloud.styles()
     assert len(style) == 150
     first = style[:20]
     assert len(set(first)) == 2  # drawn in turns
@@ -193,4 +191,4 @@ def test_neither_half_of_a_split_cloud_hides_the_other(lab: Lab, panel: Analysis
     assert "■" in key
     assert "●" in key
     choose(panel, "best")
-    assert not len(panel.figure._cloud)
+    assert not len(panel.figure.cloud)

@@ -1,4 +1,4 @@
-"""Sessions side by side as a person compares them."""
+"""Sessions side by side in the window."""
 
 from __future__ import annotations
 
@@ -76,9 +76,12 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
     assert panel.tabs.isTabVisible(1)
     assert panel.gains.rowCount() == 2
     heads = [panel.gains.horizontalHeaderItem(c).text() for c in range(panel.gains.columnCount())]
-    speed = heads.index("Speed")
+    efficiency, speed = (column for column, head in enumerate(heads) if head == "gained")
+    assert heads[efficiency - 2] == "GFLOPS/W"
+    assert panel.gains.item(0, efficiency).text().startswith("+")
+    assert heads[speed - 2] == "GFLOP/s"
     assert panel.gains.item(0, speed).text().startswith("−")
-    assert panel.gains.item(0, heads.index("Efficiency")).text().startswith("+")
+    assert [panel.fronts.item(row, 1).text() for row in (0, 1)] == [side.name for side in panel.result.found.sides]
     found = panel.result.found
     assert "over 2 sessions on 2 boards: efficiency +" in panel.means.text()
     assert found.mean_efficiency_change.words in panel.means.text()
@@ -101,7 +104,7 @@ def test_files_are_compared_without_being_kept(panel: ComparePanel, shared_data:
     assert panel.ticked() == []
 
 
-def test_a_file_that_is_no_recording_is_told_in_one_line(panel: ComparePanel, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_file_that_is_no_recording_is_reported_in_one_line(panel: ComparePanel, tmp_path: Path, qtbot: QtBot) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}")
     panel.show()

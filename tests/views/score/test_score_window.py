@@ -1,4 +1,4 @@
-"""The window of the strategies' scores: chosen caches are scored in the background, drawn, and can be broken off."""
+"""The window of the strategies' scores: chosen caches are scored in the background, drawn, and can be stopped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def window(qtbot: QtBot) -> Iterator[ScoreWindow]:
     qtbot.addWidget(made)
     for action in made.strategies.menu().actions():
         action.setChecked(action.data() in ("greedy_ils", "random_sample"))
-    made._strategies_chosen()
     made.repeats.setValue(5)
     made.show()
     yield made
@@ -76,11 +75,11 @@ def test_scores_are_computed_and_drawn(window: ScoreWindow, tmp_path: Path, qtbo
     assert window.wins.item(0, 2).text() == str(scores.wins["greedy_ils"]["random_sample"])
     theme.set_mode("dark")
     theme.set_mode("light")
-    assert len(curves(window)) == 2, "drawn anew in other colours"
+    assert len(curves(window)) == 2, "redrawn in other colours"
     theme.set_mode("system")
 
 
-def test_it_can_be_broken_off_and_closed_while_it_runs(window: ScoreWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_it_can_be_stopped_and_closed_while_it_runs(window: ScoreWindow, tmp_path: Path, qtbot: QtBot) -> None:
     window.set_caches([write_cache(tmp_path / "bowl.json")])
     window.repeats.setValue(1000)
     window.start.click()
@@ -89,7 +88,7 @@ def test_it_can_be_broken_off_and_closed_while_it_runs(window: ScoreWindow, tmp_
     assert window.scores is None
     window.start.click()
     window.close()
-    assert not window._background.busy
+    assert window.start.text() == "&Start"
 
 
 def test_a_file_that_is_no_cache_is_one_line(window: ScoreWindow, tmp_path: Path, qtbot: QtBot) -> None:

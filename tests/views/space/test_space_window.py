@@ -48,10 +48,10 @@ def test_each_restriction_has_its_line_in_the_order_applied(qtbot: QtBot, dgemm:
     assert [line[0] for line in lines] == ["all combinations", *space.removed_by]
     assert [lines[0][1], lines[-1][1]] == [space.cartesian, space.size]
     assert all(above[1] >= below[1] for above, below in pairwise(lines))
-    for text, left, share, told in lines[1:]:
+    for text, left, share, tip in lines[1:]:
         removed = space.removed_by[text]
         assert share == "" if removed == 0 else share.startswith("−")
-        assert count_text(left) in told
+        assert count_text(left) in tip
     assert f"{count_text(space.size)} valid of" in window.words.text()
     assert "dgemm" in window.windowTitle()
 

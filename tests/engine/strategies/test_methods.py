@@ -145,7 +145,7 @@ def test_a_space_without_clocks_has_no_methods() -> None:
     with pytest.raises(InputError, match="one graphics clock"):
         Clocks(space_of(block=[1, 2], graphics_clock_mhz=[900]))
     with pytest.raises(InputError, match="unknown method"):
-        recipe("haste", Clocks(SPACE), base_mhz=800)
+        next(recipe("haste", Clocks(SPACE), base_mhz=800))
 
 
 def test_the_base_clock_is_the_boards_where_it_is_known() -> None:

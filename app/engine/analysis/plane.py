@@ -1,0 +1,237 @@
+"""The cloud of configurations over two figures: its front, convex hull, quadrants, and spread where one is held.
+
+After [Anzt2015, sections 3.3 and 3.4].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..objectives import Goal, Objective
+from ..pareto import front, hypervolume, reference_point
+from ..space.result_table import ResultTable
+from .costs import values_of
+from .iso_lines import Role, role_of
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+_BLOCK = 64  # points along x of which only the lowest and the highest are considered first
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Quadrants:
+    """How many configurations lie where. 'Better' is strictly better than the corner of the other figure.
+
+    The first figure is x (a speed), the second y (an efficiency). The best in x itself counts as better in x, the best
+    in y as better in y, unless one is both.
+    """
+
+    best_x: int  # index of the point that is best in x, of those best in y
+    best_y: int
+    x_line: float  # x of the best in y: the vertical line
+    y_line: float  # y of the best in x: the horizontal line
+    both: int  # better in x than the best in y and in y than the best in x: where trading off pays
+    x_only: int
+    y_only: int
+    neither: int
+
+    @property
+    def total(self) -> int:
+        return self.both + self.x_only + self.y_only + self.neither
+
+    @property
+    def better_x(self) -> int:
+        """Points beyond the vertical line."""
+        return self.both + self.x_only
+
+    @property
+    def better_y(self) -> int:
+        """Points beyond the horizontal line."""
+        return self.both + self.y_only
+
+    def percent(self, count: int) -> float:
+        return 100 * count / self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What the hull leaves open where one figure is held: the other one's least and largest value."""
+
+    at: float  # the figure that is held
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """How far the low end lies below the high one: 0.25 is a quarter less."""
+        return 1 - self.low / self.high if self.high > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The cloud over two goals. Indices are those of the measurements."""
+
+    goals: tuple[Goal, Goal]
+    values: Floats  # shape (n, 2), NaN where one failed
+    front: Indices  # from the worst of the first goal to its best
+    hull: Indices  # corners around the whole cloud, counterclockwise
+    quadrants: Quadrants | None
+    hypervolume: float
+    reference: tuple[float, ...]
+    spread_at_best_y: Spread | None  # of the second goal, where the first is held at the most efficient one's
+    spread_at_best_x: Spread | None  # of the first goal, where the second is held at the fastest one's
+
+
+def customary_goals(names: Sequence[str]) -> tuple[Goal, Goal] | None:
+    """The first speed and the first efficiency among these figures; else time and energy; None without both."""
+    first = {role: name for name in reversed(names) if (role := role_of(name)) is not None}
+    if Role.SPEED in first and Role.EFFICIENCY in first:
+        return Goal(first[Role.SPEED], True), Goal(first[Role.EFFICIENCY], True)
+    if {"time_s", "energy_j"} <= set(names):
+        return Goal("time_s", False), Goal("energy_j", False)
+    return None
+
+
+def goals_of(table: ResultTable, objective: Objective) -> tuple[Goal, Goal] | None:
+    """The two goals of the front: the objective's own, else the customary ones; None where there are no two."""
+    if len(objective.front) >= 2:
+        return objective.front[0], objective.front[1]
+    return customary_goals(table.value_names)
+
+
+def plane_of(table: ResultTable, goals: tuple[Goal, Goal]) -> Plane:
+    """The cloud over two goals, with all that is drawn into it."""
+    values = np.column_stack([values_of(table, goal.name) for goal in goals])
+    maximise = [goal.maximise for goal in goals]
+    hull = convex_hull(values[:, 0], values[:, 1])
+    cut = quadrants(values, maximise)
+    corners = values[hull]
+    reference = reference_point(values, maximise)
+    return Plane(
+        goals=goals,
+        values=values,
+        front=front(values, maximise),
+        hull=hull,
+        quadrants=cut,
+        hypervolume=hypervolume(values, maximise, reference),
+        reference=reference,
+        spread_at_best_y=spread_at(corners[:, 0], corners[:, 1], cut.x_line) if cut is not None else None,
+        spread_at_best_x=spread_at(corners[:, 1], corners[:, 0], cut.y_line) if cut is not None else None,
+    )
+
+
+def quadrants(values: npt.ArrayLike, maximise: Sequence[bool]) -> Quadrants | None:
+    """Cut the cloud. `values` has shape (n, 2); points with a NaN are ignored; None where none is left."""
+    points = np.asarray(values, dtype=np.float64)
+    ends = front(points, maximise)
+    if not len(ends):
+        return None
+    best_y, best_x = int(ends[0]), int(ends[-1])
+    better = np.where(np.asarray(maximise, dtype=np.bool_), 1.0, -1.0) * points
+    better = better[~np.isnan(better).any(axis=1)]
+    sign_x, sign_y = (1.0 if up else -1.0 for up in maximise)
+    beyond_x = better[:, 0] > sign_x * points[best_y, 0]
+    beyond_y = better[:, 1] > sign_y * points[best_x, 1]
+    both = int((beyond_x & beyond_y).sum())
+    x_only, y_only = int(beyond_x.sum()) - both, int(beyond_y.sum()) - both
+    return Quadrants(
+        best_x=best_x,
+        best_y=best_y,
+        x_line=float(points[best_y, 0]),
+        y_line=float(points[best_x, 1]),
+        both=both,
+        x_only=x_only,
+        y_only=y_only,
+        neither=len(better) - both - x_only - y_only,
+    )
+
+
+def convex_hull(x: npt.ArrayLike, y: npt.ArrayLike) -> Indices:
+    """Indices of the corners of the convex hull, counterclockwise, from the largest y (of equals the largest x).
+
+    `x` and `y` have shape (n,); points with a NaN are ignored, points within an edge are no corners, of equal points
+    the first stays. Monotone chain, O(n log n): first over a few points, then over what lies outside their hull.
+    """
+    along, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    known = np.flatnonzero(np.isfinite(along) & np.isfinite(up))
+    if not len(known):
+        return np.empty(0, dtype=np.int64)
+    points = np.column_stack([_unit(along[known]), _unit(up[known])])
+    order = np.lexsort((known, points[:, 1], points[:, 0]))
+    order = order[np.concatenate([[True], (np.diff(points[order], axis=0) != 0).any(axis=1)])]
+    order = order[_candidates(points[order])]
+    corners = _around(points[order])
+    hull = known[order[corners]]
+    first = int(np.lexsort((-along[hull], -up[hull]))[0])
+    return np.asarray(np.roll(hull, -first), dtype=np.int64)
+
+
+def spread_at(held: npt.ArrayLike, other: npt.ArrayLike, at: float) -> Spread | None:
+    """Where a line at `held` = `at` cuts the hull; `held` and `other` are the coordinates of its corners in order.
+
+    None where the line misses the hull.
+    """
+    a, b = np.asarray(held, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if not len(a) or not a.min() <= at <= a.max():
+        return None
+    a_next, b_next = np.roll(a, -1), np.roll(b, -1)
+    crossed = (np.minimum(a, a_next) <= at) & (at <= np.maximum(a, a_next))
+    level = crossed & (a == a_next)  # an edge within the line: both ends count
+    along = np.where(level, 0.0, (at - a) / np.where(a == a_next, 1.0, a_next - a))
+    met = np.concatenate([(b + along * (b_next - b))[crossed], b_next[level]])
+    return Spread(at, float(met.min()), float(met.max()))
+
+
+# --- inside the hull --------------------------------------------------------------------------------------------------
+
+
+def _unit(values: Floats) -> Floats:
+    """Between 0 and 1, so that products of differences of both axes compare."""
+    low, span = float(values.min()), float(np.ptp(values))
+    return np.asarray((values - low) / span if span > 0 else np.zeros(len(values)), dtype=np.float64)
+
+
+def _candidates(points: Floats) -> Indices:
+    """Positions of points, sorted along x, among which every corner is: those not below and above the hull of a few."""
+    if len(points) <= 4 * _BLOCK:
+        return np.arange(len(points), dtype=np.int64)
+    x, y = points[:, 0], points[:, 1]
+    whole = len(points) // _BLOCK * _BLOCK
+    blocks, first = y[:whole].reshape(-1, _BLOCK), np.arange(0, whole, _BLOCK)
+    few = np.concatenate(
+        [first + blocks.argmin(axis=1), first + blocks.argmax(axis=1), [0], np.arange(whole - 1, len(y))]
+    )
+    few = np.unique(few)
+    lower, upper = lower_hull(points[few].tolist()), lower_hull(points[few][::-1].tolist())[::-1]
+    low = few[lower]
+    high = few[len(few) - 1 - np.array(upper)]
+    outside = (y <= np.interp(x, x[low], y[low]) + 1e-9) | (y >= np.interp(x, x[high], y[high]) - 1e-9)
+    return np.flatnonzero(outside).astype(np.int64)
+
+
+def _around(points: Floats) -> list[int]:
+    """Positions of the corners of points sorted along x, then y, counterclockwise."""
+    if len(points) == 1:
+        return [0]
+    lower, upper = lower_hull(points.tolist()), lower_hull(points[::-1].tolist())
+    return [*lower[:-1], *(len(points) - 1 - at for at in upper[:-1])]
+
+
+def lower_hull(points: list[list[float]]) -> list[int]:
+    """Positions of the corners that turn left, of points sorted along the first axis."""
+    kept: list[int] = []
+    for at, (x, y) in enumerate(points):
+        while len(kept) > 1:
+            (x0, y0), (x1, y1) = points[kept[-2]], points[kept[-1]]
+            left, right = (x1 - x0) * (y - y0), (y1 - y0) * (x - x0)
+            if left - right > _ROUNDING * (abs(left) + abs(right)):  # else within the edge, but for rounding
+                break
+            kept.pop()
+        kept.append(at)
+    return kept

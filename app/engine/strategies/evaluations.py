@@ -1,0 +1,174 @@
+"""What a strategy knows: the evaluated rows with their outcomes, and the moves from there to rows not yet evaluated."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..space.search_space import SearchSpace
+from .base import Outcome, Remarked, Search, Strategy
+
+Y = TypeVar("Y")
+A = TypeVar("A")
+R = TypeVar("R")
+Step = Literal["best", "first", "ordered"]
+Found = Generator[list[int], Sequence[Outcome], tuple[int, float]]  # a search that returns a row and its cost
+MOST_TOGETHER = 4  # neighbours that a greedy descent measures before it decides
+
+
+class Evaluations:
+    """The memory of one search: row -> outcome, and the random numbers it draws. Asks only for unknown rows."""
+
+    def __init__(self, space: SearchSpace, rng: np.random.Generator) -> None:
+        self.space, self.rng = space, rng
+        self._outcomes: dict[int, Outcome] = {}
+        self._left: list[int] | None = None  # in random order; made once most rows are known
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._outcomes
+
+    def __iter__(self) -> Iterator[int]:
+        """The evaluated rows, in the order they were asked for."""
+        return iter(self._outcomes)
+
+    @property
+    def exhausted(self) -> bool:
+        """Every row of the space has been evaluated."""
+        return len(self._outcomes) >= self.space.size
+
+    def costs(self) -> Iterator[float]:
+        """The cost of every evaluated row, in the order they were asked for."""
+        return (outcome.cost for outcome in self._outcomes.values())
+
+    def cost(self, row: int) -> float:
+        """The cost of an evaluated row."""
+        return self._outcomes[row].cost
+
+    def outcome(self, row: int) -> Outcome:
+        """The outcome of an evaluated row."""
+        return self._outcomes[row]
+
+    def learn(self, outcomes: Iterable[Outcome]) -> None:
+        """Add outcomes of rows that were asked for otherwise than by `ask`."""
+        self._outcomes.update((outcome.row, outcome) for outcome in outcomes)
+
+    def ask(self, rows: Sequence[int], remark: str = "") -> Generator[list[int], Sequence[Outcome], list[float]]:
+        """`costs = yield from known.ask(rows)`: measure the unknown ones, return the cost of each."""
+        fresh = [int(row) for row in dict.fromkeys(rows) if row not in self._outcomes]
+        if fresh:
+            self.learn((yield Remarked(fresh, remark) if remark else fresh))
+        return [self._outcomes[int(row)].cost for row in rows]
+
+    # --- moves --------------------------------------------------------------------------------------------------------
+
+    def draw(self, count: int) -> list[int]:
+        """Up to `count` different rows drawn uniformly from those not evaluated; fewer only where fewer are left."""
+        count = min(count, self.space.size - len(self))
+        if 2 * len(self) <= self.space.size:
+            found: dict[int, None] = {}
+            while len(found) < count:
+                for row in self.rng.integers(self.space.size, size=2 * (count - len(found)) + 2).tolist():
+                    if row not in self._outcomes and len(found) < count:
+                        found[row] = None
+            return list(found)
+        if self._left is None:
+            self._left = [row for row in self.rng.permutation(self.space.size).tolist() if row not in self._outcomes]
+        while self._left and self._left[-1] in self._outcomes:
+            self._left.pop()
+        return list(islice((row for row in reversed(self._left) if row not in self._outcomes), count))
+
+    def best_of_random(self, count: int) -> Found:
+        """The best of `count` new rows drawn at random, and its cost."""
+        rows = self.draw(count)
+        costs = yield from self.ask(rows)
+        best = int(np.argmin(costs))
+        return rows[best], costs[best]
+
+    def unseen_neighbours(self, row: int) -> list[int]:
+        """The neighbours of a row that are not evaluated, in random order."""
+        return [near for near in self.rng.permutation(self.space.neighbours(row)).tolist() if near not in self]
+
+    def fresh_near(self, row: int) -> int:
+        """The row itself if it is new, else a random new neighbour, else any new row; the row where none is left."""
+        if row not in self or self.exhausted:
+            return row
+        near = self.unseen_neighbours(row)
+        return near[0] if near else self.draw(1)[0]
+
+    def random_walk(self, row: int, steps: int) -> int:
+        """The row reached by `steps` random steps to neighbours; the row itself where it has none."""
+        for _ in range(steps):
+            near = self.space.neighbours(row)
+            if not len(near):
+                break
+            row = int(self.rng.choice(near))
+        return row
+
+    def descend(self, row: int, step: Step, batch: int) -> Found:
+        """Go to a better neighbour until there is none; the local minimum and its cost.
+
+        `step` selects it: the 'best' of all; the 'first' better one, which is the best of those already known, else
+        the first of the others in random order; or 'ordered', the first parameter by parameter as the user wrote them.
+        A few neighbours are measured together where the runner prepares a batch ahead.
+        """
+        (cost,) = yield from self.ask([row])
+        together = max(1, min(batch, MOST_TOGETHER))
+        while True:
+            near = self.space.neighbours(row)
+            order = near.tolist() if step == "ordered" else self.rng.permutation(near).tolist()
+            seen = min((other for other in order if other in self), key=self.cost, default=row)
+            if step != "best" and self.cost(seen) < cost:  # what is known costs nothing
+                row, cost = seen, self.cost(seen)
+                continue
+            fresh = [other for other in order if other not in self]
+            groups = [fresh[at : at + together] for at in range(0, len(fresh), together)]
+            if step == "best":
+                groups = [[seen, *fresh]]
+            for group in groups:
+                costs = yield from self.ask(group)
+                best = int(np.argmin(costs))
+                if costs[best] < cost:
+                    row, cost = group[best], costs[best]
+                    break
+            else:
+                return row, cost
+
+
+def delegate(
+    inner: Generator[Y, A, R], answer: Callable[[Y], Generator[list[int], Sequence[Outcome], A]]
+) -> Generator[list[int], Sequence[Outcome], R]:
+    """Run a generator to its end and return its result; `yield from answer(request)` gives what it is sent."""
+    try:
+        request = next(inner)
+        while True:
+            request = inner.send((yield from answer(request)))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    finally:
+        inner.close()
+
+
+def search_within(rows: npt.NDArray[np.int64], chosen: Strategy, known: Evaluations, batch: int, remark: str) -> Search:
+    """Another strategy over some rows (ascending). What is known already is answered without measuring."""
+    part = known.space if len(rows) == known.space.size else known.space.subset(rows)
+
+    def answer(asked: list[int]) -> Generator[list[int], Sequence[Outcome], list[Outcome]]:
+        nonlocal remark
+        if isinstance(asked, Remarked):
+            remark = f"{remark} {asked.remark}".strip()
+        own = [int(rows[row]) for row in asked]
+        fresh = any(row not in known for row in own)
+        yield from known.ask(own, remark)
+        remark = "" if fresh else remark  # goes with the next batch that is measured
+        return [dataclasses.replace(known.outcome(r), row=a) for r, a in zip(own, asked, strict=True)]
+
+    yield from delegate(chosen.search(part, known.rng, batch, chosen.Options()), answer)
