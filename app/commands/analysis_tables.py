@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..numbers import number
 from .sources import Opened
-from .terminal import number, print_table, show
+from .terminal import print_table, show
 
 if TYPE_CHECKING:
     from ..engine.analysis.compare import Comparison

@@ -11,7 +11,8 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError, WattridgeError
-from .terminal import Stop, number, print_json, print_table, say, show, stop_on_interrupt
+from ..numbers import number
+from .terminal import Stop, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.metering.span import Span

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_there
-from .terminal import ProgressBar, duration, number, print_json, print_table, say, show
+from ..numbers import duration, number
+from .terminal import ProgressBar, print_json, print_table, say, show
 
 if TYPE_CHECKING:
     from ..engine.strategies.methods import Methods

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
+from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import Gpu
-from .terminal import ProgressBar, duration, print_json, print_table, say, show, stop_on_interrupt
+from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..sensors.trace import EventSpan, Trace

@@ -80,11 +80,11 @@ def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
             continue
         groups = np.array_split(known, min(CLASSES, len(known)))
         colour = np.linspace(0, CLASSES - 1, len(groups)).round().astype(int)
-        told = []
+        groups_of_rows = []
         for group, which in zip(groups, colour.tolist(), strict=True):
             ends = f"{group[0]:g}" if len(group) == 1 else f"{group[0]:g} to {group[-1]:g}"
-            told.append((f"{parameter.name} {ends}", f"c{which}", np.flatnonzero(np.isin(values, group))))
-        return told
+            groups_of_rows.append((f"{parameter.name} {ends}", f"c{which}", np.flatnonzero(np.isin(values, group))))
+        return groups_of_rows
     return [("measurements", "c1", np.arange(len(rows)))]
 
 
@@ -101,7 +101,7 @@ def convergence_chart(figure: Floats, label: str) -> str:
 
 
 def difficulty_chart(curves: dict[str, Difficulty]) -> str:
-    """Proportion of centrality over p (S1 figure 6.5)."""
+    """Proportion of centrality over p [Schoonhoven2024, figure 6.5]."""
     if not curves:
         return ""
     p = np.linspace(1.0, 1.5, 101)
