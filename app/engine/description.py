@@ -86,20 +86,29 @@ class Description:
     remarks: Sequence[str] = ()
 
 
-def side_by_side(descriptions: Sequence[Description], title: str = "") -> Listing:
-    """Descriptions as the columns of one table: a row per figure, in the order in which figures first appear.
+def aligned(descriptions: Sequence[Description]) -> list[list[Figure]]:
+    """A row per figure, in the order in which figures first appear, and in it the figure of each description.
 
-    Where some figure has a meaning, the last column holds them.
+    Where a description lacks it, an unknown one with the same label, unit and meaning stands in its place.
     """
-    figures: dict[str, Figure] = {}
+    first: dict[str, Figure] = {}
     for figure in (figure for each in descriptions for figure in each.figures):
-        figures.setdefault(figure.heading, figure)
-    columns = [{figure.heading: figure.cell for figure in each.figures} for each in descriptions]
-    rows = [[heading, *(column.get(heading, UNKNOWN) for column in columns)] for heading in figures]
+        first.setdefault(figure.heading, figure)
+    columns = [{figure.heading: figure for figure in each.figures} for each in descriptions]
+    return [
+        [column.get(heading, Figure(like.label, None, like.unit, meaning=like.meaning)) for column in columns]
+        for heading, like in first.items()
+    ]
+
+
+def side_by_side(descriptions: Sequence[Description], title: str = "") -> Listing:
+    """Descriptions as the columns of one table; where some figure has a meaning, the last column holds them."""
+    figures = aligned(descriptions)
     header = ["", *(each.title for each in descriptions)]
-    if any(figure.meaning for figure in figures.values()):
+    rows = [[row[0].heading, *(figure.cell for figure in row)] for row in figures]
+    if any(row[0].meaning for row in figures):
         header.append("")
-        rows = [[*row, figure.meaning] for row, figure in zip(rows, figures.values(), strict=True)]
+        rows = [[*row, of[0].meaning] for row, of in zip(rows, figures, strict=True)]
     return Listing(title, header, rows)
 
 

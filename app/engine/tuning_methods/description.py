@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ...numbers import number
+from ...numbers import change, duration, number, percent
 from ..description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import RooflineFit
+from ..strategies.methods import Methods
 from .roofline_points import shares_of_peak, word_byte
 from .roofline_sweeps import PlacedKernel, Sweep
 
@@ -79,6 +80,32 @@ def describe_kernel(kernel: PlacedKernel, sweeps: Sequence[Sweep]) -> Listing:
     return Listing("The kernel, expected and measured", ("", "Time (ms)", "Power (W)", "Energy (J)"), rows)
 
 
+def describe_methods(methods: Methods) -> Description:
+    """The ways to tune for energy side by side [Schoonhoven2024, section 6.5.1], and what each chooses."""
+    clocks, board = methods.clocks_mhz, f"{methods.gpu}{' (simulated)' if methods.simulated else ''}"
+    efficiency, speed = methods.efficiency_name, methods.speed_name
+    header = ("method", "MHz", efficiency, "gained", speed, "gained", "energy J", "measured", "took", "fewer")
+    rows = [
+        [
+            *(each.label, each.clock_mhz, each.efficiency, change(1 + each.efficiency_change)),
+            *(each.speed, change(1 + each.speed_change), each.energy_j, each.measurements),
+            *(duration(each.seconds), percent(each.reduction)),
+        ]
+        for each in methods.results
+    ]
+    chosen = [
+        Figure(each.label, ", ".join(f"{name}={value}" for name, value in each.configuration.items()))
+        for each in methods.results
+    ]
+    return Description(
+        title=f"{methods.title} on {board}",
+        origin=f"{methods.size} configurations at {len(clocks)} clocks, {clocks[0]:.0f}–{clocks[-1]:.0f} MHz",
+        figures=chosen,
+        listings=[Listing("Against race to idle", header, rows)],
+        remarks=methods.notes,
+    )
+
+
 def _of_model(sweep: Sweep) -> Iterator[Figure]:
     """The energies, the speeds and what follows from them; speeds are known without the energies too."""
     known, lines, unknown = sweep.model, (sweep.model if sweep.fit is None else sweep.fit.model), verdict(sweep)
@@ -108,7 +135,7 @@ def _of_fit(fit: RooflineFit) -> Iterator[Figure]:
     for label, share, meaning in (
         ("Mean error of power", fit.mean_relative_error, "of the fitted points"),
         ("Largest error of power", fit.max_relative_error, "of the fitted points"),
-        ("Largest error with those left out", fit.max_relative_error_all, "over all points of full occupancy"),
+        ("Largest error, all points", fit.max_relative_error_all, "over all points of full occupancy"),
     ):
         yield Figure(label, 100 * share, "%", digits=3, meaning=meaning)
     meaning = "of the weighted design; above 100 the three energies cannot be separated"

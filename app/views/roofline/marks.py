@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
 from ...engine.tuning_methods.roofline_sweeps import Sweep
+from ...numbers import number
 from ..plots import theme
-from ..plots.quantities import format_number
 from .points import STRIP, left_margin, right_margin
 
 _BALANCES = (  # attribute, label, colour, height of the label, what it is
@@ -83,12 +83,12 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
             for plot in plots:
                 line = pg.InfiniteLine(pos=math.log10(value), angle=90, pen=pen)
                 line.setZValue(12 if plot is plots[0] else -1)  # its words stand before the points
-                line.setToolTip(f"{tip} ({format_number(value)} flop/B)")
+                line.setToolTip(f"{tip} ({number(value)} flop/B)")
                 plot.addItem(line, ignoreBounds=True)
                 if plot is plots[0]:
                     ink = getattr(colours, colour)
                     told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
-                    told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)}</span>")
+                    told.setHtml(f"<span style='color:{ink}'>{label} {number(value)}</span>")
     if focus.limit_w is not None:
         pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
         limit = pg.InfiniteLine(

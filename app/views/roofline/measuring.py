@@ -54,6 +54,11 @@ class RooflineMeasuring(QObject):
         return bool(self._waiting)
 
     @property
+    def fitting(self) -> bool:
+        """Whether a fit is still to come."""
+        return self._fitter.busy or self._partial.isActive()
+
+    @property
     def possible(self) -> bool:
         """The engine is free for a sweep."""
         return not self.busy and not self._other_runs

@@ -71,6 +71,11 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         theme.notifier().changed.connect(self.redraw)
         self.redraw()
 
+    @property
+    def note(self) -> str:
+        """What stands in place of the plot; empty while it is drawn."""
+        return self._note.text()
+
     def say(self, note: str) -> None:
         """Words in place of the plots."""
         self._note.setText(note)
