@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .analysis_tables import print_analysis, print_comparison
+from .arguments import add_choosing, add_goal
 from .sources import Opened, open_session
 from .terminal import print_json
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from ..engine.analysis.choices import Wishes
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
+
+
+def analyse_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge analyse`."""
+    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    add_goal(parser)
+    add_choosing(parser)
 
 
 def analyse(arguments: Namespace) -> int:
@@ -32,6 +40,12 @@ def analyse(arguments: Namespace) -> int:
     else:
         print_analysis(opened, found, best)
     return 0
+
+
+def compare_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge compare`."""
+    parser.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
+    parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")
 
 
 def compare(arguments: Namespace) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import WattridgeError
+from .arguments import add_board
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from ..sensors.gpu import Gpu
 
 GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter tells it."
+
+
+def characterise_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge characterise`."""
+    add_board(parser, speed=float("inf"))
+    parser.add_argument(
+        "--show", action="store_true", help="what is known already, without running anything on the board"
+    )
 
 
 def characterise(arguments: Namespace) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..input_files import is_there
+from .arguments import add_board, add_control
 from .terminal import ProgressBar, print_description, print_json, show
 
 if TYPE_CHECKING:
@@ -17,6 +18,29 @@ if TYPE_CHECKING:
     from ..engine.models.caps import CapFit
     from ..engine.models.clock_log import Plateau
     from ..engine.models.frequency import FrequencyFit
+
+
+def fit_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge fit`."""
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="a CSV, a cache, T4 results, or the number of a session"
+    )
+    add_board(parser, speed=float("inf"))
+    parser.add_argument(
+        "--points", type=int, default=10, metavar="N", help="at most so many clocks with --gpu (default 10)"
+    )
+    parser.add_argument("--uniform", action="store_true", help="clocks evenly spread, not each where it tells most")
+    parser.add_argument("--memory-clocks", action="store_true", help="a sweep at each memory clock of the board")
+    parser.add_argument("--caps", action="store_true", help="power limits too, and how they compare with clocks")
+    add_control(parser)
+    for column in ("clock", "power", "time", "rate"):
+        parser.add_argument(f"--{column}", metavar="COLUMN", help=f"the column or value that holds the {column}")
+    parser.add_argument(
+        "--transpose",
+        action="store_true",
+        help="the file has one row per application and a column of powers per clock; --rate or --time: such a file",
+    )
+    parser.add_argument("--series", metavar="KEY=VALUE", help="the device, kernel or configuration to take")
 
 
 def fit(arguments: Namespace) -> int:

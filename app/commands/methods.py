@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_there
+from .arguments import add_board, add_control
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:
     from ..engine.strategies.methods import Methods
+
+
+def compare_methods_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge compare-methods`."""
+    parser.add_argument("source", metavar="SPEC|FILE|SESSION", help="a TOML specification, a cache, or a session")
+    add_board(parser, speed=float("inf"))
+    parser.add_argument("--clocks", metavar="N|MHZ,...", help="so many, these, or 'supported' (the specification's)")
+    parser.add_argument("--base-clock", type=float, metavar="MHZ", help="the base clock (the board's, where known)")
+    parser.add_argument("--method", metavar="NAME,...", help="only these methods")
+    add_control(parser)
 
 
 def compare_methods(arguments: Namespace) -> int:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from ..errors import InputError
 from .analyse import load_of, objective_of, wishes_of
-from .sources import open_session
-from .take_away import chosen_index
+from .arguments import add_choosing, add_goal
+from .sources import chosen_index, open_session
 from .terminal import print_json, show
+
+
+def report_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge report`."""
+    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    parser.add_argument("--out", metavar="FILE", help="the file (default: TITLE-report.html here)")
+    parser.add_argument(
+        "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
+    )
+    parser.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="SESSION|FILE",
+        help="another session or board to set it beside; may be repeated",
+    )
+    parser.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
+    add_goal(parser)
+    add_choosing(parser)
 
 
 def report(arguments: Namespace) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..input_files import is_there
+from .arguments import add_board
 from .terminal import print_json, print_listing, say, show
 
 if TYPE_CHECKING:
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 
     from ..engine.description import Description
     from ..engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
+
+
+def roofline_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge roofline`."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a recorded sweep, a CSV, or the number of a session (default: all on file, and published boards)",
+    )
+    add_board(parser, speed=float("inf"))
+    parser.add_argument("--precision", metavar="P,...", help="fp32,fp64 (default), fp16_tensor, bf16_tensor")
+    parser.add_argument("--predict", metavar="FLOP,BYTE|SESSION", help="time, power and energy of a kernel")
 
 
 def roofline(arguments: Namespace) -> int:

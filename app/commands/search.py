@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
 from ..numbers import duration, number
 from ..paths import data_folder, resources
+from .arguments import add_board, add_control, add_search, positive_int
 from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -23,6 +24,25 @@ if TYPE_CHECKING:
     from ..engine.session.plan import SessionPlan
     from ..engine.session.result import SessionResult
     from ..engine.store.database import Store
+
+
+def tune_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge tune`."""
+    parser.add_argument("specification", nargs="?", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
+    parser.add_argument(
+        "--resume",
+        metavar="SESSION|FILE",
+        help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=positive_int,
+        metavar="N",
+        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
+    )
+    add_board(parser, speed=float("inf"))
+    add_search(parser)
+    add_control(parser)
 
 
 def tune(arguments: Namespace) -> int:
@@ -99,6 +119,19 @@ def _runs_program(origin: Mapping[str, str]) -> bool:
 
     path = Path(origin.get("file", ""))
     return origin.get("kind") == "specification" and is_input(path) and load_specification(path).command is not None
+
+
+def replay_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge replay`."""
+    parser.add_argument(
+        "cache",
+        metavar="FILE",
+        help="a Kernel Tuner cache, T4 results or a session as CSV, plain or .gz, or h200-sgemm-session",
+    )
+    parser.add_argument(
+        "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
+    )
+    add_search(parser)
 
 
 def replay(arguments: Namespace) -> int:
@@ -251,6 +284,13 @@ def sessions(arguments: Namespace) -> int:
         ]
         print_table(rows, ["session", "title", *list(documents[0])[5:], "tags"])
     return 0
+
+
+def demo_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge demo`."""
+    add_board(parser)
+    add_search(parser)
+    parser.add_argument("--no-window", action="store_true", help="stay in the terminal even with a display")
 
 
 def demo(arguments: Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,16 @@ from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import Gpu
+from .arguments import add_board
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..sensors.trace import EventSpan, Trace
+
+
+def gpus_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge gpus`."""
+    parser.add_argument("--verbose", action="store_true", help="also what each board does not tell, and why")
 
 
 def gpus(arguments: Namespace) -> int:
@@ -103,6 +109,18 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         "cannot_set": cannot_set,
         "left_over": left_over,
     }
+
+
+def monitor_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge monitor`."""
+    add_board(parser)
+    parser.add_argument("--duration", type=float, metavar="S", help="seconds to watch (default 10)")
+    parser.add_argument("--interval", type=float, default=0.02, metavar="S", help="seconds between readings (0.02)")
+    parser.add_argument("--out", metavar="FILE", help="write every reading to this file: .json, else CSV")
+    parser.add_argument(
+        "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
+    )
+    parser.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
 
 
 def monitor(arguments: Namespace) -> int:
@@ -274,6 +292,14 @@ def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")
+
+
+def twin_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge twin`."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a name or a TOML file; without it, the names")
+    parser.add_argument("--truth", action="store_true", help="true power, speed and energy at every clock")
+    parser.add_argument("--workload", default="full_load", metavar="NAME", help="what runs (default full_load)")
+    parser.add_argument("--power-limit", type=float, metavar="W", help="the power limit in force")
 
 
 def twin(arguments: Namespace) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from ...numbers import change
-from ..description import NOT_BRACKETED, NOT_IDENTIFIABLE, Description, Figure, Listing
+from ..description import NOT_BRACKETED, NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
 from .caps import CapFit, CapsAgainstClocks, median_saving
 from .clock_log import Plateau
 from .frequency import FrequencyFit
@@ -16,12 +16,16 @@ _fitted = partial(Figure, unknown=NOT_IDENTIFIABLE)  # what the points may not d
 
 def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau] = ()) -> Description:
     """A frequency model; `origin` is where the points are from, `plateaus` those of a clock log."""
-    against_fastest = [[each.wish, each.clock_mhz, change(each.energy), change(each.time)] for each in fit.choices]
-    of_memory = [
+    against_fastest: list[list[Cell]] = [
+        [each.wish, each.clock_mhz, change(each.energy), change(each.time)] for each in fit.choices
+    ]
+    of_memory: list[list[Cell]] = [
         [each.memory_clock_mhz, each.recommended_clock_mhz, change(each.energy), change(each.time)]
         for each in fit.memory_clocks
     ]
-    read = [[each.clock_mhz, each.power_w, each.scatter_w, each.readings, each.seconds] for each in plateaus]
+    read: list[list[Cell]] = [
+        [each.clock_mhz, each.power_w, each.scatter_w, each.readings, each.seconds] for each in plateaus
+    ]
     listings = (
         Listing("Plateaus of the log", ("MHz", "W", "± W", "readings", "s"), read),
         Listing("Other wishes, against the fastest clock", ("", "MHz", "energy", "time"), against_fastest),
@@ -56,7 +60,7 @@ def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
         figures.append(Figure(f"Median saving of {len(series)} series", 100 * median_saving(series), "%"))
         figures.append(Figure("Largest power above its limit", 100 * overshoot, "%", "of all series"))
     measured = zip(caps.limit_w.tolist(), caps.power_w.tolist(), caps.rate.tolist(), caps.energy.tolist(), strict=True)
-    rows = [
+    rows: list[list[Cell]] = [
         [limit, power, 100 * power / limit, change(rate / float(caps.rate[-1])), change(energy)]
         for limit, power, rate, energy in measured
     ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...numbers import duration, number, percent
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
-from ..description import Description, Figure, Listing
+from ..description import Cell, Description, Figure, Listing
 from ..formats.units import unit_of
 from ..measurement import Measurement, scattered
 from ..space.repeats import fold
@@ -91,7 +91,7 @@ def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
 def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
     """The repeats of the best: minimum, mean, maximum and deviation, as of every test in [Anzt2015]."""
     values = best.values
-    rows = [
+    rows: list[list[Cell]] = [
         [name, values[f"min_{name}"], values[name], values[f"max_{name}"], values[f"std_{name}"], unit_of(name, {})]
         for name in scattered(values)
     ]
@@ -103,6 +103,8 @@ def _front(plan: SessionPlan, table: ResultTable) -> Listing:
     goals = plan.objective.front
     points = [table.measurement(index) for index in front_indices(table, goals)]
     names = list(points[0].configuration) if points else []
-    rows = [[*(point.values.get(goal.name) for goal in goals), *point.configuration.values()] for point in points]
+    rows: list[list[Cell]] = [
+        [*(point.values.get(goal.name) for goal in goals), *point.configuration.values()] for point in points
+    ]
     title = f"Pareto front over {' and '.join(map(str, goals))}, {len(points)} points"
     return Listing(title, [*(goal.name for goal in goals), *names], rows)

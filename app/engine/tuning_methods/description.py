@@ -85,7 +85,7 @@ def describe_methods(methods: Methods) -> Description:
     clocks, board = methods.clocks_mhz, f"{methods.gpu}{' (simulated)' if methods.simulated else ''}"
     efficiency, speed = methods.efficiency_name, methods.speed_name
     header = ("method", "MHz", efficiency, "gained", speed, "gained", "energy J", "measured", "took", "fewer")
-    rows = [
+    rows: list[list[Cell]] = [
         [
             *(each.label, each.clock_mhz, each.efficiency, change(1 + each.efficiency_change)),
             *(each.speed, change(1 + each.speed_change), each.energy_j, each.measurements),

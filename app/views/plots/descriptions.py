@@ -95,9 +95,10 @@ def fill_rows(table: QTableWidget, listing: Listing, *, tips: Sequence[str] = ()
     table.setHorizontalHeaderLabels(list(listing.header))
     for row, cells in enumerate(listing.rows):
         for column, cell in enumerate(cells):
-            table.setItem(row, column, _item(_text(cell), tips[row] if tips else "", right=column > 0))
-    for row, icon in enumerate(icons):
-        table.item(row, 0).setIcon(icon)
+            item = _item(_text(cell), tips[row] if tips else "", right=column > 0)
+            if column == 0 and row < len(icons):
+                item.setIcon(icons[row])
+            table.setItem(row, column, item)
 
 
 def _item(text: str, tip: str, *, right: bool = False) -> QTableWidgetItem:

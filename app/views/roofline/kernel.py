@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPushButton, QTableWidget, QWidget
 
 from ...engine.tuning_methods.description import describe_kernel
@@ -112,7 +112,7 @@ class KernelPlacer(QWidget):
         expected = describe_kernel(self._kernel, sweeps)
         fill_rows(self.table, expected, tips=tips, icons=[icon_of(place) for place, _ in shown])
         for column, tip in enumerate(_TIPS, start=1):
-            self.table.horizontalHeaderItem(column).setToolTip(tip)
+            self.table.model().setHeaderData(column, Qt.Orientation.Horizontal, tip, Qt.ItemDataRole.ToolTipRole)
 
 
 def _positive(text: str) -> float | None:
