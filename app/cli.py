@@ -93,12 +93,12 @@ def _failed(error: WattridgeError, as_json: bool = False) -> int:
 
 def _of_system(error: OSError) -> WattridgeError:
     """What the operating system refused, in one line. Without a file it was the output (a full disk, mostly)."""
-    said = error.strerror or str(error) or type(error).__name__
+    reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
-        return WattridgeError(f"writing failed: {said}", "output", "free space, or send the output elsewhere")
+        return WattridgeError(f"writing failed: {reason}", "output", "free space, or send the output elsewhere")
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.filename)
     kind = InputError if error.errno in (errno.ENAMETOOLONG, errno.ENOENT, errno.EISDIR, errno.ENOTDIR) else None
-    return (kind or WattridgeError)(said, where, "check the path, its permissions and the free space")
+    return (kind or WattridgeError)(reason, where, "check the path, its permissions and the free space")
 
 
 def split_program(words: list[str]) -> tuple[list[str], list[str]]:

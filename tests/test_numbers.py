@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.description import Description, Figure, label_as_html, side_by_side
 from app.numbers import as_json, change, duration, finite_or_none, number, percent, round_ticks
 
 
@@ -78,31 +77,3 @@ def test_an_unknown_number_is_none_in_json() -> None:
     }
     assert finite_or_none(math.inf) is None
     assert finite_or_none(2.0) == 2.0
-
-
-def test_a_figure_reads_as_value_error_unit_and_note() -> None:
-    assert Figure("ridge", 1035.0, "MHz", "not bracketed", error=12.04).text == "1035 ± 12 MHz, not bracketed"
-    assert Figure("P_max", None, "W", unknown="no cap seen").text == "no cap seen"
-    assert Figure("form", "sharp").text == "sharp"
-    assert Figure("R²", None).text == "–"
-    assert Figure("optimum", 1035.0, "MHz", interval=(990.0, 1080.0)).text == "1035 MHz (990–1080)"
-    assert Figure("ridge", 1035.0, "MHz").heading == "ridge (MHz)"
-
-
-def test_symbols_have_their_index_lowered_in_html() -> None:
-    assert label_as_html("P_idle & π_0") == "P<sub>idle</sub> &amp; π<sub>0</sub>"
-    assert label_as_html("block_size") == "block_size"
-
-
-def test_descriptions_side_by_side_share_their_labels() -> None:
-    left = Description(
-        "fp32", figures=[Figure("energy of a flop", 7.22, "pJ/flop"), Figure("constant power", 136.4, "W")]
-    )
-    right = Description("fp64", figures=[Figure("energy of a flop", 18.59, "pJ/flop"), Figure("points", 60)])
-    table = side_by_side([left, right])
-    assert list(table.header) == ["", "fp32", "fp64"]
-    assert [list(row) for row in table.rows] == [
-        ["energy of a flop (pJ/flop)", "7.22", "18.59"],
-        ["constant power (W)", "136.4", "–"],
-        ["points", "–", "60"],
-    ]

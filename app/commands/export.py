@@ -24,7 +24,7 @@ def export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
     kinds = ("json", "header", "script", "csv", "cache", "t4", "t1")
     parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
-    parser.add_argument("--gpu", metavar="GPU", help="the board whose limits a specification's T1 has")
+    parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
     parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
 
 

@@ -29,7 +29,9 @@ def fit_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--points", type=int, default=10, metavar="N", help="at most so many clocks with --gpu (default 10)"
     )
-    parser.add_argument("--uniform", action="store_true", help="clocks evenly spread, not each where it tells most")
+    parser.add_argument(
+        "--uniform", action="store_true", help="clocks evenly spread, not each where it is most informative"
+    )
     parser.add_argument("--memory-clocks", action="store_true", help="a sweep at each memory clock of the board")
     parser.add_argument("--caps", action="store_true", help="power limits too, and how they compare with clocks")
     add_control(parser)

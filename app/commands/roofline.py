@@ -106,7 +106,7 @@ def _on_file() -> list[Sweep]:
         return [*sweeps_on_file(store), *recorded_sweeps(), *published_sweeps()]
 
 
-# --- what is told of them ---------------------------------------------------------------------------------------------
+# --- what is known of them --------------------------------------------------------------------------------------------
 
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
@@ -115,33 +115,30 @@ def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[st
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:
-        told: dict[str, Any]
+        document: dict[str, Any]
         if sweep.published is not None:
-            told = published_to_json(sweep.published, sweep.points.precision)
-            told |= {"citation": sweep.origin, "tdp_w": sweep.limit_w, "reasons": list(sweep.reasons)}
+            document = published_to_json(sweep.published, sweep.points.precision)
+            document |= {"citation": sweep.origin, "tdp_w": sweep.limit_w, "reasons": list(sweep.reasons)}
         elif sweep.fit is not None:
-            told = to_json(sweep.fit)
+            document = to_json(sweep.fit)
         else:
             say(f"{sweep.label}: {sweep.why_not}")
             continue
         if kernel is not None:
-            told["predicted"] = _predicted(sweep, kernel)
+            expected = sweep.predict(kernel)
+            names = ("time_s", "energy_j", "power_w")
+            document["predicted"] = None if expected is None else dict(zip(names, expected, strict=True))
             if kernel.time_s is not None:
-                told["measured"] = {
-                    "gpu": kernel.gpu,
-                    "time_s": kernel.time_s,
-                    "energy_j": kernel.energy_j,
-                    "power_w": kernel.power_w,
-                }
-        boards.setdefault((sweep.points.gpu, sweep.source), {})[sweep.points.precision] = told
+                document["measured"] = {"gpu": kernel.gpu, **{name: getattr(kernel, name) for name in names}}
+        boards.setdefault((sweep.points.gpu, sweep.source), {})[sweep.points.precision] = document
     if not boards:
         what, _, remedy = sweeps[0].why_not.partition(": ")
         raise InputError(what, f"{sweeps[0].points.gpu}, {sweeps[0].points.precision}", remedy)
-    return [{"gpu": gpu, "source": source, "precisions": told} for (gpu, source), told in boards.items()]
+    return [{"gpu": gpu, "source": source, "precisions": precisions} for (gpu, source), precisions in boards.items()]
 
 
 def _kernel(text: str) -> PlacedKernel:
-    """The kernel of `--predict`: its flops and bytes, or a session's best configuration that tells both."""
+    """The kernel of `--predict`: its flops and bytes, or a session's best configuration whose values give both."""
     from ..engine.tuning_methods.roofline_sweeps import PlacedKernel
 
     if text.isdecimal():
@@ -170,18 +167,11 @@ def _kernel_of_session(session: int) -> PlacedKernel:
     kernel = next((kernel for kernel in kernels if kernel is not None), None)
     if kernel is None:
         raise InputError(
-            f"session {session} does not tell the work and the traffic of a configuration",
+            f"session {session} has no configuration with a known work and traffic",
             "--predict",
             "give its specification the metrics 'GFLOP/s' and 'GB/s', or write its flops and bytes, as 1.4e11,2e8",
         )
     return kernel
-
-
-def _predicted(sweep: Sweep, kernel: PlacedKernel) -> dict[str, float] | None:
-    if sweep.model is None:
-        return None
-    time_s, energy_j, power_w = sweep.model.predict(kernel.work_flop, kernel.traffic_byte, sweep.limit_w)
-    return {"time_s": time_s, "energy_j": energy_j, "power_w": power_w}
 
 
 def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:

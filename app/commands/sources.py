@@ -35,7 +35,7 @@ class Opened:
 
     @classmethod
     def of(cls, plan: SessionPlan, table: ResultTable, objective: Objective, record: SessionRecord | None) -> Opened:
-        """A session whose repeats of a configuration, where it has any, are taken together."""
+        """A session with the repeats of a configuration, where it has any, averaged."""
         repeats = fold(table)
         if repeats is None:
             return cls(plan, table, objective, record)

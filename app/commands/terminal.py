@@ -210,11 +210,11 @@ class ProgressBar:
 
 
 class Stop(threading.Event):
-    """Set when the command is to end and keep what it has; `interrupted` where Ctrl+C said so."""
+    """Set when the command is to end and keep what it has; `interrupted` where Ctrl+C was the reason."""
 
     interrupted = False
 
-    def heed(self, number: int) -> None:
+    def handle(self, number: int) -> None:
         self.interrupted = number == signal.SIGINT
         self.set()
 
@@ -223,13 +223,13 @@ class Stop(threading.Event):
 def stop_on_interrupt() -> Iterator[Stop]:
     """While inside, Ctrl+C, SIGTERM and SIGHUP set the event instead of breaking off: what was measured is kept."""
     stop = Stop()
-    with _handling((signal.SIGINT, *_ending()), stop.heed):
+    with _handling((signal.SIGINT, *_ending()), stop.handle):
         yield stop
 
 
 @contextmanager
 def end_on_signals() -> Iterator[None]:
-    """While inside, SIGTERM and SIGHUP end the program as an exception does: whatever it began is put away.
+    """While inside, SIGTERM and SIGHUP end the program as an exception does: its contexts are closed.
 
     The exit status is the one that a shell shows for that signal.
     """
@@ -237,7 +237,7 @@ def end_on_signals() -> Iterator[None]:
 
     def end(number: int) -> None:
         nonlocal seen
-        if not seen:  # a second one must not break off the putting away
+        if not seen:  # a second one must not break off that
             seen = True
             raise SystemExit(128 + number)
 

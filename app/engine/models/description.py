@@ -28,7 +28,7 @@ def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau
     ]
     listings = (
         Listing("Plateaus of the log", ("MHz", "W", "± W", "readings", "s"), read),
-        Listing("Other wishes, against the fastest clock", ("", "MHz", "energy", "time"), against_fastest),
+        Listing("Other goals, against the fastest clock", ("", "MHz", "energy", "time"), against_fastest),
         Listing(
             "Memory clocks, against the best and the fastest",
             ("memory MHz", "graphics MHz", "energy", "time"),
@@ -104,22 +104,33 @@ def _title(what: str, fit: FrequencyFit | CapFit) -> str:
     return f"{what}{board}{' (simulated)' if fit.simulated else ''}"
 
 
+def _clock(
+    label: str,
+    clock_mhz: float | None,
+    *,
+    bracketed: bool = True,
+    error: float | None = None,
+    interval_mhz: tuple[float, float] | None = None,
+    meaning: str = "",
+    important: bool = False,
+) -> Figure:
+    """A clock in whole MHz; one that is not bracketed is an edge, without an error and an interval."""
+    whole = None if clock_mhz is None else round(clock_mhz)
+    note, unknown = "" if bracketed else NOT_BRACKETED, NOT_IDENTIFIABLE
+    ends = None if interval_mhz is None or not bracketed else (round(interval_mhz[0]), round(interval_mhz[1]))
+    known_error = error if bracketed else None
+    return Figure(label, whole, "MHz", note, known_error, ends, meaning=meaning, unknown=unknown, important=important)
+
+
 def _clocks(fit: FrequencyFit) -> Iterator[Figure]:
     """The clocks to choose from."""
-    yield _fitted(
-        "Recommended clock",
-        fit.recommended_clock_mhz,
-        "MHz",
-        important=True,
-        meaning="can be set; least expected energy",
-    )
+    meaning = "can be set; least expected energy"
+    yield _clock("Recommended clock", fit.recommended_clock_mhz, meaning=meaning, important=True)
     if fit.expected_loss is not None:
         yield Figure("Expected loss there", 100 * fit.expected_loss, "%", "above the unknown best", digits=2)
-    bracketed = fit.optimum_bracketed
-    interval = fit.optimum_interval_mhz if bracketed else None
-    edge = "" if bracketed else NOT_BRACKETED
-    yield _fitted("Estimated optimum", fit.optimum_mhz, "MHz", edge, interval=interval)
-    yield Figure("Lowest measured energy", fit.best_measured_mhz, "MHz")
+    interval = fit.optimum_interval_mhz
+    yield _clock("Estimated optimum", fit.optimum_mhz, bracketed=fit.optimum_bracketed, interval_mhz=interval)
+    yield _clock("Lowest measured energy", fit.best_measured_mhz)
     if fit.range_mhz is not None:
         low, high = fit.range_mhz
         yield Figure("Range to search", f"{low:.0f}–{high:.0f}", "MHz", meaning="±10 % of the optimum")
@@ -135,14 +146,11 @@ def _parameters(fit: FrequencyFit) -> Iterator[Figure]:
     yield Figure("P_max", fit.p_max_w, "W", error=errors.get("p_max_w"), unknown=cap)
     yield _fitted("α", fit.alpha_w_per_mhz, "W/MHz", error=errors.get("alpha_w_per_mhz"))
     yield _fitted("β", fit.beta_per_mhz, "1/MHz", error=errors.get("beta_per_mhz"))
-    edge = "" if fit.ridge_bracketed else NOT_BRACKETED
-    error = errors.get("ridge_mhz") if fit.ridge_bracketed else None
-    yield _fitted("Ridge τ", fit.ridge_mhz, "MHz", note=edge, error=error)
+    yield _clock("Ridge τ", fit.ridge_mhz, bracketed=fit.ridge_bracketed, error=errors.get("ridge_mhz"))
     if fit.softness_mhz is not None:
         yield _fitted("Softness w", fit.softness_mhz, "MHz", error=errors.get("softness_mhz"))
     if fit.voltage_ridge_mhz is not None:
-        interval = fit.voltage_ridge_interval_mhz
-        yield Figure("Ridge τ by voltage", fit.voltage_ridge_mhz, "MHz", interval=interval)
+        yield _clock("Ridge τ by voltage", fit.voltage_ridge_mhz, interval_mhz=fit.voltage_ridge_interval_mhz)
 
 
 def _quality(fit: FrequencyFit) -> Iterator[Figure]:

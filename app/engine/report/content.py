@@ -1,4 +1,4 @@
-"""What a report tells of a session, gathered: the session, its analysis, the choice, the model and the sensors."""
+"""What a report contains, gathered: the session, its analysis, the choice, the model and the sensors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Take a configuration away as JSON, C header or a script that sets its clocks; its session as CSV, cache or T4; what
-was tuned as T1."""
+"""Exports: a configuration as JSON, C header or a script that sets its clocks; a session as CSV, cache or T4; a
+specification as T1."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ... import __version__
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, write_text
 from ...input_files import is_input, is_there
+from ...numbers import finite_or_none
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
 from ..formats.clock_script import clock_script
@@ -230,12 +231,12 @@ def export_json(choice: Choice) -> str:
             for name, value in choice.device_settings.items()
         },
         "values": {name: _figure(choice, name, value) for name, value in m.values.items()},
-        "observed_clock_mhz": _known(m.observed_clock_mhz),
+        "observed_clock_mhz": finite_or_none(m.observed_clock_mhz),
         "event_reasons": list(reason_names(m.event_reasons)),
         "power_source": m.power_source or None,
         "window_s": (m.window_ns[1] - m.window_ns[0]) / 1e9 if m.window_ns else None,
         "measured_at": _time(m.timestamp_s),
-        "cost_s": _known(m.cost_s),
+        "cost_s": finite_or_none(m.cost_s),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -272,7 +273,7 @@ def file_stem(title: str) -> str:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """A file that this program did not write is somebody's work."""
+    """Raises WattridgeError where a file lies there that this program did not write."""
     if not is_there(path):
         return
     try:
@@ -291,9 +292,9 @@ def _figures(choice: Choice) -> list[tuple[str, float]]:
 def _figure(choice: Choice, name: str, value: float) -> dict[str, Any]:
     interval = choice.measurement.intervals.get(name)
     return {
-        "value": _known(value),
+        "value": finite_or_none(value),
         "unit": unit_of(name, choice.units) or None,
-        "interval_95": [_known(end) for end in interval] if interval else None,
+        "interval_95": [finite_or_none(end) for end in interval] if interval else None,
         "source": _source(choice, name),
     }
 
@@ -302,18 +303,14 @@ def _source(choice: Choice, name: str) -> str:
     """Where one figure comes from."""
     if choice.source == "recorded":
         of_power = re.search("energy|power|watt", name.lower())
-        meter = choice.measurement.power_source or "meter not told"
+        meter = choice.measurement.power_source or "meter not known"
         return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
-    said = "simulated, " if choice.source == "simulated" else ""
+    simulated = "simulated, " if choice.source == "simulated" else ""
     if name not in MEASURED:
-        return f"{said}computed from the measured values"
+        return f"{simulated}computed from the measured values"
     if name in ("energy_j", "power_w", "memory_power_w"):
-        return f"{said}measured by {choice.measurement.power_source or 'the power sensor'}"
-    return f"{said}measured by {'launch events' if name == 'time_s' else 'the board'}"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        return f"{simulated}measured by {choice.measurement.power_source or 'the power sensor'}"
+    return f"{simulated}measured by {'launch events' if name == 'time_s' else 'the board'}"
 
 
 def _time(seconds: float) -> str | None:

@@ -103,7 +103,7 @@ def causes(content: ReportContent) -> str:
         pairs = [f"{' and '.join(pair.names)} ({percent(pair.share)})" for pair in effects.interactions[:3]]
         together = f" Together beyond one by one: {', '.join(pairs)}." if pairs else ""
         wanted = f"{'more' if effects.goal.maximise else 'less'} {effects.goal.name}"
-        caption = f"Parameters for {wanted}: share of the variance over all, and of what tells the best tenth apart."
+        caption = f"Parameters for {wanted}: share of the variance over all, and of what distinguishes the best tenth."
         body += figure(picture, caption + together) if picture else ""
     picture = plots.correlation_bars(analysis.correlations)
     if picture:

@@ -13,7 +13,7 @@ from .html import element, esc, paragraph
 from .plots import lettered
 
 _MARK = '<meta name="generator" content="Wattridge">'
-# Colours that eyes of every kind tell apart (after Okabe and Ito); c0 to c6 go from low to high clocks.
+# Colours for colour-blind eyes too (after Okabe and Ito); c0 to c6 go from low to high clocks.
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--soft:#5b6670;--grid:#e3e7ea;--line:#c3cad0;--panel:#f5f7f8;
 --b0:#0072b2;--b1:#d55e00;--b2:#009e73;--front:#c2185b;--hull:#8a6d00;

@@ -27,7 +27,7 @@ _MOST_POINTS = 4000  # along a line
 
 
 def lettered(choices: Sequence[Choice], chosen: int | None) -> dict[int, str]:
-    """A letter for each configuration that somebody chooses; those that choose the same share one."""
+    """A letter for each configuration that is chosen; choices of the same one share it."""
     wanted = [index for index in [chosen, *(choice.index for choice in choices)] if index is not None]
     return dict(zip(dict.fromkeys(wanted), _LETTERS, strict=False))
 

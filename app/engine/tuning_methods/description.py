@@ -69,10 +69,11 @@ def describe_kernel(kernel: PlacedKernel, sweeps: Sequence[Sweep]) -> Listing:
     """What a kernel is expected to take on each board within its power limit, and what was measured of it."""
     rows: list[list[Cell]] = []
     for sweep in sweeps:
-        if sweep.model is None:
+        expected = sweep.predict(kernel)
+        if expected is None:
             rows.append([sweep.label, *(3 * [verdict(sweep)])])
         else:
-            time_s, energy_j, power_w = sweep.model.predict(kernel.work_flop, kernel.traffic_byte, sweep.limit_w)
+            time_s, energy_j, power_w = expected
             rows.append([sweep.label, time_s * 1e3, power_w, energy_j])
     if kernel.time_s is not None:
         board = f" · {kernel.gpu}" if kernel.gpu else ""

@@ -1,4 +1,4 @@
-"""Power limits drawn: what they do to power and speed, and beside them locked clocks (S1 figures 6.6, 6.7)."""
+"""Power limits drawn: their effect on power and speed, beside locked clocks [Schoonhoven2024, figures 6.6, 6.7]."""
 
 from __future__ import annotations
 

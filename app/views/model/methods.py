@@ -124,7 +124,7 @@ class MethodsView(QWidget):
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose a recording."""
+        """Let the user choose a recording."""
         open_file(self, "Compare the methods on a recording", _FILES, self.open)
 
     def open(self, path: Path) -> None:

@@ -253,8 +253,8 @@ class ModelPanel(QWidget):
         self.sweep.setEnabled(not self._fitting)
         self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
         self.remove.setEnabled(bool(self.list.entries))
-        told = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
-        self.steer.setEnabled(told or self._context.selection.clocks_mhz is not None)
+        bracketed = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
+        self.steer.setEnabled(bracketed or self._context.selection.clocks_mhz is not None)
 
     @Slot()
     def _draw(self) -> None:

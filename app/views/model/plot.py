@@ -98,10 +98,10 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             item.setVisible(drawn)
         self._put(self.ridge_line, fit.ridge_mhz if fit is not None and fit.ridge_bracketed else None)
         self._put(self.recommended_line, fit.recommended_clock_mhz if fit is not None else None)
-        told = fit is not None and fit.optimum_bracketed
+        bracketed = fit is not None and fit.optimum_bracketed
         for region, bounds in (
             (self.range_region, fit.range_mhz if fit is not None else None),
-            (self._interval, fit.optimum_interval_mhz if fit is not None and told else None),
+            (self._interval, fit.optimum_interval_mhz if fit is not None and bracketed else None),
         ):
             region.setVisible(bounds is not None)
             if bounds is not None:

@@ -87,8 +87,8 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
                 plot.addItem(line, ignoreBounds=True)
                 if plot is plots[0]:
                     ink = getattr(colours, colour)
-                    told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
-                    told.setHtml(f"<span style='color:{ink}'>{label} {number(value)}</span>")
+                    text = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
+                    text.setHtml(f"<span style='color:{ink}'>{label} {number(value)}</span>")
     if focus.limit_w is not None:
         pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
         limit = pg.InfiniteLine(
@@ -99,7 +99,7 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
             labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
         )
         limit.setToolTip(
-            "The median power of the points at which a limit acted: the file does not tell what was set"
+            "The median power of the points at which a limit acted: the file does not hold the limit itself"
             if focus.limit_seen
             else "The board's power limit by its data sheet"
             if focus.published is not None

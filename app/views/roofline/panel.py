@@ -119,10 +119,10 @@ class RooflinePanel(QWidget):
             self.precisions.addItem(precision_words(precision), (precision,))
         self.precisions.setToolTip("Each precision is a sweep of its own")
         self.precisions.setAccessibleName("Precisions to measure")
-        said = source_words(self._context.gpu.info.source)
+        provenance = source_words(self._context.gpu.info.source)
         self.measure.setToolTip(
             "Run the baseline, copy, flop and roofline kernels over intensity and occupancy, as ordinary sessions"
-            + (f"; {said}" if said else "")
+            + (f"; {provenance}" if provenance else "")
         )
         self.stop.setToolTip("End the sweep; what was measured stays")
         self.remove.setToolTip("Take the chosen sweep out of the picture; sessions and files stay")
@@ -258,7 +258,7 @@ class RooflinePanel(QWidget):
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose a file."""
+        """Let the user choose a file."""
         open_file(self, "Open a roofline sweep", _FILES, self.open)
 
     def open(self, path: Path) -> None:
@@ -290,8 +290,8 @@ class RooflinePanel(QWidget):
         if table is None or plan is None:
             return
         self._complain("", "")
-        told = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
-        self._reader.run(lambda _stop: [sweep_of_session(table, board=board, **told)])  # type: ignore[arg-type]
+        session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
+        self._reader.run(lambda _stop: [sweep_of_session(table, board=board, **session_of)])  # type: ignore[arg-type]
 
     @Slot(object)
     def _read(self, sweeps: list[Sweep]) -> None:
@@ -316,10 +316,10 @@ class RooflinePanel(QWidget):
         self.stop.setVisible(measuring.busy)
         self.progress.setVisible(measuring.busy)
         if measuring.busy:
-            told = measuring.progress
+            progress = measuring.progress
             self.progress.setFormat(f"{precision_words(measuring.precision)}: %v of %m points")
-            self.progress.setRange(0, told.budget if told is not None else 0)
-            self.progress.setValue(told.evaluated if told is not None else 0)
+            self.progress.setRange(0, progress.budget if progress is not None else 0)
+            self.progress.setValue(progress.evaluated if progress is not None else 0)
 
     @Slot()
     def _selected(self, _index: int = -1) -> None:

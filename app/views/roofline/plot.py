@@ -123,13 +123,13 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
 
     def _intensities(self) -> tuple[float, float]:
         """Lowest and highest intensity in sight, flop/B."""
-        told = np.concatenate([sweep.intensity() for _, sweep in self._shown])
-        told = told[np.isfinite(told) & (told > 0)]
+        known = np.concatenate([sweep.intensity() for _, sweep in self._shown])
+        known = known[np.isfinite(known) & (known > 0)]
         if self._kernel is not None:
-            told = np.append(told, self._kernel.intensity)
-        if not len(told):
+            known = np.append(known, self._kernel.intensity)
+        if not len(known):
             return 0.25, 128.0
-        return float(told.min()) / 1.3, float(told.max()) * 1.3
+        return float(known.min()) / 1.3, float(known.max()) * 1.3
 
     def _draw_lines(self, place: int, sweep: Sweep, low: float, high: float) -> None:
         model = sweep.model
@@ -209,10 +209,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         for at, plot in enumerate(self.plots):
             spots = []
             for place, sweep in self._shown:
-                if sweep.model is not None:
-                    time_s, energy_j, power_w = sweep.model.predict(
-                        kernel.work_flop, kernel.traffic_byte, sweep.limit_w
-                    )
+                if (expected := sweep.predict(kernel)) is not None:
+                    time_s, energy_j, power_w = expected
                     value = (kernel.work_flop / time_s, kernel.work_flop / energy_j, power_w)[at]
                     look = {"symbol": "star", "size": 17, "brush": colour_of(place), "pen": pg.mkPen(colours.text)}
                     spots.append({"pos": (x, math.log10(value)), **look})

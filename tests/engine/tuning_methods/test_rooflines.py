@@ -195,7 +195,7 @@ def test_a_session_that_tells_no_traffic_predicts_nothing(capsys: pytest.Capture
     session = run(capsys, *words)[1]["session"]
     status, document = run(capsys, "roofline", "--predict", str(session))
     assert status == 2
-    assert "work and the traffic" in document["error"]["what"]  # type: ignore[index]
+    assert "known work and traffic" in document["error"]["what"]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
