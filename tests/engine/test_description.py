@@ -65,9 +65,8 @@ def test_a_fit_has_its_clocks_with_intervals_and_its_parameters_with_errors(h200
     assert (described.title, described.origin) == ("Frequency model of H200", "a sweep")
     assert figures["Recommended clock"] == "975 MHz"
     assert h200.optimum_interval_mhz is not None
-    assert figures["Estimated optimum"].endswith(
-        f"MHz ({h200.optimum_interval_mhz[0]:.0f}–{h200.optimum_interval_mhz[1]:.0f})"
-    )
+    low, high = h200.optimum_interval_mhz
+    assert figures["Estimated optimum"].endswith(f"MHz ({low:.0f}–{high:.0f})")
     assert "±" in figures["P_idle"]
     assert figures["P_idle"].endswith(" W")
     assert list(described.remarks) == list(h200.reasons)
