@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
+from ..plots.note import PlotNote
 from ..plots.overlay_colours import colour_of
-from ..shell.label import PlainLabel
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,10 +64,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.energy_points = pg.ScatterPlotItem(symbol="d", size=8)
         for item in (self.energy_curve, self.energy_points):
             self._energy_view.addItem(item)
-        self._note = PlainLabel(parent=self)
-        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._note.setWordWrap(True)
-        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._note = PlotNote(self)
         self.getViewBox().sigResized.connect(self._follow_size)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
@@ -81,7 +78,6 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def say(self, note: str) -> None:
         """Words in place of a model."""
         self._note.setText(note)
-        self._note.setVisible(bool(note))
         for axis in ("bottom", "left", "right"):
             self.getAxis(axis).setVisible(not note)
 
@@ -195,13 +191,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
                 edge.setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine))
         for mark, name in ((self.ridge_line, colours.purple), (self.recommended_line, colours.vermillion)):
             dress_mark(mark, QColor(name))
-        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self._draw_behind()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if hasattr(self, "_note"):
-            self._note.setGeometry(self.rect())
 
 
 def dress(plot: pg.PlotWidget | pg.PlotItem, axes: Sequence[str]) -> None:

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ..plots import theme
 from ..plots.log_axis import LogAxis
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
+from ..plots.note import PlotNote
 from ..plots.overlay_colours import colour_of, pen_of
-from ..shell.label import PlainLabel
 from .marks import draw_margins, draw_marks
 from .points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
 
@@ -62,10 +62,7 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             "Work per traffic of a kernel. Kernels with only one of the two stand in the margins; "
             "the baseline has neither and is in the table"
         )
-        self._note = PlainLabel(parent=self)
-        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._note.setWordWrap(True)
-        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._note = PlotNote(self)
         self.setMinimumHeight(180)
         self.scene().sigMouseClicked.connect(self._clicked)
         theme.notifier().changed.connect(self.redraw)
@@ -79,7 +76,6 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
     def say(self, note: str) -> None:
         """Words in place of the plots."""
         self._note.setText(note)
-        self._note.setVisible(bool(note))
         for plot in self.plots:
             plot.setVisible(not note)
 
@@ -100,7 +96,6 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         """Draw everything in the theme's colours."""
         colours = theme.colours()
         self.setBackground(QColor(colours.base))
-        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self.scatters = []
         for plot in self.plots:
             plot.clear()
@@ -245,8 +240,3 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         """A double click shows everything again."""
         if event.double():  # type: ignore[attr-defined]
             self.redraw()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if hasattr(self, "_note"):
-            self._note.setGeometry(self.rect())

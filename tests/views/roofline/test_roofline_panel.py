@@ -140,11 +140,11 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     assert figure(panel, "Points fitted") == str(sweep.fit.points)
     assert sweep.fit.per_flop is not None
     assert f"eq. 6]: {sweep.fit.per_flop.pi_0_w:.4g}" in panel.table.item(2, 0).toolTip()
-    told = " ".join(labels(panel))
+    words = " ".join(labels(panel))
     for balance in (sweep.fit.model.time_balance, sweep.fit.model.energy_balance):
-        assert f"{balance:.4g}" in told
-    assert "effective B" in told
-    assert "power limit 700 W" in told
+        assert f"{balance:.4g}" in words
+    assert "effective B" in words
+    assert "power limit 700 W" in words
     roofline, archline, powerline = (curves(panel, at)[0] for at in range(3))
     for (x, y), line in zip(
         (roofline, archline, powerline),
@@ -201,7 +201,7 @@ def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: 
         f"NVIDIA H200 · {precision} (recorded)" for precision in ("FP32", "FP64", "FP16 tensor", "BF16 tensor")
     }
     assert all(sweep.model is not None for sweep in panel.list.entries)
-    assert "held at 695 W" in labels(panel), "the file tells the power at the limit, not the limit"
+    assert "held at 695 W" in labels(panel), "the file holds the power at the limit, not the limit"
 
 
 def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> None:
@@ -323,8 +323,8 @@ def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(
     first = panel.list.entries[0]
     assert first.model is not None
     time_s, energy_j, power_w = first.model.predict(1e12, 1e9)
-    told = [float(rows.item(0, column).text()) for column in (1, 2, 3)]
-    assert told == pytest.approx([time_s * 1e3, power_w, energy_j], rel=1e-3)
+    figures = [float(rows.item(0, column).text()) for column in (1, 2, 3)]
+    assert figures == pytest.approx([time_s * 1e3, power_w, energy_j], rel=1e-3)
     assert rows.item(9, 1).text() == NOT_IDENTIFIABLE
     qtbot.keyClicks(panel.placer.traffic, "x")
     assert panel.placer.kernel is None
