@@ -34,6 +34,7 @@ def report_arguments(parser: ArgumentParser) -> None:
 def report(arguments: Namespace) -> int:
     """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
     from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.session import analyse
     from ..engine.report.content import gather
     from ..engine.report.export import file_stem
     from ..engine.report.page import write_report
@@ -44,17 +45,16 @@ def report(arguments: Namespace) -> int:
     opened = open_session(arguments.source)
     others = [open_session(source).side for source in arguments.compare]
     path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
+    load = load_of(arguments)
     with Store() as store:
         content = gather(
             opened.plan,
-            opened.table,
-            objective_of(opened, arguments),
+            analyse(opened.table, objective_of(opened, arguments), wishes=wishes_of(arguments), load=load),
             store,
             record=opened.record,
             chosen=chosen_index(arguments.configuration, opened.table),
             chooser=arguments.choose,
-            wishes=wishes_of(arguments),
-            load=load_of(arguments),
+            load=load,
             comparison=compare_sessions([opened.side, *others]) if others else None,
         )
     written = str(write_report(content, path).resolve())

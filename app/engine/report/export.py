@@ -6,14 +6,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ... import __version__
 from ...errors import InputError, WattridgeError
@@ -31,11 +29,12 @@ from ..formats.own import About
 from ..formats.t1_writer import write_t1
 from ..formats.t4_writer import write_t4
 from ..formats.units import unit_of
-from ..measurement import MEASURED, Measurement, State, Value
+from ..measurement import MEASURED, Measurement, Value
 from ..session.load import load_specification
 from ..session.plan import SessionPlan
+from ..session.summary import by_goal
 from ..space.repeats import fold
-from ..space.result_table import STATES, ResultTable
+from ..space.result_table import ResultTable
 from ..specification.model import Specification
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
@@ -56,18 +55,14 @@ class Choice:
     """One measured configuration and everything a reader needs to trust it."""
 
     measurement: Measurement
-    title: str  # of the session: the kernel's or the cache's name
-    gpu: str
-    driver: str
-    source: str  # nvml, simulated or recorded
-    objective: str
-    strategy: str
-    seed: int = 0
-    session: int | None = None
-    units: Mapping[str, str] = field(default_factory=dict)
-    settings: tuple[str, ...] = ()  # which parameters are device settings
-    origin: Mapping[str, str] = field(default_factory=dict)
-    version: str = __version__
+    plan: SessionPlan
+    session: int | None
+    settings: tuple[str, ...]  # which parameters are device settings
+
+    @property
+    def source(self) -> str:
+        """nvml, simulated or recorded."""
+        return self.measurement.source or self.plan.source
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -83,11 +78,12 @@ class Choice:
     @property
     def provenance(self) -> str:
         """One line: where the figures come from."""
-        board = f"{self.gpu}, driver {self.driver}" if self.driver else self.gpu
+        gpu, driver = self.plan.gpu, self.plan.driver
+        board = f"{gpu}, driver {driver}" if driver else gpu
         how = {
             "nvml": f"measured on {board}",
-            "simulated": f"SIMULATED: from a model of {self.gpu}, not measured on a board",
-            "recorded": f"replayed from a recording made on {self.gpu}",
+            "simulated": f"SIMULATED: from a model of {gpu}, not measured on a board",
+            "recorded": f"replayed from a recording made on {gpu}",
         }
         return how.get(self.source, f"{self.source}: {board}")
 
@@ -101,34 +97,14 @@ def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: in
     if repeats is not None:
         table, index = repeats.table, None if index is None else int(repeats.index_of[index])
     if index is None:
-        index = _best(plan, table)
+        index = next(iter(by_goal(table, plan.objective.goal)), None)
+    if index is None:
+        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
     measurement = table.measurement(index)
     if repeats is not None and repeats.single:
         measurement = replace(measurement, configuration={})
-    return Choice(
-        measurement=measurement,
-        title=plan.title,
-        gpu=plan.gpu,
-        driver=plan.driver,
-        source=measurement.source or plan.source,
-        objective=str(plan.objective),
-        strategy=plan.strategy,
-        seed=plan.seed,
-        session=session,
-        units=plan.units,
-        settings=tuple(p.name for p in table.space.parameters if p.device_setting),
-        origin=plan.origin,
-    )
-
-
-def _best(plan: SessionPlan, table: ResultTable) -> int:
-    length = len(table)
-    costs = table.values(plan.objective.goal.name)[:length].copy()
-    costs *= -1.0 if plan.objective.goal.maximise else 1.0
-    costs[table.states()[:length] != STATES.index(State.OK)] = np.nan
-    if not np.isfinite(costs).any():
-        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
-    return int(np.nanargmin(costs))
+    settings = tuple(p.name for p in table.space.parameters if p.device_setting)
+    return Choice(measurement, plan, session, settings)
 
 
 def export_session(
@@ -208,26 +184,26 @@ def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None) -> Path:
 
 def export_json(choice: Choice) -> str:
     """Everything known of the choice: each figure with its unit and source. Figures that are not known are null."""
-    m = choice.measurement
+    m, plan = choice.measurement, choice.plan
     document = {
-        "wattridge": {"version": choice.version, "written": datetime.now(UTC).isoformat(timespec="seconds")},
+        "wattridge": {"version": __version__, "written": datetime.now(UTC).isoformat(timespec="seconds")},
         "provenance": choice.provenance,
-        "kernel": choice.title,
+        "kernel": plan.title,
         "session": choice.session,
-        "gpu": choice.gpu,
-        "driver": choice.driver or None,
+        "gpu": plan.gpu,
+        "driver": plan.driver or None,
         "source": choice.source,
-        "origin": dict(choice.origin),
-        "objective": choice.objective,
-        "strategy": choice.strategy,
-        "seed": choice.seed,
+        "origin": dict(plan.origin),
+        "objective": str(plan.objective),
+        "strategy": plan.strategy,
+        "seed": plan.seed,
         "state": m.state.value,
         "error": m.error or None,
         "message": m.message or None,
         "configuration": dict(m.configuration),
         "parameters": choice.parameters,
         "device_settings": {
-            name: {"value": value, "unit": unit_of(name, choice.units)}
+            name: {"value": value, "unit": unit_of(name, choice.plan.units)}
             for name, value in choice.device_settings.items()
         },
         "values": {name: _figure(choice, name, value) for name, value in m.values.items()},
@@ -243,21 +219,22 @@ def export_json(choice: Choice) -> str:
 
 def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
-    figures = [f"{name} = {value:.6g} {unit_of(name, choice.units)}".strip() for name, value in _figures(choice)]
+    plan = choice.plan
+    figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
     settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
     remarks = [
-        f"Written by Wattridge {choice.version}: the configuration of {choice.title} chosen for {choice.objective}.",
+        f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
         f"Figures {choice.provenance}.",
         *(f"Device setting: {text}" for text in settings),
         *figures,
     ]
-    return c_header(choice.title, choice.parameters, remarks)
+    return c_header(plan.title, choice.parameters, remarks)
 
 
 def export_script(choice: Choice) -> str:
     """A POSIX shell script that sets the clocks or the cap with nvidia-smi, and puts them back."""
     remarks = [
-        f"Written by Wattridge {choice.version}: clocks of {choice.title} chosen for {choice.objective}.",
+        f"Written by Wattridge {__version__}: clocks of {choice.plan.title} chosen for {choice.plan.objective}.",
         f"Figures {choice.provenance}.",
     ]
     return clock_script(choice.device_settings, remarks)
@@ -293,7 +270,7 @@ def _figure(choice: Choice, name: str, value: float) -> dict[str, Any]:
     interval = choice.measurement.intervals.get(name)
     return {
         "value": finite_or_none(value),
-        "unit": unit_of(name, choice.units) or None,
+        "unit": unit_of(name, choice.plan.units) or None,
         "interval_95": [finite_or_none(end) for end in interval] if interval else None,
         "source": _source(choice, name),
     }

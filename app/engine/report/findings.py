@@ -200,9 +200,6 @@ def comparison(content: ReportContent) -> str:
 def traces(content: ReportContent) -> str:
     """What the board did while the session went on."""
     body = ""
-    for series in content.traces:
-        picture = plots.series_chart(series.time_s, series.values, series.label)
-        body += figure(picture, f"{series.label} as it was sampled.") if picture else ""
     for name, words in (
         ("power_w", "mean power (W)"),
         ("observed_clock_mhz", "graphics clock (MHz)"),

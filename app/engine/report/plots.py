@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -188,21 +187,4 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     passed /= factor
     chart = Chart(Axis.over(unit, passed[known]), Axis.over(label, values[known]), f"{label} over the session")
     chart.dots(passed[known], values[known], "c1", size=3)
-    return chart.text
-
-
-def series_chart(time_s: Floats, values: Floats, label: str) -> str:
-    """A trace as it was sampled, thinned to its least and greatest in each stretch."""
-    known = np.isfinite(values)
-    if known.sum() < 2:
-        return ""
-    step = math.ceil(len(values) / _MOST_POINTS)
-    whole = len(values) // step * step
-    blocks = values[:whole].reshape(-1, step)
-    with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(blocks, axis=1), np.fmax.reduce(blocks, axis=1)
-    x = np.repeat(time_s[:whole:step], 2)
-    y = np.column_stack([low, high]).ravel()
-    chart = Chart(Axis.over("s", x), Axis.over(label, y), label)
-    chart.line(x, y, "b0")
     return chart.text

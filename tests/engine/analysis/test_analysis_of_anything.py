@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from app.engine.analysis.compare import Compared, compare_sessions
 from app.engine.analysis.document import document_of
+from app.engine.analysis.session import analyse
 from app.engine.measurement import Measurement, State
 from app.engine.models.documents import plain
 from app.engine.objectives import Goal, Objective
@@ -61,7 +62,7 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
         raise AssertionError
 
     plan = SessionPlan("kernel", "board", "", "recorded", table.space, objective, "brute_force", refuse)  # type: ignore[arg-type]
-    content = gather(plan, table, objective, store)
+    content = gather(plan, analyse(table, objective), store)
     json.dumps(plain(document_of(content.analysis)), allow_nan=False)
     text = report_html(content)
     assert len(text) < 400_000
