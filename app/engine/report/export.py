@@ -128,7 +128,7 @@ def export_session(
     stem = file_stem(plan.title)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     for path in paths.values():
-        _refuse_foreign(path)
+        refuse_foreign(path)
     size = plan.origin.get("problem_size", "")
     about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
     choice = choose(plan, table, session, index) if set(paths) & set(_CHOICES) else None
@@ -148,7 +148,7 @@ def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = No
     Raises InputError and WattridgeError as `export_session` does.
     """
     path = folder / f"{file_stem(spec.name)}{KINDS['t1']}"
-    _refuse_foreign(path)
+    refuse_foreign(path)
     return _write_as_t1(spec, path, gpu)
 
 
@@ -249,17 +249,19 @@ def file_stem(title: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", title).strip("-._")[:60] or "session"
 
 
-def _refuse_foreign(path: Path) -> None:
-    """Raises WattridgeError where a file lies there that this program did not write."""
+def refuse_foreign(
+    path: Path, marks: Sequence[str] = _OURS, remedy: str = "choose another folder, or move the file"
+) -> None:
+    """Raises WattridgeError where a file lies that this program did not write: one that has none of the marks."""
     if not is_there(path):
         return
     try:
         with path.open("rb") as file:
             head = file.read(65536).decode("utf-8", errors="replace")
     except OSError as error:
-        raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), "choose another folder") from None
-    if not any(mark in head for mark in _OURS):
-        raise WattridgeError("a file of another origin is there", str(path), "choose another folder, or move the file")
+        raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), remedy) from None
+    if not any(mark in head for mark in marks):
+        raise WattridgeError("a file of another origin is there", str(path), remedy)
 
 
 def _figures(choice: Choice) -> list[tuple[str, float]]:

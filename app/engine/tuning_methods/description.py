@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...numbers import change, duration, number, percent
 from ..description import NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
-from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import RooflineFit
 from ..strategies.methods import Methods
 from .roofline_points import shares_of_peak, word_byte
@@ -18,32 +17,23 @@ _ENERGIES: Final = (  # of an estimate: attribute, label, unit, meaning
     ("eps_mem_pj_per_b", "ε_mem", "pJ/B", "energy of a byte of traffic"),
     ("pi_0_w", "π_0", "W", "constant power, drawn whatever the kernel does"),
 )
-_FROM_ENERGIES: Final[tuple[tuple[str, str, str, Callable[[EnergyRoofline], float]], ...]] = (
-    ("π_flop", "W", "power of the flops alone at peak speed", lambda model: model.pi_flop_w),
-    ("π_mem", "W", "power of the traffic alone at full bandwidth", lambda model: model.pi_mem_w),
-    ("η_flop", "%", "share of a flop's least energy that is its own", lambda model: 100 * model.eta_flop),
-    ("B_ε", "flop/B", "energy balance: ε_mem / ε_flop", lambda model: model.energy_balance),
+_FROM_ENERGIES: Final = (  # attribute, factor, label, unit, meaning
+    ("pi_flop_w", 1.0, "π_flop", "W", "power of the flops alone at peak speed"),
+    ("pi_mem_w", 1.0, "π_mem", "W", "power of the traffic alone at full bandwidth"),
+    ("eta_flop", 100.0, "η_flop", "%", "share of a flop's least energy that is its own"),
+    ("energy_balance", 1.0, "B_ε", "flop/B", "energy balance: above it the work takes more energy than the traffic"),
     (
+        "effective_energy_balance",
+        1.0,
         "Effective B_ε",
         "flop/B",
-        "intensity from which the work takes most of the energy, its constant power included",
-        lambda model: model.effective_energy_balance,
+        "above it the work takes most of the energy, its constant power included",
     ),
 )
-_SPEEDS: Final[tuple[tuple[str, str, str, Callable[[EnergyRoofline], float]], ...]] = (
-    (
-        "Peak",
-        "TFLOP/s",
-        "highest measured speed; of a published line the board's",
-        lambda model: model.peak_flops / 1e12,
-    ),
-    (
-        "Bandwidth",
-        "GB/s",
-        "highest measured traffic; of a published line the board's",
-        lambda model: model.bandwidth / 1e9,
-    ),
-    ("B_τ", "flop/B", "time balance: peak over bandwidth", lambda model: model.time_balance),
+_SPEEDS: Final = (
+    ("peak_flops", 1e-12, "Peak", "TFLOP/s", "highest measured speed; of a published line the board's"),
+    ("bandwidth", 1e-9, "Bandwidth", "GB/s", "highest measured traffic; of a published line the board's"),
+    ("time_balance", 1.0, "B_τ", "flop/B", "time balance: above it the work takes longer than the traffic"),
 )
 _SHARES: Final = (  # of the theoretical peak [Holtmann2024, table 3]: key, label, meaning
     ("flop", "Of peak, flop kernel", "speed of the flop kernel, of the theoretical peak"),
@@ -117,12 +107,10 @@ def _of_model(sweep: Sweep) -> Iterator[Figure]:
         yield Figure(label, value, unit, error=error, meaning=meaning, details=details, unknown=unknown)
     word = None if known is None else known.eps_mop_pj(word_byte(sweep.points.precision))
     yield Figure("ε_mop", word, "pJ/word", meaning="energy of a word: ε_mem times its bytes", unknown=unknown)
-    for label, unit, meaning, value_of in _FROM_ENERGIES:
-        value = None if known is None else value_of(known)
-        yield Figure(label, value, unit, meaning=meaning, unknown=unknown)
-    for label, unit, meaning, value_of in _SPEEDS:
-        value = None if lines is None else value_of(lines)
-        yield Figure(label, value, unit, meaning=meaning, unknown=unknown)
+    for model, figures in ((known, _FROM_ENERGIES), (lines, _SPEEDS)):
+        for name, factor, label, unit, meaning in figures:
+            value = None if model is None else factor * float(getattr(model, name))
+            yield Figure(label, value, unit, meaning=meaning, unknown=unknown)
 
 
 def _of_fit(fit: RooflineFit) -> Iterator[Figure]:

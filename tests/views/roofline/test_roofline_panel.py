@@ -143,7 +143,7 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     words = " ".join(labels(panel))
     for balance in (sweep.fit.model.time_balance, sweep.fit.model.energy_balance):
         assert f"{balance:.4g}" in words
-    assert "effective B" in words
+    assert "Effective B" in words
     assert "power limit 700 W" in words
     roofline, archline, powerline = (curves(panel, at)[0] for at in range(3))
     for (x, y), line in zip(
