@@ -162,9 +162,9 @@ def model(content: ReportContent) -> str:
         if picture:
             kernel = " K is this kernel." if content.kernel is not None and content.kernel.energy_j else ""
             body += figure(picture, f"Work per energy over intensity, {sweep.label}, {sweep.origin}.{kernel}")
+            body += described(describe_sweep(sweep))
         else:
-            body += paragraph(f"{sweep.label}: no roofline.")
-        body += described(describe_sweep(sweep))
+            body += paragraph(f"{sweep.label}: no roofline. {'; '.join(sweep.reasons)}")
     return section("Model of the board", body)
 
 

@@ -22,13 +22,7 @@ _FROM_ENERGIES: Final = (  # attribute, factor, label, unit, meaning
     ("pi_mem_w", 1.0, "π_mem", "W", "power of the traffic alone at full bandwidth"),
     ("eta_flop", 100.0, "η_flop", "%", "share of a flop's least energy that is its own"),
     ("energy_balance", 1.0, "B_ε", "flop/B", "energy balance: above it the work takes more energy than the traffic"),
-    (
-        "effective_energy_balance",
-        1.0,
-        "Effective B_ε",
-        "flop/B",
-        "above it the work takes most of the energy, its constant power included",
-    ),
+    ("effective_energy_balance", 1.0, "Effective B_ε", "flop/B", "above it most energy is the work's, π_0 included"),
 )
 _SPEEDS: Final = (
     ("peak_flops", 1e-12, "Peak", "TFLOP/s", "highest measured speed; of a published line the board's"),
