@@ -341,3 +341,20 @@ def test_strategies_are_listed_with_their_options(capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["strategies", "tabu_search"]) == 0
     assert "tenure" in capsys.readouterr().out
+
+
+def test_every_command_that_help_lists_declares_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("commands:")[2].splitlines()
+    commands = [line.split()[0] for line in listed if line.startswith("    ") and line[4] != " "]
+    assert {"gpus", "tune", "fit", "compare-methods", "restore"} <= set(commands)
+    for command in commands:
+        assert main([command, "--help"]) == 0
+        described = capsys.readouterr().out
+        assert described.startswith(f"usage: wattridge {command}")
+        assert "--json" in described
+
+
+def test_an_option_of_another_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gpus", "--points", "3", "--json"]) == 2
+    assert "--points" in json.loads(capsys.readouterr().out)["error"]["what"]
