@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ... import __version__
-from ...numbers import number
 from ..measurement import Measurement
-from ..metering.characterisation.figures import WORDS, in_ms
+from ..metering.characterisation.description import describe_characterisation
 from ..session.description import describe_search, source_in_words
 from .content import ReportContent
 from .html import described, element, esc, facts, paragraph, section, table
@@ -49,21 +48,7 @@ def device(content: ReportContent) -> str:
         }
     )
     if sensors is not None:
-        rows: list[Sequence[object]] = [
-            (
-                f"{WORDS[name]}{' (used)' if name == sensors.chosen else ''}",
-                in_ms(each.refresh_ms),
-                in_ms(each.window_ms) if each.window_ms is not None else "cumulative",
-                in_ms(each.lag_ms),
-                number(each.read_us, 3),
-                number(each.noise_percent, 2),
-            )
-            for name, each in sensors.sources.items()
-            if each is not None
-        ]
-        header = ("power source", "refresh ms", "mean of ms", "lag ms", "a read µs", "noise %")
-        body += table(header, rows, f"Characterised on this board and driver: {sensors.words}")
-        body += paragraph(f"Chosen: {sensors.why}.") if sensors.why else ""
+        body += described(describe_characterisation(sensors, plan.gpu))
     for one in content.analysis.drift:
         low, high = (100 * end for end in one.per_hour_interval)
         body += paragraph(
