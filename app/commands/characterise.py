@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import WattridgeError
-from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
+from .arguments import add_board
+from .terminal import ProgressBar, print_description, print_json, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.metering.characterisation.figures import Characterisation
     from ..engine.metering.launching import LaunchingGpu
     from ..sensors.gpu import Gpu
 
-GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter tells it."
+
+def characterise_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge characterise`."""
+    add_board(parser, speed=float("inf"))
+    parser.add_argument(
+        "--show", action="store_true", help="what is known already, without running anything on the board"
+    )
 
 
 def characterise(arguments: Namespace) -> int:
-    """Drive a square wave of load on a board, or with --show tell what an earlier one found."""
+    """Drive a square wave of load on a board, or with --show print what an earlier one found."""
+    from ..engine.metering.characterisation.description import describe_characterisation
     from ..engine.metering.characterisation.store import save_characterisation, stored_characterisation, to_json
     from ..sensors.select import open_gpu
 
@@ -39,7 +46,7 @@ def characterise(arguments: Namespace) -> int:
     if arguments.json:
         print_json({**to_json(found), "files": [str(file)] if file else []})
         return 0
-    _print(found, gpu)
+    print_description(describe_characterisation(found, gpu.info.label))
     if file is not None:
         show(f"kept: {file}")
     return 0
@@ -77,37 +84,3 @@ def _board(gpu: Gpu) -> Iterator[LaunchingGpu]:
     require_cuda(gpu)
     with closing(WaveGpu(gpu)) as board:
         yield board
-
-
-def _print(found: Characterisation, gpu: Gpu) -> None:
-    from ..engine.metering.characterisation.figures import WORDS, in_ms
-
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
-    show(f"{gpu.info.label}, driver {found.driver}, {when}, {found.seconds:.0f} s under {found.load}")
-    rows = []
-    for name, figures in found.sources.items():
-        if figures is not None:
-            cumulative = figures.window_ms is None
-            cells = (
-                in_ms(figures.refresh_ms),
-                "cumulative" if cumulative else in_ms(figures.window_ms or 0.0, figures.window_margin_ms),
-                in_ms(figures.lag_ms, figures.lag_margin_ms),
-                in_ms(figures.settle_ms),
-            )
-            rows.append((WORDS[name], *cells, figures.noise_percent, figures.read_us))
-    print_table(rows, ("source", "new every ms", "averages ms", "lags ms", "settles ms", "scatter %", "read costs µs"))
-    buffer = found.sources["buffer"]
-    if buffer is not None and buffer.published_ms is not None:
-        show(f"the buffer's samples appear together, about every {buffer.published_ms:.0f} ms")
-    for name, why in found.missing.items():
-        show(f"{WORDS[name]}: not available, {why}")
-    if found.counter_ratio is not None:
-        against = f"the integral of {WORDS[found.chosen]}"
-        show(f"the energy counter rises by {found.counter_ratio * 100:.2f} % of {against}")
-    if found.aftereffect is not None:
-        show(found.aftereffect.words)
-    show(f"measures through: {found.words}, in windows of {found.measure_ms / 1e3:.2g} s")
-    show(f"why: {found.why}")
-    show(GAIN)
-    for note in found.notes:
-        say(f"note: {note}")

@@ -7,13 +7,14 @@ import select
 import sys
 import threading
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
 from ..errors import InputError, PermissionRefused, WattridgeError
+from .arguments import add_board, add_control, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -38,6 +39,25 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
 
 
 # --- apply ------------------------------------------------------------------------------------------------------------
+
+
+def apply_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge apply`."""
+    add_board(parser)
+    parser.add_argument(
+        "--clock", type=clock_or_range, metavar="MHZ", help="the graphics clock, or a range as LOW:HIGH"
+    )
+    parser.add_argument("--memory-clock", type=positive_float, metavar="MHZ", help="the memory clock")
+    parser.add_argument("--power-limit", type=positive_float, metavar="W", help="the power limit")
+    parser.add_argument("--profile", metavar="NAME", help="settings that were kept under this name in the window")
+    parser.add_argument("--session", type=int, metavar="SESSION", help="take them from a configuration of this session")
+    parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="that configuration (default: the best)")
+    parser.add_argument("--keep", action="store_true", help="confirm at once: they stay until `wattridge restore`")
+    parser.add_argument(
+        "--countdown", type=positive_float, default=10.0, metavar="S", help="put back unless confirmed by then (10)"
+    )
+    parser.add_argument("--out", metavar="FOLDER", help="set nothing: write a script and a systemd unit that do")
+    add_control(parser)
 
 
 def apply(arguments: Namespace) -> int:
@@ -117,7 +137,7 @@ def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Sett
     from ..engine.report.export import choose
     from ..engine.session.planning import plan_of
     from ..engine.store.database import Store
-    from .take_away import chosen_index
+    from .sources import chosen_index
 
     with Store() as store:
         loaded = store.load(session)
@@ -167,6 +187,16 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
 
 
 # --- restore ----------------------------------------------------------------------------------------------------------
+
+
+def restore_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge restore`."""
+    parser.add_argument("--gpu", metavar="GPU", help="this board only (default: every board that needs it)")
+    parser.add_argument(
+        "--defaults",
+        action="store_true",
+        help="where the record cannot be read: unlock the clocks, set the default power limit",
+    )
 
 
 def restore(arguments: Namespace) -> int:

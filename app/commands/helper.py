@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from ..engine.control.rights import Asking
 from ..errors import InputError, PermissionRefused
 from .terminal import print_json, say, show
+
+
+def helper_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge helper`."""
+    parser.add_argument(
+        "do", nargs="?", choices=("show", "install", "remove"), default="show", help="what to do (default: show)"
+    )
+    parser.add_argument("--print", action="store_true", help="only print the program that root would run for it")
+    parser.add_argument(
+        "--leave-records", action="store_true", help="remove it though a board cannot be put back; keep its record"
+    )
 
 
 def helper(arguments: Namespace) -> int:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import shlex
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError, WattridgeError
-from .terminal import Stop, number, print_json, print_table, say, show, stop_on_interrupt
+from ..numbers import number
+from .arguments import positive_int
+from .terminal import Stop, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.metering.span import Span
@@ -29,6 +31,20 @@ _LABELS: Final = {
     "peak_power_w": "peak power",
     "energy_above_idle_j": "energy above idle",
 }
+
+
+def measure_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge measure`."""
+    parser.usage = "wattridge measure [--gpu G[,G]] [--repeats N] [--subtract-idle] [--json] -- PROGRAM [ARGUMENT ...]"
+    parser.add_argument("--gpu", metavar="GPU,...", help="one GPU or several: an index, a UUID, simulated:NAME, ...")
+    parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
+    parser.add_argument("--repeats", type=positive_int, default=1, metavar="N", help="run it so often (default 1)")
+    parser.add_argument(
+        "--subtract-idle",
+        "--idle",
+        action="store_true",
+        help="also what it draws above the power before it started",
+    )
 
 
 def measure(arguments: Namespace) -> int:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_there
-from .terminal import ProgressBar, duration, number, print_json, print_table, say, show
+from .arguments import add_board, add_control
+from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:
     from ..engine.strategies.methods import Methods
+
+
+def compare_methods_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge compare-methods`."""
+    parser.add_argument("source", metavar="SPEC|FILE|SESSION", help="a TOML specification, a cache, or a session")
+    add_board(parser, speed=float("inf"))
+    parser.add_argument("--clocks", metavar="N|MHZ,...", help="so many, these, or 'supported' (the specification's)")
+    parser.add_argument("--base-clock", type=float, metavar="MHZ", help="the base clock (the board's, where known)")
+    parser.add_argument("--method", metavar="NAME,...", help="only these methods")
+    add_control(parser)
 
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
     from ..engine.models.documents import plain
     from ..engine.store.database import Store
+    from ..engine.tuning_methods.description import describe_methods
     from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 
     wanted = _wanted(arguments.method)
@@ -33,7 +45,7 @@ def compare_methods(arguments: Namespace) -> int:
     if arguments.json:
         print_json({**plain(methods), "simulated": methods.simulated})
     else:
-        _print(methods)
+        print_description(describe_methods(methods))
     return 0
 
 
@@ -112,51 +124,3 @@ def _clock_list(text: str, supported: Any) -> tuple[int, ...]:
     if not 2 <= values[0] <= max(2, len(supported)):
         raise WattridgeError(f"{values[0]} clocks cannot be spread", "--clocks", f"2 to {len(supported)}")
     return tuple(spread_clocks(supported, values[0], lowest_share=0.0))
-
-
-def _print(methods: Methods) -> None:
-    label = " (simulated)" if methods.simulated else ""
-    clocks = methods.clocks_mhz
-    show(
-        f"{methods.title} on {methods.gpu}{label}: {len(clocks)} clocks, {number(clocks[0])}–{number(clocks[-1])} MHz, "
-        f"{methods.size} configurations"
-    )
-    rows = [
-        [
-            each.label,
-            each.clock_mhz,
-            each.efficiency,
-            _change(each.efficiency_change),
-            each.speed,
-            _change(each.speed_change),
-            each.energy_j,
-            each.measurements,
-            duration(each.seconds),
-            f"{100 * each.reduction:.1f} %",
-        ]
-        for each in methods.results
-    ]
-    print_table(
-        rows,
-        (
-            "method",
-            "MHz",
-            methods.efficiency_name,
-            "gained",
-            methods.speed_name,
-            "gained",
-            "energy J",
-            "measured",
-            "took",
-            "fewer",
-        ),
-    )
-    for each in methods.results:
-        told = ", ".join(f"{name}={value}" for name, value in each.configuration.items())
-        show(f"  {each.label}: {told}")
-    for note in methods.notes:
-        show(f"  {note}")
-
-
-def _change(share: float) -> str:
-    return f"{100 * share:+.1f} %"

@@ -18,7 +18,7 @@ from ..sensors.trace import Trace
 from .terminal import print_json, say, show, stop_on_interrupt
 
 _KEPT_S = 60.0
-_STALE_S = 5.0  # a board that told nothing for so long does not answer
+_STALE_S = 5.0  # a board without a reading for so long does not answer
 
 
 class Watched:
@@ -28,7 +28,7 @@ class Watched:
         self.gpu = gpu
         self.trace = Trace(gpu.channels, rate_hz=1.0 / interval_s, span_s=_KEPT_S)
         self._labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
-        self._sampler = Sampler(gpu, self.trace, interval_s=interval_s, on_event=self._tell)
+        self._sampler = Sampler(gpu, self.trace, interval_s=interval_s, on_event=self._report)
         self._clocks = gpu.graphics_clocks_mhz()
         self._mutex = threading.Lock()
         self._counted_ns = gpu.clock.now_ns()
@@ -36,7 +36,7 @@ class Watched:
         self._sampler.start()
 
     def reading(self) -> BoardReading:
-        """What the board told last; the energy since the reading before is added up."""
+        """The last reading; the energy since the reading before is added up."""
         self.add_up()
         last_ns = self.trace.last_ns
         values = self.trace.at(last_ns) if last_ns else {}
@@ -72,7 +72,7 @@ class Watched:
         self._sampler.join()
         self.gpu.close()
 
-    def _tell(self, event: SensorEvent) -> None:
+    def _report(self, event: SensorEvent) -> None:
         say(f"{self.gpu.info.label}: {event}")
 
 
@@ -89,7 +89,7 @@ def serve(arguments: Namespace) -> int:
         say(f"{names}: OpenMetrics at {server.url} (Ctrl+C ends)")
         passed_s = _until_stopped(watched, arguments.duration)
         server.close()  # what is being sent counts or fails
-        told: dict[str, Any] = {
+        document: dict[str, Any] = {
             "url": server.url,
             "duration_s": passed_s,
             "served": server.served,
@@ -99,9 +99,9 @@ def serve(arguments: Namespace) -> int:
             ],
         }
     if arguments.json:
-        print_json(told)
+        print_json(document)
     else:
-        show(f"served {told['served']} times in {passed_s:.1f} s")
+        show(f"served {document['served']} times in {passed_s:.1f} s")
     return 0
 
 

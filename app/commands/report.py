@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from ..errors import InputError
 from .analyse import load_of, objective_of, preferences_of
-from .sources import open_session
-from .take_away import chosen_index
+from .arguments import add_choosing, add_goal
+from .sources import chosen_index, open_session
 from .terminal import print_json, show
+
+
+def report_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge report`."""
+    parser.add_argument("source", nargs="?", metavar="SESSION|FILE", help="a session (default: the newest) or a cache")
+    parser.add_argument("--out", metavar="FILE", help="the file (default: TITLE-report.html here)")
+    parser.add_argument(
+        "--configuration", metavar="NAME=VALUE,...", help="the chosen configuration (default: the best)"
+    )
+    parser.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="SESSION|FILE",
+        help="another session or board to set it beside; may be repeated",
+    )
+    parser.add_argument("--choose", metavar="NAME", help="or a way to choose it: fastest, least_energy, knee, ...")
+    add_goal(parser)
+    add_choosing(parser)
 
 
 def report(arguments: Namespace) -> int:
     """Write what is known of a session, and of its board, into one file that any browser shows and prints."""
     from ..engine.analysis.compare import compare_sessions
+    from ..engine.analysis.session import analyse
     from ..engine.report.content import gather
     from ..engine.report.export import file_stem
     from ..engine.report.page import write_report
@@ -25,17 +45,16 @@ def report(arguments: Namespace) -> int:
     opened = open_session(arguments.source)
     others = [open_session(source).side for source in arguments.compare]
     path = Path(arguments.out or f"{file_stem(opened.plan.title)}-report.html")
+    load = load_of(arguments)
     with Store() as store:
         content = gather(
             opened.plan,
-            opened.table,
-            objective_of(opened, arguments),
+            analyse(opened.table, objective_of(opened, arguments), preferences=preferences_of(arguments), load=load),
             store,
             record=opened.record,
             chosen=chosen_index(arguments.configuration, opened.table),
             chooser=arguments.choose,
-            preferences=preferences_of(arguments),
-            load=load_of(arguments),
+            load=load,
             comparison=compare_sessions([opened.side, *others]) if others else None,
         )
     written = str(write_report(content, path).resolve())

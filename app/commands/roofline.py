@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..input_files import is_there
-from .terminal import number, print_json, print_table, say, show
+from .arguments import add_board
+from .terminal import print_json, print_listing, say, show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..engine.description import Description
     from ..engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 
-_SHARES = (  # of the theoretical peak (S4 table 3): key, what it is
-    ("flop", "flop kernel, of the theoretical peak"),
-    ("copy", "copy kernel, of the theoretical bandwidth"),
-    ("roofline_flop", "roofline kernel, of the theoretical peak"),
-    ("roofline_mem", "roofline kernel, of the theoretical bandwidth"),
-)
-_PUBLISHED = (  # columns of the published boards: key, head, factor
-    ("eps_flop_pj", "pJ/flop", 1.0),
-    ("eps_mem_pj_per_b", "pJ/B", 1.0),
-    ("eps_mop_pj_per_word", "pJ/word", 1.0),
-    ("pi_0_w", "pi_0 W", 1.0),
-    ("pi_flop_w", "pi_flop W", 1.0),
-    ("pi_mem_w", "pi_mem W", 1.0),
-    ("eta_flop", "eta_flop %", 100.0),
-    ("time_balance", "B_tau", 1.0),
-    ("energy_balance", "B_eps", 1.0),
-    ("effective_energy_balance", "effective B_eps", 1.0),
-)
-_FIGURES = (  # key, what it is, unit
-    ("eps_flop_pj", "energy of a flop", "pJ/flop"),
-    ("eps_mem_pj_per_b", "energy of a byte", "pJ/B"),
-    ("eps_mop_pj_per_word", "energy of a word (eps_mop)", "pJ/word"),
-    ("pi_0_w", "constant power", "W"),
-    ("pi_flop_w", "power of the flops at peak speed (pi_flop)", "W"),
-    ("pi_mem_w", "power of the traffic at full bandwidth (pi_mem)", "W"),
-    ("eta_flop", "share of a flop's least energy that is its own", ""),
-    ("peak_gflops", "highest speed", "GFLOP/s"),
-    ("bandwidth_gb_s", "highest bandwidth", "GB/s"),
-    ("time_balance", "time balance", "flop/B"),
-    ("energy_balance", "energy balance", "flop/B"),
-    ("effective_energy_balance", "effective energy balance", "flop/B"),
-    ("r2", "R² of power", ""),
-    ("r2_with_throttled", "R² of power, throttled points fitted too", ""),
-    ("mean_relative_error", "mean error of power", "of it"),
-    ("max_relative_error", "largest error of power", "of it"),
-    ("condition_number", "condition number", ""),
-    ("points", "points", ""),
-)
+
+def roofline_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge roofline`."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a recorded sweep, a CSV, or the number of a session (default: all on file, and published boards)",
+    )
+    add_board(parser, speed=float("inf"))
+    parser.add_argument("--precision", metavar="P,...", help="fp32,fp64 (default), fp16_tensor, bf16_tensor")
+    parser.add_argument("--predict", metavar="FLOP,BYTE|SESSION", help="time, power and energy of a kernel")
 
 
 def roofline(arguments: Namespace) -> int:
@@ -67,10 +46,7 @@ def roofline(arguments: Namespace) -> int:
         on_file = arguments.file is None and arguments.gpu is None
         print_json(documents if on_file or len(documents) > 1 else documents[0])
     else:
-        for document in documents:
-            if document["source"] != "published":
-                _print(document)
-        _print_published([document for document in documents if document["source"] == "published"])
+        _print(sweeps, kernel)
     return 0
 
 
@@ -130,7 +106,7 @@ def _on_file() -> list[Sweep]:
         return [*sweeps_on_file(store), *recorded_sweeps(), *published_sweeps()]
 
 
-# --- what is told of them ---------------------------------------------------------------------------------------------
+# --- what is known of them --------------------------------------------------------------------------------------------
 
 
 def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[str, Any]]:
@@ -139,33 +115,30 @@ def _documents(sweeps: list[Sweep], kernel: PlacedKernel | None) -> list[dict[st
 
     boards: dict[tuple[str, str], dict[str, Any]] = {}
     for sweep in sweeps:
-        told: dict[str, Any]
+        document: dict[str, Any]
         if sweep.published is not None:
-            told = published_to_json(sweep.published, sweep.points.precision)
-            told |= {"citation": sweep.origin, "tdp_w": sweep.limit_w, "reasons": list(sweep.reasons)}
+            document = published_to_json(sweep.published, sweep.points.precision)
+            document |= {"citation": sweep.origin, "tdp_w": sweep.limit_w, "reasons": list(sweep.reasons)}
         elif sweep.fit is not None:
-            told = to_json(sweep.fit)
+            document = to_json(sweep.fit)
         else:
             say(f"{sweep.label}: {sweep.why_not}")
             continue
         if kernel is not None:
-            told["predicted"] = _predicted(sweep, kernel)
+            expected = sweep.predict(kernel)
+            names = ("time_s", "energy_j", "power_w")
+            document["predicted"] = None if expected is None else dict(zip(names, expected, strict=True))
             if kernel.time_s is not None:
-                told["measured"] = {
-                    "gpu": kernel.gpu,
-                    "time_s": kernel.time_s,
-                    "energy_j": kernel.energy_j,
-                    "power_w": kernel.power_w,
-                }
-        boards.setdefault((sweep.points.gpu, sweep.source), {})[sweep.points.precision] = told
+                document["measured"] = {"gpu": kernel.gpu, **{name: getattr(kernel, name) for name in names}}
+        boards.setdefault((sweep.points.gpu, sweep.source), {})[sweep.points.precision] = document
     if not boards:
         what, _, remedy = sweeps[0].why_not.partition(": ")
         raise InputError(what, f"{sweeps[0].points.gpu}, {sweeps[0].points.precision}", remedy)
-    return [{"gpu": gpu, "source": source, "precisions": told} for (gpu, source), told in boards.items()]
+    return [{"gpu": gpu, "source": source, "precisions": precisions} for (gpu, source), precisions in boards.items()]
 
 
 def _kernel(text: str) -> PlacedKernel:
-    """The kernel of `--predict`: its flops and bytes, or a session's best configuration that tells both."""
+    """The kernel of `--predict`: its flops and bytes, or a session's best configuration whose values give both."""
     from ..engine.tuning_methods.roofline_sweeps import PlacedKernel
 
     if text.isdecimal():
@@ -194,67 +167,34 @@ def _kernel_of_session(session: int) -> PlacedKernel:
     kernel = next((kernel for kernel in kernels if kernel is not None), None)
     if kernel is None:
         raise InputError(
-            f"session {session} does not tell the work and the traffic of a configuration",
+            f"session {session} has no configuration with a known work and traffic",
             "--predict",
             "give its specification the metrics 'GFLOP/s' and 'GB/s', or write its flops and bytes, as 1.4e11,2e8",
         )
     return kernel
 
 
-def _predicted(sweep: Sweep, kernel: PlacedKernel) -> dict[str, float] | None:
-    if sweep.model is None:
-        return None
-    time_s, energy_j, power_w = sweep.model.predict(kernel.work_flop, kernel.traffic_byte, sweep.limit_w)
-    return {"time_s": time_s, "energy_j": energy_j, "power_w": power_w}
+def _print(sweeps: Sequence[Sweep], kernel: PlacedKernel | None) -> None:
+    """The figures of each board in a table, then what --predict expects on all of them, then remarks."""
+    from ..engine.description import side_by_side
+    from ..engine.tuning_methods.description import describe_kernel, describe_sweep
+    from ..engine.tuning_methods.roofline_points import precision_words
 
-
-def _print(document: dict[str, Any]) -> None:
-    precisions = document["precisions"]
-    said = "" if document["source"] == "nvml" else f" ({document['source']})"
-    show(f"{document['gpu']}{said}")
-    rows = [(what, *(_cell(told[key]) for told in precisions.values()), unit) for key, what, unit in _FIGURES]
-    shares = [told["share_of_peak"] or {} for told in precisions.values()]
-    for key, what in _SHARES:
-        if any(key in share for share in shares):
-            rows.append((what, *(number(100 * share[key]) if key in share else "–" for share in shares), "%"))
-    print_table(rows, ("", *precisions, "unit"))
-    for precision, told in precisions.items():
-        alone = told["alone"]
-        if len(alone) == 3:
-            flop, mem, base = (number(alone[name]) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w"))
-            show(f"{precision}, flop, copy and baseline kernel alone: {flop} pJ/flop, {mem} pJ/B, {base} W")
-        for name, where in (("predicted", ""), ("measured", " on {gpu}")):
-            if at := told.get(name):
-                figures = (number(at["time_s"] * 1e3), number(at["energy_j"]), number(at["power_w"]))
-                words = "{} ms, {} J, {} W".format(*figures)
-                show(f"{precision}, the kernel of --predict, {name}{where.format(**at)}: {words}")
-        for reason in told["reasons"]:
-            say(f"{precision}: {reason}")
-
-
-def _print_published(documents: list[dict[str, Any]]) -> None:
-    """What others have fitted, a row per board and precision; what --predict expects of them beside it."""
-    rows = []
-    for document in documents:
-        for precision, told in document["precisions"].items():
-            figures = [number(factor * told[key]) for key, _, factor in _PUBLISHED]
-            expected = told.get("predicted")
-            if expected is not None:
-                figures += [number(expected["time_s"] * 1e3), number(expected["energy_j"]), number(expected["power_w"])]
-            rows.append([f"{document['gpu']}, {precision}", *figures])
-    if not rows:
-        return
-    predicted = any("predicted" in told for document in documents for told in document["precisions"].values())
-    heads = [*(head for _, head, _ in _PUBLISHED), *(("kernel ms", "J", "W") if predicted else ())]
-    show("published: fitted by others, nothing was measured here")
-    print_table(rows, ("", *heads))
-    cited: dict[str, list[str]] = {}
-    for document in documents:
-        told = next(iter(document["precisions"].values()))
-        cited.setdefault(told["citation"], []).append(document["gpu"])
-    for citation, boards in cited.items():
-        show(f"{', '.join(boards)}: {citation}")
-
-
-def _cell(value: float | None) -> str:
-    return "not identifiable" if value is None else number(value)
+    fitted = [sweep for sweep in sweeps if sweep.fit is not None or sweep.published is not None]
+    tables: dict[str, list[Description]] = {}
+    for sweep in fitted:
+        board, column = sweep.points.gpu, precision_words(sweep.points.precision)
+        if sweep.published is not None:
+            title, column = "Published: fitted by others, nothing was measured here", f"{board} · {column}"
+        else:
+            title = board if sweep.source == "nvml" else f"{board} ({sweep.source})"
+        tables.setdefault(title, []).append(replace(describe_sweep(sweep), title=column))
+    listings = [side_by_side(columns, title) for title, columns in tables.items()]
+    if kernel is not None:
+        listings.append(describe_kernel(kernel, fitted))
+    for listing in listings:
+        print_listing(listing)
+        show()
+    remarks = {(reason, sweep.label): None for sweep in fitted for reason in sweep.reasons}
+    for remark in dict.fromkeys(reason for reason, _ in remarks):
+        show(f"{', '.join(label for reason, label in remarks if reason == remark)}: {remark}")

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.objectives import Goal, parse_front
 from ..errors import InputError, WattridgeError
 from ..numbers import as_json
+from .arguments import add_goal, key_value, positive_int
 from .terminal import ProgressBar, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.analysis.score_runs import Scores
+
+
+def score_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge score`."""
+    parser.add_argument("caches", nargs="+", metavar="CACHE", help="a cache in which every configuration was measured")
+    parser.add_argument("--strategy", metavar="NAME,...", help="the strategies (default: all)")
+    parser.add_argument(
+        "--strategy-option", action="append", default=[], type=key_value, metavar="K=V", help="an option of them all"
+    )
+    parser.add_argument("--repeats", type=positive_int, default=25, metavar="N", help="runs of each (default 25)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first run (default 1)")
+    add_goal(parser)
+    parser.add_argument("--over-time", action="store_true", help="over the time that evaluating took, not evaluations")
+    parser.add_argument("--batch", type=positive_int, default=1, metavar="N", help="rows asked for at once (default 1)")
+    parser.add_argument("--jobs", type=positive_int, default=1, metavar="N", help="processes that share the work")
 
 
 def score(arguments: Namespace) -> int:

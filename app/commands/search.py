@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,14 +13,36 @@ from ..engine.session.events import EngineFault, Event, MeasurementsAdded, Prepa
 from ..engine.session_state import SessionState
 from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
+from ..numbers import duration, number
 from ..paths import data_folder, resources
+from .arguments import add_board, add_control, add_search, positive_int
 from .sources import recording_path
-from .terminal import ProgressBar, duration, number, print_json, print_table, say, show, stop_on_interrupt
+from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.description import Description
     from ..engine.session.plan import SessionPlan
     from ..engine.session.result import SessionResult
     from ..engine.store.database import Store
+
+
+def tune_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge tune`."""
+    parser.add_argument("specification", nargs="?", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
+    parser.add_argument(
+        "--resume",
+        metavar="SESSION|FILE",
+        help="go on with a stored session, or with SPEC where a cache, T4 results or a CSV file left off",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=positive_int,
+        metavar="N",
+        help="measure each configuration so often, and keep minimum, mean, maximum and deviation (default 1)",
+    )
+    add_board(parser, speed=float("inf"))
+    add_search(parser)
+    add_control(parser)
 
 
 def tune(arguments: Namespace) -> int:
@@ -92,11 +114,24 @@ def _resume(arguments: Namespace, session: int) -> int:
 
 
 def _runs_program(origin: Mapping[str, str]) -> bool:
-    """Whether a session runs a program, which takes real time; not told where its file is gone."""
+    """Whether a session runs a program, which takes real time; False where its file is gone."""
     from ..engine.session.load import load_specification
 
     path = Path(origin.get("file", ""))
     return origin.get("kind") == "specification" and is_input(path) and load_specification(path).command is not None
+
+
+def replay_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge replay`."""
+    parser.add_argument(
+        "cache",
+        metavar="FILE",
+        help="a Kernel Tuner cache, T4 results or a session as CSV, plain or .gz, or h200-sgemm-session",
+    )
+    parser.add_argument(
+        "--follow", action="store_true", help="show a cache while a tuner writes it, until that is done or Ctrl+C"
+    )
+    add_search(parser)
 
 
 def replay(arguments: Namespace) -> int:
@@ -163,7 +198,7 @@ def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
     if arguments.json:
         print_json(document)
     else:
-        print_summary(document, result.plan)
+        print_description(_description(result))
     if result.state is SessionState.FAILED:
         raise WattridgeError(result.reason or "the session failed", f"session {result.session}", "see the line above")
     return 0
@@ -180,6 +215,12 @@ def _summary(result: SessionResult) -> dict[str, Any]:
         state=result.state,
         reason=result.reason,
     )
+
+
+def _description(result: SessionResult) -> Description:
+    from ..engine.session.description import describe_session
+
+    return describe_session(result.plan, result.table, session=result.session, seconds=result.progress.elapsed_s)
 
 
 def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionResult:
@@ -206,56 +247,6 @@ def watch_session(plan: SessionPlan, store: Store, *, quiet: bool) -> SessionRes
     done, seconds = len(result.table), duration(result.progress.elapsed_s)
     bar.show(done, done, f"{result.state} after {seconds}", final=True)
     return result
-
-
-def print_summary(document: dict[str, Any], plan: SessionPlan) -> None:
-    """The session in a few lines and its front as a table."""
-    failed = ", ".join(f"{count} {state}" for state, count in document["failed"].items()) or "none"
-    show(
-        f"session {document['session']}: {plan.title} on {document['gpu']} ({document['source']}), "
-        f"{document['strategy']}, seed {document['seed']}"
-    )
-    show(
-        f"{document['evaluated']} of {document['valid']} valid configurations measured "
-        f"({document['cartesian']} before restrictions), failed: {failed}, {duration(document['seconds'])}"
-    )
-    best = document["best"]
-    if best is None:
-        show("no configuration worked")
-        if (failure := document["most_frequent_failure"]) is not None:
-            show(f"most frequent ({failure['count']} {failure['state']}): {failure['message']}")
-        return
-    goal = plan.objective.goal
-    show(f"best by {goal}: {_words(best['configuration'])}  {number(best['values'][goal.name])} {goal.name}")
-    if document["share_of_peak"] is not None:
-        show(f"that is {document['share_of_peak']['words']}")
-    _print_scatter(best["values"], document["repeats"])
-    front = document["front"]
-    if not front:
-        return
-    goals = [g.name for g in plan.objective.front]
-    show("", f"Pareto front over {' and '.join(str(g) for g in plan.objective.front)}, {len(front)} points")
-    names = list(front[0]["configuration"])
-    rows = [[*(p["values"].get(g) for g in goals), *p["configuration"].values()] for p in front]
-    print_table(rows, [*goals, *names])
-
-
-def _print_scatter(values: dict[str, Any], repeats: int) -> None:
-    """The repeats of a configuration (S2: minimum, mean, maximum and deviation of every test)."""
-    from ..engine.formats.names import unit_of
-    from ..engine.measurement import scattered
-
-    rows = [
-        (name, values[f"min_{name}"], values[name], values[f"max_{name}"], values[f"std_{name}"], unit_of(name, {}))
-        for name in scattered(values)
-    ]
-    if rows:
-        show(f"over its {repeats} repeats")
-        print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "unit"))
-
-
-def _words(configuration: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in configuration.items())
 
 
 def sessions(arguments: Namespace) -> int:
@@ -295,8 +286,16 @@ def sessions(arguments: Namespace) -> int:
     return 0
 
 
+def demo_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge demo`."""
+    add_board(parser)
+    add_search(parser)
+    parser.add_argument("--no-window", action="store_true", help="stay in the terminal even with a display")
+
+
 def demo(arguments: Namespace) -> int:
     """The GEMM example on the simulated A100: session, front, fitted ridge, exports."""
+    from ..engine.models.description import describe_fit
     from ..engine.models.documents import fit_to_json
     from ..engine.report.export import export_session
     from ..engine.session.load import load_specification
@@ -304,7 +303,6 @@ def demo(arguments: Namespace) -> int:
     from ..engine.store.database import Store
     from ..engine.tuning_methods.fits import fit_of_sweep
     from ..sensors.select import open_gpu
-    from .fit import print_fit
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
     gpu = open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))
@@ -326,9 +324,9 @@ def demo(arguments: Namespace) -> int:
     if arguments.json:
         print_json(document)
         return 0
-    print_summary(document, plan)
+    print_description(_description(result))
     show()
-    print_fit(document["fit"])
+    print_description(describe_fit(fit, source))
     show("", "exports of the best configuration (simulated):")
     show(*(f"  {file}" for file in document["files"]))
     return 0

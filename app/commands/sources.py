@@ -1,4 +1,4 @@
-"""What a person names as a session: the number of a stored one, or a file that holds one."""
+"""What the user names: a session by its number or file, and a configuration by its values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Opened:
 
     @classmethod
     def of(cls, plan: SessionPlan, table: ResultTable, objective: Objective, record: SessionRecord | None) -> Opened:
-        """A session whose repeats of a configuration, where it has any, are taken together."""
+        """A session with the repeats of a configuration, where it has any, averaged."""
         repeats = fold(table)
         if repeats is None:
             return cls(plan, table, objective, record)
@@ -112,3 +112,30 @@ def _recorded(path: Path) -> Opened:
     recording = read_recording(path)
     plan = plan_replay(path, read=recording)
     return Opened.of(plan, recording.table(), Objective(plan.objective.goal, recording.objective.front), None)
+
+
+def chosen_index(text: str | None, table: ResultTable) -> int | None:
+    """Index of the result that the user names as 'block_size_x=32,...'; None for the best.
+
+    Any subset of the values that singles one result out will do. Raises InputError for others.
+    """
+    if text is None:
+        return None
+    wanted = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    if not wanted or set(wanted) - set(table.space.names):
+        raise InputError(
+            f"'{text}' names no configuration", "--configuration", f"NAME=VALUE of {', '.join(table.space.names)}"
+        )
+    found = [
+        index
+        for index in range(len(table))
+        if all(str(table.measurement(index).configuration[name]) == value for name, value in wanted.items())
+    ]
+    repeats = fold(table) if len(found) > 1 else None
+    if repeats is not None and len(set(repeats.index_of[found].tolist())) == 1:
+        return found[0]  # they are repeats of one configuration
+    if len(found) != 1:
+        raise InputError(
+            f"{len(found)} measured configurations match '{text}'", "--configuration", "name as many as single one out"
+        )
+    return found[0]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from .terminal import print_json, print_table, say, show
+
+
+def space_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge space`."""
+    parser.add_argument("specification", metavar="SPEC", help="the specification, TOML or T1 (JSON)")
+    parser.add_argument("--gpu", metavar="GPU", help="the board whose limits and clocks count")
 
 
 def space(arguments: Namespace) -> int:

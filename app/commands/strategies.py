@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .terminal import print_json, print_table, show
+
+
+def strategies_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge strategies`."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one of them, with its options (default: all)")
 
 
 def strategies(arguments: Namespace) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import math
 import os
 import shutil
 import signal
@@ -21,8 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
+from ..numbers import as_json, number
 from ..plain_text import one_line, safe_json, visible
 
 if TYPE_CHECKING:
@@ -74,34 +72,10 @@ def show(*lines: str) -> None:
         print(visible(line))
 
 
-def clean(value: Any) -> Any:
-    """A value as JSON can hold it: NaN and infinities become null, NumPy scalars and arrays plain ones."""
-    if isinstance(value, dict):
-        return {str(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [clean(item) for item in value]
-    if isinstance(value, np.generic):
-        return clean(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
 def print_json(document: Any) -> None:
     """The one document of a `--json` command. It stays valid JSON whatever the names in it and the encoding."""
     unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").startswith("utf")
-    print(safe_json(json.dumps(clean(document), indent=1, allow_nan=False, ensure_ascii=not unicode)))
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """A figure for a table: four significant digits, thousands left whole, a dash where unknown."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int) or abs(value) >= 10**digits:
-        return f"{value:.0f}"
-    return f"{value:.{digits}g}"
+    print(safe_json(json.dumps(as_json(document), indent=1, allow_nan=False, ensure_ascii=not unicode)))
 
 
 def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
@@ -110,7 +84,7 @@ def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
     In a terminal, or where COLUMNS is set, no line is longer than that: columns of words are shortened first, then
     columns that do not fit follow below, with the first one repeated.
     """
-    text = [[visible(number(cell)) for cell in row] for row in rows]
+    text = [[visible(_shown(cell)) for cell in row] for row in rows]
     heads = [visible(name) for name in header]
     right = [all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(heads))]
     widths = [max(len(line[i]) for line in [heads, *text]) for i in range(len(heads))]
@@ -126,12 +100,18 @@ def print_table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
             print(_GAP.join(parts).rstrip())
 
 
+def _shown(cell: Any) -> str:
+    """A cell of a table: numbers with four digits, a dash for what is unknown."""
+    return number(cell) if cell is None or (isinstance(cell, int | float) and not isinstance(cell, bool)) else str(cell)
+
+
 def print_description(description: Description) -> None:
     """A title, a line per figure, remarks and tables. Lines that are longer than the terminal are wrapped."""
     show(f"{description.title}: {description.origin}" if description.origin else description.title)
     widest = max((len(figure.label) for figure in description.figures), default=0)
     for figure in description.figures:
-        _print_wrapped(f"  {figure.label:<{widest}}  ", figure.text)
+        meaning = f"  ({figure.meaning})" if figure.meaning else ""
+        _print_wrapped(f"  {figure.label:<{widest}}  ", f"{figure.text}{meaning}")
     for remark in description.remarks:
         _print_wrapped("  note: ", remark)
     for listing in description.listings:
@@ -201,18 +181,6 @@ def _elided(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"[:room]
 
 
-def duration(seconds: float | None) -> str:
-    """'4 s', '3:05 min' or '2:10 h'."""
-    if seconds is None or not math.isfinite(seconds):
-        return "–"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02d} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
-
-
 class ProgressBar:
     """One line on standard error: a bar with rate, best so far and ETA. Silent lines apart where it is no terminal."""
 
@@ -242,11 +210,11 @@ class ProgressBar:
 
 
 class Stop(threading.Event):
-    """Set when the command is to end and keep what it has; `interrupted` where Ctrl+C said so."""
+    """Set when the command is to end and keep what it has; `interrupted` where Ctrl+C was the reason."""
 
     interrupted = False
 
-    def heed(self, number: int) -> None:
+    def handle(self, number: int) -> None:
         self.interrupted = number == signal.SIGINT
         self.set()
 
@@ -255,13 +223,13 @@ class Stop(threading.Event):
 def stop_on_interrupt() -> Iterator[Stop]:
     """While inside, Ctrl+C, SIGTERM and SIGHUP set the event instead of breaking off: what was measured is kept."""
     stop = Stop()
-    with _handling((signal.SIGINT, *_ending()), stop.heed):
+    with _handling((signal.SIGINT, *_ending()), stop.handle):
         yield stop
 
 
 @contextmanager
 def end_on_signals() -> Iterator[None]:
-    """While inside, SIGTERM and SIGHUP end the program as an exception does: whatever it began is put away.
+    """While inside, SIGTERM and SIGHUP end the program as an exception does: its contexts are closed.
 
     The exit status is the one that a shell shows for that signal.
     """
@@ -269,7 +237,7 @@ def end_on_signals() -> Iterator[None]:
 
     def end(number: int) -> None:
         nonlocal seen
-        if not seen:  # a second one must not break off the putting away
+        if not seen:  # a second one must not break off that
             seen = True
             raise SystemExit(128 + number)
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
+from ..numbers import duration
 from ..sensors.channel import POWER_SAMPLES
 from ..sensors.event_reasons import names as reason_names
 from ..sensors.gpu import Gpu
-from .terminal import ProgressBar, duration, print_json, print_table, say, show, stop_on_interrupt
+from .arguments import add_board
+from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..sensors.trace import EventSpan, Trace
+
+
+def gpus_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge gpus`."""
+    parser.add_argument("--verbose", action="store_true", help="also what each board does not report, and why")
 
 
 def gpus(arguments: Namespace) -> int:
@@ -40,23 +47,14 @@ def gpus(arguments: Namespace) -> int:
     rows = []
     for board in described:
         limit, clocks = board["power_limit_w"], board["graphics_clocks_mhz"]
-        span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not told"
-        rows.append(
-            (
-                board["index"],
-                board["name"],
-                board["source"],
-                board["driver"],
-                limit["current"],
-                span,
-                board["power_source"],
-            )
-        )
+        span = f"{clocks['min']}–{clocks['max']} by {clocks['step']}" if clocks["min"] else "not known"
+        named = [board[key] for key in ("index", "name", "source", "driver")]
+        rows.append([*named, limit["current"], span, board["power_source"]])
     print_table(rows, header)
     for board in described:
         missing = [f"{name}: {reason}" for name, reason in board["unavailable"].items()]
         if missing and arguments.verbose:
-            show("", f"{board['name']} does not tell")
+            show("", f"{board['name']} does not report")
             show(*(f"  {line}" for line in missing))
     return int(unreadable)
 
@@ -102,6 +100,18 @@ def _describe(gpu: Gpu) -> dict[str, Any]:
         "cannot_set": cannot_set,
         "left_over": left_over,
     }
+
+
+def monitor_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge monitor`."""
+    add_board(parser)
+    parser.add_argument("--duration", type=float, metavar="S", help="seconds to watch (default 10)")
+    parser.add_argument("--interval", type=float, default=0.02, metavar="S", help="seconds between readings (0.02)")
+    parser.add_argument("--out", metavar="FILE", help="write every reading to this file: .json, else CSV")
+    parser.add_argument(
+        "--openmetrics", metavar="[HOST]:PORT", help="serve every figure for Prometheus until Ctrl+C (loopback)"
+    )
+    parser.add_argument("--record", metavar="FILE", help="keep a recording that --gpu recorded:FILE replays")
 
 
 def monitor(arguments: Namespace) -> int:
@@ -254,25 +264,39 @@ def _seconds_by_reason(spans: list[EventSpan]) -> dict[str, float]:
 
 
 def _print_monitor(document: dict[str, Any], gpu: Gpu) -> None:
-    show(f"{gpu.info.label}, {document['duration_s']:.1f} s")
+    from ..engine.description import Description, Figure, Listing
+
     labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
     rows = [
-        (labels[name], c["mean"], c["min"], c["max"], c["unit"], c["samples"])
+        [labels[name], c["mean"], c["min"], c["max"], c["unit"], c["samples"]]
         for name, c in document["channels"].items()
-        if c["samples"] and name != "energy_j"  # a counter has no mean; its rise is told below
+        if c["samples"] and name != "energy_j"  # a counter has no mean
     ]
-    print_table(rows, ("channel", "mean", "min", "max", "unit", "samples"))
-    counted = document["energy_counter_j"]
-    beside = "" if math.isnan(counted) else f"; the board's own counter, read now and then, rose by {counted:.0f} J"
-    show(f"energy {document['energy_j']:.1f} J (integral of {labels[document['energy_source']]}{beside})")
-    for name, seconds in document["event_reasons_s"].items():
-        show(f"{name}: {duration(seconds)}")
-    for name, reason in document["unavailable"].items():
-        show(f"{labels[name]}: not available, {reason}")
+    figures = [Figure("Energy", document["energy_j"], "J", f"integral of {labels[document['energy_source']]}")]
+    if not math.isnan(counted := document["energy_counter_j"]):
+        figures.append(Figure("Energy by the board's counter", counted, "J", "which is read now and then"))
+    figures += [Figure(name, duration(seconds)) for name, seconds in document["event_reasons_s"].items()]
+    print_description(
+        Description(
+            title=gpu.info.label,
+            origin=f"{document['duration_s']:.1f} s",
+            figures=figures,
+            listings=[Listing("", ("channel", "mean", "min", "max", "unit", "samples"), rows)],
+            remarks=[f"{labels[name]}: not available, {why}" for name, why in document["unavailable"].items()],
+        )
+    )
     for line in document["faults"]:
         say(line)
     for file in document.get("files", ()):
         show(f"written: {file}")
+
+
+def twin_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge twin`."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a name or a TOML file; without it, the names")
+    parser.add_argument("--truth", action="store_true", help="true power, speed and energy at every clock")
+    parser.add_argument("--workload", default="full_load", metavar="NAME", help="what runs (default full_load)")
+    parser.add_argument("--power-limit", type=float, metavar="W", help="the power limit in force")
 
 
 def twin(arguments: Namespace) -> int:
@@ -300,17 +324,13 @@ def twin(arguments: Namespace) -> int:
     header = ("clock MHz", "observed MHz", "power W", "time ms", "rate", "unit", "energy J", "capped")
     print_table(
         [
-            (
-                r["clock_mhz"],
-                r["observed_clock_mhz"],
-                r["power_w"],
-                float(r["time_s"]) * 1e3,
-                r["rate"],
-                r["rate_unit"],
-                r["energy_j"],
-                "capped" if r["capped"] else "",
-            )
-            for r in rows
+            [
+                *(each[key] for key in ("clock_mhz", "observed_clock_mhz", "power_w")),
+                float(each["time_s"]) * 1e3,
+                *(each[key] for key in ("rate", "rate_unit", "energy_j")),
+                "capped" if each["capped"] else "",
+            ]
+            for each in rows
         ],
         header,
     )

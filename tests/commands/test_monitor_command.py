@@ -36,7 +36,7 @@ def monitor(*words: str, file_limit: int | None = None) -> subprocess.Popen[str]
 
     return subprocess.Popen(
         [*MONITOR, *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},  # the limit would cut it short
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

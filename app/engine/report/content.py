@@ -1,4 +1,4 @@
-"""What a report tells of a session, gathered: the session, its analysis, the choice, the model and the sensors."""
+"""What a report contains, gathered: the session, its analysis, the choice, the model and the sensors."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, read_text
-from ..analysis.choosers import Preferences
 from ..analysis.compare import Comparison
 from ..analysis.costs import values_of
-from ..analysis.session import Analysis, analyse
+from ..analysis.session import Analysis
 from ..analysis.tradeoff import Load
 from ..metering.characterisation.figures import Characterisation
 from ..metering.characterisation.store import latest_characterisation
 from ..models.frequency import FrequencyFit
-from ..objectives import Objective
 from ..pareto import best
 from ..session.plan import SessionPlan
 from ..space.result_table import ResultTable
@@ -36,20 +33,10 @@ _LONGEST_SPECIFICATION = 200_000  # bytes of a file that is shown whole
 
 
 @dataclass(frozen=True, slots=True)
-class TraceSeries:
-    """A trace as it was sampled, to be shown: seconds and values of the same length, NaN where unknown."""
-
-    label: str
-    time_s: npt.NDArray[np.float64]
-    values: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
 class ReportContent:
-    """All of it; what there is not is None or empty."""
+    """The parts of a report; a part that does not exist is None or empty."""
 
     plan: SessionPlan
-    table: ResultTable
     analysis: Analysis
     chosen: int | None  # index of the configuration that was chosen
     why: str
@@ -60,9 +47,12 @@ class ReportContent:
     sensors: Characterisation | None = None
     rooflines: tuple[Sweep, ...] = ()
     kernel: PlacedKernel | None = None
-    traces: tuple[TraceSeries, ...] = ()
     comparison: Comparison | None = None  # with other sessions
     specification: str = ""  # the text that was tuned, where it still is as it was
+
+    @property
+    def table(self) -> ResultTable:
+        return self.analysis.table
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -71,33 +61,28 @@ class ReportContent:
 
 def gather(
     plan: SessionPlan,
-    table: ResultTable,
-    objective: Objective,
+    analysis: Analysis,
     store: Store,
     *,
     record: SessionRecord | None = None,
     chosen: int | None = None,
     chooser: str | None = None,
-    preferences: Preferences | None = None,
     load: Load | None = None,
-    traces: tuple[TraceSeries, ...] = (),
     comparison: Comparison | None = None,
 ) -> ReportContent:
-    """Analyse the session, and find what else is kept of its board.
+    """What there is to report of an analysed session, and what else is kept of its board.
 
     The choice is `chosen`, else what the `chooser` picks, else the best by the objective. Raises InputError for an
     unknown chooser, or one that finds nothing.
     """
-    analysis = analyse(table, objective, preferences=preferences, load=load)
     index, why = _choice(analysis, chosen, chooser)
     simulated = plan.source == "simulated"  # a simulated board has the name of a real one
     fit = store.latest_fit(plan.gpu, simulated=simulated)
     of_board = [sweep for sweep in sweeps_on_file(store) if sweep.points.gpu == plan.gpu]
     sweeps = tuple(sweep for sweep in of_board if (sweep.source == "simulated") == simulated)
-    kernel = kernel_of(table.measurement(index), plan.title, plan.gpu) if index is not None else None
+    kernel = kernel_of(analysis.table.measurement(index), plan.title, plan.gpu) if index is not None else None
     return ReportContent(
         plan=plan,
-        table=table,
         analysis=analysis,
         chosen=index,
         why=why,
@@ -108,7 +93,6 @@ def gather(
         sensors=latest_characterisation(plan.gpu, plan.driver),
         rooflines=sweeps,
         kernel=kernel,
-        traces=traces,
         comparison=comparison,
         specification=_specification(plan),
     )

@@ -1,24 +1,23 @@
-"""Take a configuration away as JSON, C header or a script that sets its clocks; its session as CSV, cache or T4; what
-was tuned as T1."""
+"""Exports: a configuration as JSON, C header or a script that sets its clocks; a session as CSV, cache or T4; a
+specification as T1."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ... import __version__
 from ...errors import InputError, WattridgeError
 from ...files import digest_of, write_text
 from ...input_files import is_input, is_there
+from ...numbers import finite_or_none
 from ...sensors.event_reasons import names as reason_names
 from ...sensors.gpu import Gpu
 from ..formats.c_header import c_header
@@ -29,11 +28,12 @@ from ..formats.nvidia_smi import clock_script
 from ..formats.own import About
 from ..formats.t1_writer import write_t1
 from ..formats.t4 import write_t4
-from ..measurement import MEASURED, Measurement, State, Value
+from ..measurement import MEASURED, Measurement, Value
 from ..session.load import load_specification
 from ..session.plan import SessionPlan
+from ..session.summary import by_goal
 from ..space.repeats import fold
-from ..space.result_table import STATES, ResultTable
+from ..space.result_table import ResultTable
 from ..specification.model import Specification
 
 # kind -> how its file's name ends: a configuration's first, then those of the whole session
@@ -54,18 +54,14 @@ class Choice:
     """One measured configuration and everything a reader needs to trust it."""
 
     measurement: Measurement
-    title: str  # of the session: the kernel's or the cache's name
-    gpu: str
-    driver: str
-    source: str  # nvml, simulated or recorded
-    objective: str
-    strategy: str
-    seed: int = 0
-    session: int | None = None
-    units: Mapping[str, str] = field(default_factory=dict)
-    settings: tuple[str, ...] = ()  # which parameters are device settings
-    origin: Mapping[str, str] = field(default_factory=dict)
-    version: str = __version__
+    plan: SessionPlan
+    session: int | None
+    settings: tuple[str, ...]  # which parameters are device settings
+
+    @property
+    def source(self) -> str:
+        """nvml, simulated or recorded."""
+        return self.measurement.source or self.plan.source
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -81,11 +77,12 @@ class Choice:
     @property
     def provenance(self) -> str:
         """One line: where the figures come from."""
-        board = f"{self.gpu}, driver {self.driver}" if self.driver else self.gpu
+        gpu, driver = self.plan.gpu, self.plan.driver
+        board = f"{gpu}, driver {driver}" if driver else gpu
         how = {
             "nvml": f"measured on {board}",
-            "simulated": f"SIMULATED: from a model of {self.gpu}, not measured on a board",
-            "recorded": f"replayed from a recording made on {self.gpu}",
+            "simulated": f"SIMULATED: from a model of {gpu}, not measured on a board",
+            "recorded": f"replayed from a recording made on {gpu}",
         }
         return how.get(self.source, f"{self.source}: {board}")
 
@@ -99,34 +96,14 @@ def choose(plan: SessionPlan, table: ResultTable, session: int | None, index: in
     if repeats is not None:
         table, index = repeats.table, None if index is None else int(repeats.index_of[index])
     if index is None:
-        index = _best(plan, table)
+        index = next(iter(by_goal(table, plan.objective.goal)), None)
+    if index is None:
+        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
     measurement = table.measurement(index)
     if repeats is not None and repeats.single:
         measurement = replace(measurement, configuration={})
-    return Choice(
-        measurement=measurement,
-        title=plan.title,
-        gpu=plan.gpu,
-        driver=plan.driver,
-        source=measurement.source or plan.source,
-        objective=str(plan.objective),
-        strategy=plan.strategy,
-        seed=plan.seed,
-        session=session,
-        units=plan.units,
-        settings=tuple(p.name for p in table.space.parameters if p.device_setting),
-        origin=plan.origin,
-    )
-
-
-def _best(plan: SessionPlan, table: ResultTable) -> int:
-    length = len(table)
-    costs = table.values(plan.objective.goal.name)[:length].copy()
-    costs *= -1.0 if plan.objective.goal.maximise else 1.0
-    costs[table.states()[:length] != STATES.index(State.OK)] = np.nan
-    if not np.isfinite(costs).any():
-        raise WattridgeError("no configuration succeeded", plan.title, "let the session measure something first")
-    return int(np.nanargmin(costs))
+    settings = tuple(p.name for p in table.space.parameters if p.device_setting)
+    return Choice(measurement, plan, session, settings)
 
 
 def export_session(
@@ -150,7 +127,7 @@ def export_session(
     stem = file_stem(plan.title)
     paths = {kind: folder / f"{stem}{KINDS[kind]}" for kind in wanted}
     for path in paths.values():
-        _refuse_foreign(path)
+        refuse_foreign(path)
     size = plan.origin.get("problem_size", "")
     about = About(plan.gpu, plan.title, plan.objective, plan.source, size, plan.units)
     choice = choose(plan, table, session, index) if set(paths) & set(_CHOICES) else None
@@ -170,7 +147,7 @@ def export_specification(spec: Specification, folder: Path, gpu: Gpu | None = No
     Raises InputError and WattridgeError as `export_session` does.
     """
     path = folder / f"{file_stem(spec.name)}{KINDS['t1']}"
-    _refuse_foreign(path)
+    refuse_foreign(path)
     return _write_as_t1(spec, path, gpu)
 
 
@@ -206,56 +183,57 @@ def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None) -> Path:
 
 def export_json(choice: Choice) -> str:
     """Everything known of the choice: each figure with its unit and source. Figures that are not known are null."""
-    m = choice.measurement
+    m, plan = choice.measurement, choice.plan
     document = {
-        "wattridge": {"version": choice.version, "written": datetime.now(UTC).isoformat(timespec="seconds")},
+        "wattridge": {"version": __version__, "written": datetime.now(UTC).isoformat(timespec="seconds")},
         "provenance": choice.provenance,
-        "kernel": choice.title,
+        "kernel": plan.title,
         "session": choice.session,
-        "gpu": choice.gpu,
-        "driver": choice.driver or None,
+        "gpu": plan.gpu,
+        "driver": plan.driver or None,
         "source": choice.source,
-        "origin": dict(choice.origin),
-        "objective": choice.objective,
-        "strategy": choice.strategy,
-        "seed": choice.seed,
+        "origin": dict(plan.origin),
+        "objective": str(plan.objective),
+        "strategy": plan.strategy,
+        "seed": plan.seed,
         "state": m.state.value,
         "error": m.error or None,
         "message": m.message or None,
         "configuration": dict(m.configuration),
         "parameters": choice.parameters,
         "device_settings": {
-            name: {"value": value, "unit": unit_of(name, choice.units)}
+            name: {"value": value, "unit": unit_of(name, choice.plan.units)}
             for name, value in choice.device_settings.items()
         },
         "values": {name: _figure(choice, name, value) for name, value in m.values.items()},
-        "observed_clock_mhz": _known(m.observed_clock_mhz),
+        "observed_clock_mhz": finite_or_none(m.observed_clock_mhz),
         "event_reasons": list(reason_names(m.event_reasons)),
         "power_source": m.power_source or None,
         "window_s": (m.window_ns[1] - m.window_ns[0]) / 1e9 if m.window_ns else None,
         "measured_at": _time(m.timestamp_s),
-        "cost_s": _known(m.cost_s),
+        "cost_s": finite_or_none(m.cost_s),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def export_header(choice: Choice) -> str:
     """The kernel's parameters as #defines, clocks and figures as comments."""
-    figures = [f"{name} = {value:.6g} {unit_of(name, choice.units)}".strip() for name, value in _figures(choice)]
+    plan = choice.plan
+    figures = [f"{name} = {value:.6g} {unit_of(name, choice.plan.units)}".strip() for name, value in _figures(choice)]
     settings = [f"{name} = {value}" for name, value in choice.device_settings.items()]
     remarks = [
-        f"Written by Wattridge {choice.version}: the configuration of {choice.title} chosen for {choice.objective}.",
+        f"Written by Wattridge {__version__}: the configuration of {plan.title} chosen for {plan.objective}.",
         f"Figures {choice.provenance}.",
         *(f"Device setting: {text}" for text in settings),
         *figures,
     ]
-    return c_header(choice.title, choice.parameters, remarks)
+    return c_header(plan.title, choice.parameters, remarks)
 
 
 def export_script(choice: Choice) -> str:
     """A POSIX shell script that sets the clocks or the cap with nvidia-smi, and puts them back."""
     remarks = [
-        f"Written by Wattridge {choice.version}: clocks of {choice.title} chosen for {choice.objective}.",
+        f"Written by Wattridge {__version__}: clocks of {choice.plan.title} chosen for {choice.plan.objective}.",
         f"Figures {choice.provenance}.",
     ]
     return clock_script(choice.device_settings, remarks)
@@ -270,17 +248,19 @@ def file_stem(title: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", title).strip("-._")[:60] or "session"
 
 
-def _refuse_foreign(path: Path) -> None:
-    """A file that this program did not write is somebody's work."""
+def refuse_foreign(
+    path: Path, marks: Sequence[str] = _OURS, remedy: str = "choose another folder, or move the file"
+) -> None:
+    """Raises WattridgeError where a file lies that this program did not write: one that has none of the marks."""
     if not is_there(path):
         return
     try:
         with path.open("rb") as file:
             head = file.read(65536).decode("utf-8", errors="replace")
     except OSError as error:
-        raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), "choose another folder") from None
-    if not any(mark in head for mark in _OURS):
-        raise WattridgeError("a file of another origin is there", str(path), "choose another folder, or move the file")
+        raise WattridgeError(f"cannot be replaced: {error.strerror}", str(path), remedy) from None
+    if not any(mark in head for mark in marks):
+        raise WattridgeError("a file of another origin is there", str(path), remedy)
 
 
 def _figures(choice: Choice) -> list[tuple[str, float]]:
@@ -290,9 +270,9 @@ def _figures(choice: Choice) -> list[tuple[str, float]]:
 def _figure(choice: Choice, name: str, value: float) -> dict[str, Any]:
     interval = choice.measurement.intervals.get(name)
     return {
-        "value": _known(value),
-        "unit": unit_of(name, choice.units) or None,
-        "interval_95": [_known(end) for end in interval] if interval else None,
+        "value": finite_or_none(value),
+        "unit": unit_of(name, choice.plan.units) or None,
+        "interval_95": [finite_or_none(end) for end in interval] if interval else None,
         "source": _source(choice, name),
     }
 
@@ -301,18 +281,14 @@ def _source(choice: Choice, name: str) -> str:
     """Where one figure comes from."""
     if choice.source == "recorded":
         of_power = re.search("energy|power|watt", name.lower())
-        meter = choice.measurement.power_source or "meter not told"
+        meter = choice.measurement.power_source or "meter not known"
         return f"replayed from a recording ({meter})" if of_power else "replayed from a recording"
-    said = "simulated, " if choice.source == "simulated" else ""
+    simulated = "simulated, " if choice.source == "simulated" else ""
     if name not in MEASURED:
-        return f"{said}computed from the measured values"
+        return f"{simulated}computed from the measured values"
     if name in ("energy_j", "power_w", "memory_power_w"):
-        return f"{said}measured by {choice.measurement.power_source or 'the power sensor'}"
-    return f"{said}measured by {'launch events' if name == 'time_s' else 'the board'}"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        return f"{simulated}measured by {choice.measurement.power_source or 'the power sensor'}"
+    return f"{simulated}measured by {'launch events' if name == 'time_s' else 'the board'}"
 
 
 def _time(seconds: float) -> str | None:

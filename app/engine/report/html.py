@@ -1,11 +1,13 @@
-"""Pieces of HTML. Every text goes through `esc`: names in a session are anybody's."""
+"""Pieces of HTML. Every text goes through `esc`: names in a session come from files that anyone may have written."""
 
 from __future__ import annotations
 
 import html
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+
+from ...numbers import number
+from ..description import Description, label_as_html
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
 _LONGEST = 2000  # characters of one text
@@ -14,14 +16,14 @@ _WIDE = 12  # columns that fit upright on a sheet of paper
 
 def esc(text: object) -> str:
     """A text as HTML and SVG show it, in elements and in attributes; without control characters, bounded."""
-    told = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text)[: _LONGEST + 1])
-    return html.escape(told[:_LONGEST] + ("…" if len(told) > _LONGEST else ""), quote=True)
+    plain = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(text)[: _LONGEST + 1])
+    return html.escape(plain[:_LONGEST] + ("…" if len(plain) > _LONGEST else ""), quote=True)
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:
     """`<tag a="b">inside</tag>`; `inside` is HTML already, attributes are escaped here. `class_` is class."""
-    told = "".join(f' {name.rstrip("_").replace("_", "-")}="{esc(value)}"' for name, value in attributes.items())
-    return f"<{tag}{told}>{''.join(inside)}</{tag}>"
+    written = "".join(f' {name.rstrip("_").replace("_", "-")}="{esc(value)}"' for name, value in attributes.items())
+    return f"<{tag}{written}>{''.join(inside)}</{tag}>"
 
 
 def paragraph(*texts: str, class_: str = "") -> str:
@@ -32,9 +34,9 @@ def paragraph(*texts: str, class_: str = "") -> str:
 
 def section(title: str, *inside: str) -> str:
     """A section with its heading; nothing where there is nothing inside."""
-    told = "".join(inside)
+    content = "".join(inside)
     name = re.sub(r"[^a-z]+", "-", title.lower()).strip("-")
-    return element("section", element("h2", esc(title)), told, id=name) if told else ""
+    return element("section", element("h2", esc(title)), content, id=name) if content else ""
 
 
 def facts(pairs: Mapping[str, object]) -> str:
@@ -45,28 +47,30 @@ def facts(pairs: Mapping[str, object]) -> str:
     return element("dl", *rows) if rows else ""
 
 
+def described(description: Description) -> str:
+    """Its figures with what they mean, its remarks and its tables."""
+    rows = []
+    for each in description.figures:
+        meaning = element("span", esc(each.meaning), class_="soft") if each.meaning else ""
+        rows.append(element("dt", label_as_html(each.label)) + element("dd", esc(each.text), " ", meaning))
+    remarks = [paragraph(remark, class_="soft") for remark in description.remarks]
+    tables = [table(listing.header, listing.rows, listing.title) for listing in description.listings]
+    return element("dl", *rows) + "".join((*remarks, *tables)) if rows else "".join((*remarks, *tables))
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """Numbers to the right with four digits; a cell that is `Raw` is HTML already."""
+    """Numbers to the right with four digits; a dash for None."""
     body = []
     for row in rows:
-        cells = [
-            element("td", str(cell) if isinstance(cell, Raw) else esc(_shown(cell)), **_side(cell)) for cell in row
-        ]
-        body.append(element("tr", *cells))
+        body.append(element("tr", *map(_cell, row)))
     if not body:
         return ""
     head = element(
         "thead", element("tr", *(element("th", esc(name).replace("_", "_<wbr>"), scope="col") for name in header))
     )
-    told = [element("caption", esc(caption))] if caption else []
+    captions = [element("caption", esc(caption))] if caption else []
     kind = "scroll wide" if len(header) > _WIDE else "scroll"
-    return element("div", element("table", *told, head, element("tbody", *body)), class_=kind)
-
-
-class Raw(str):
-    """HTML that was made here."""
-
-    __slots__ = ()
+    return element("div", element("table", *captions, head, element("tbody", *body)), class_=kind)
 
 
 def figure(svg: str, caption: str) -> str:
@@ -74,23 +78,7 @@ def figure(svg: str, caption: str) -> str:
     return element("figure", svg, element("figcaption", esc(caption)))
 
 
-def number(value: float, digits: int = 4) -> str:
-    """A figure with four significant digits, a dash where it is unknown."""
-    if not math.isfinite(value):
-        return "–"
-    if value == int(value) and abs(value) < 1e7:
-        return f"{value:.0f}"
-    return f"{value:.0f}" if 10 ** (digits - 1) <= abs(value) < 1e7 else f"{value:.{digits}g}"
-
-
-def percent(share: float) -> str:
-    """'12.3 %', a dash where it is unknown."""
-    return f"{100 * share:.1f} %" if math.isfinite(share) else "–"
-
-
-def _shown(cell: object) -> str:
-    return number(float(cell)) if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)
-
-
-def _side(cell: object) -> dict[str, str]:
-    return {"class_": "n"} if isinstance(cell, int | float) and not isinstance(cell, bool) else {}
+def _cell(cell: object) -> str:
+    if cell is None or (isinstance(cell, int | float) and not isinstance(cell, bool)):
+        return element("td", esc(number(cell)), class_="n")
+    return element("td", esc(cell))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...errors import InputError, WattridgeError
+from ...errors import InputError
 from ...files import write_text
-from ...input_files import is_there
 from . import findings, sections
 from .content import ReportContent
+from .export import refuse_foreign
 from .html import element, esc, paragraph
 from .plots import lettered
 
 _MARK = '<meta name="generator" content="Wattridge">'
-# Colours that eyes of every kind tell apart (after Okabe and Ito); c0 to c6 go from low to high clocks.
+# Colours for colour-blind eyes too (after Okabe and Ito); c0 to c6 go from low to high clocks.
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1c2126;--soft:#5b6670;--grid:#e3e7ea;--line:#c3cad0;--panel:#f5f7f8;
 --b0:#0072b2;--b1:#d55e00;--b2:#009e73;--front:#c2185b;--hull:#8a6d00;
@@ -116,18 +116,5 @@ def write_report(content: ReportContent, path: Path) -> Path:
     """
     if path.suffix.lower() == ".pdf":
         raise InputError("a report is an HTML file", str(path), "write .html, and print it to PDF from a browser")
-    _refuse_foreign(path)
+    refuse_foreign(path, (_MARK,), "choose another name, or move the file")
     return write_text(path, report_html(content), overwrite=True)
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Raises WattridgeError where a file lies there that is no report of this program."""
-    if not is_there(path):
-        return
-    try:
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except OSError:
-        head = b""
-    if _MARK.encode() not in head:
-        raise WattridgeError("a file of another origin is there", str(path), "choose another name, or move the file")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,7 +26,7 @@ _MOST_POINTS = 4000  # along a line
 
 
 def lettered(choices: Sequence[Choice], chosen: int | None) -> dict[int, str]:
-    """A letter for each configuration that somebody chooses; those that choose the same share one."""
+    """A letter for each configuration that is chosen; choices of the same one share it."""
     wanted = [index for index in [chosen, *(choice.index for choice in choices)] if index is not None]
     return dict(zip(dict.fromkeys(wanted), _LETTERS, strict=False))
 
@@ -80,11 +79,11 @@ def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
             continue
         groups = np.array_split(known, min(CLASSES, len(known)))
         colour = np.linspace(0, CLASSES - 1, len(groups)).round().astype(int)
-        told = []
+        groups_of_rows = []
         for group, which in zip(groups, colour.tolist(), strict=True):
             ends = f"{group[0]:g}" if len(group) == 1 else f"{group[0]:g} to {group[-1]:g}"
-            told.append((f"{parameter.name} {ends}", f"c{which}", np.flatnonzero(np.isin(values, group))))
-        return told
+            groups_of_rows.append((f"{parameter.name} {ends}", f"c{which}", np.flatnonzero(np.isin(values, group))))
+        return groups_of_rows
     return [("measurements", "c1", np.arange(len(rows)))]
 
 
@@ -101,7 +100,7 @@ def convergence_chart(figure: Floats, label: str) -> str:
 
 
 def difficulty_chart(curves: dict[str, Difficulty]) -> str:
-    """Proportion of centrality over p (S1 figure 6.5)."""
+    """Proportion of centrality over p [Schoonhoven2024, figure 6.5]."""
     if not curves:
         return ""
     p = np.linspace(1.0, 1.5, 101)
@@ -188,21 +187,4 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     passed /= factor
     chart = Chart(Axis.over(unit, passed[known]), Axis.over(label, values[known]), f"{label} over the session")
     chart.dots(passed[known], values[known], "c1", size=3)
-    return chart.text
-
-
-def series_chart(time_s: Floats, values: Floats, label: str) -> str:
-    """A trace as it was sampled, thinned to its least and greatest in each stretch."""
-    known = np.isfinite(values)
-    if known.sum() < 2:
-        return ""
-    step = math.ceil(len(values) / _MOST_POINTS)
-    whole = len(values) // step * step
-    blocks = values[:whole].reshape(-1, step)
-    with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(blocks, axis=1), np.fmax.reduce(blocks, axis=1)
-    x = np.repeat(time_s[:whole:step], 2)
-    y = np.column_stack([low, high]).ravel()
-    chart = Chart(Axis.over("s", x), Axis.over(label, y), label)
-    chart.line(x, y, "b0")
     return chart.text

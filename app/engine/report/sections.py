@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from ... import __version__
 from ..measurement import Measurement
-from ..metering.characterisation.figures import WORDS, in_ms
+from ..metering.characterisation.description import describe_characterisation
+from ..session.description import describe_search, source_in_words
 from .content import ReportContent
-from .html import Raw, element, esc, facts, number, paragraph, percent, section, table
+from .html import described, element, esc, facts, paragraph, section, table
 
 
 def question(content: ReportContent) -> str:
@@ -18,65 +20,42 @@ def question(content: ReportContent) -> str:
     plan, run = content.plan, content.table
     goal = plan.objective.goal
     asked = f"Which configuration of {plan.title} has the {'largest' if goal.maximise else 'smallest'} {goal.name}"
-    failed = ", ".join(f"{count} {kind}" for kind, count in run.failures().items())
-    told = paragraph(f"{asked} on {plan.gpu}?", class_="lead")
-    told += facts(
-        {
-            "Combinations": f"{plan.space.cartesian}, of which {plan.space.size} are valid",
-            "Measured": f"{len(run)} ({percent(content.analysis.coverage)} of the valid ones)",
-            "Failed": failed or "none",
-            "Search": f"{plan.strategy}, seed {plan.seed}",
-            "Budget": ", ".join(_budget(content)) or "none",
-        }
-    )
+    body = paragraph(f"{asked} on {plan.gpu}?", class_="lead")
+    body += described(replace(describe_search(plan, run), remarks=()))
     parameters = [
         [p.name, "device setting" if p.device_setting else "parameter", len(p.values), _listed(p.values)]
         for p in plan.space.parameters
     ]
-    told += table(("name", "kind", "values", "which"), parameters, "The space")
-    told += table(
+    body += table(("name", "kind", "values", "which"), parameters, "The space")
+    body += table(
         ("restriction", "combinations removed"),
         list(plan.space.removed_by.items()),
         "Restrictions, as they were applied",
     )
-    return section("The question", told, *(paragraph(note) for note in plan.space.notes))
+    return section("The question", body, *(paragraph(note) for note in plan.space.notes))
 
 
 def device(content: ReportContent) -> str:
     """The board, and what its sensors are."""
     plan, sensors = content.plan, content.sensors
     meters = sorted({m.power_source for m in _measurements(content) if m.power_source})
-    told = facts(
+    body = facts(
         {
             "Board": plan.gpu,
             "Driver": plan.driver,
-            "Figures": _source_words(plan.source),
-            "Power": ", ".join(meters[:5]) or "not told",
+            "Figures": source_in_words(plan.source),
+            "Power": ", ".join(meters[:5]) or "not known",
         }
     )
     if sensors is not None:
-        rows: list[Sequence[object]] = [
-            (
-                f"{WORDS[name]}{' (used)' if name == sensors.chosen else ''}",
-                in_ms(each.refresh_ms),
-                in_ms(each.window_ms) if each.window_ms is not None else "cumulative",
-                in_ms(each.lag_ms),
-                number(each.read_us, 3),
-                number(each.noise_percent, 2),
-            )
-            for name, each in sensors.sources.items()
-            if each is not None
-        ]
-        header = ("power source", "refresh ms", "mean of ms", "lag ms", "a read µs", "noise %")
-        told += table(header, rows, f"Characterised on this board and driver: {sensors.words}")
-        told += paragraph(f"Chosen: {sensors.why}.") if sensors.why else ""
+        body += described(describe_characterisation(sensors, plan.gpu))
     for one in content.analysis.drift:
         low, high = (100 * end for end in one.per_hour_interval)
-        told += paragraph(
+        body += paragraph(
             f"{one.name.removeprefix('reference_')} of the reference load {'drifts' if one.drifts else 'is steady'}: "
             f"{100 * one.per_hour:+.2f} % per hour ({low:+.2f} to {high:+.2f}) over {len(one.values)} looks."
         )
-    return section("Device and sensors", told)
+    return section("Device and sensors", body)
 
 
 def reproduce(content: ReportContent) -> str:
@@ -94,8 +73,8 @@ def reproduce(content: ReportContent) -> str:
     if record is not None:
         lines.append(f"wattridge analyse {record.id}")
         lines.append(f"wattridge export {record.id}")
-    told = element("pre", esc("\n".join(lines))) if lines else ""
-    told += facts(
+    body = element("pre", esc("\n".join(lines))) if lines else ""
+    body += facts(
         {
             "Session": f"{record.id}, {record.state.value}" if record else "",
             "Begun": _time(record.created_s) if record else "",
@@ -107,9 +86,9 @@ def reproduce(content: ReportContent) -> str:
         }
     )
     if content.specification:
-        inside = element("summary", "The specification") + element("pre", Raw(_whole(content.specification)))
-        told += element("details", inside, open="")
-    return section("How to reproduce it", told)
+        inside = element("summary", "The specification") + element("pre", (_whole(content.specification)))
+        body += element("details", inside, open="")
+    return section("How to reproduce it", body)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -119,24 +98,9 @@ def _measurements(content: ReportContent) -> list[Measurement]:
     return [content.table.measurement(index) for index in range(len(content.table))]
 
 
-def _budget(content: ReportContent) -> list[str]:
-    plan = content.plan
-    told = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
-    return [f"{value:g} {words}" for words, value in told.items() if value is not None]
-
-
 def _listed(values: Sequence[object]) -> str:
     shown = [str(value) for value in values[:16]]
     return ", ".join(shown) + (f", … {values[-1]}" if len(values) > 16 else "")
-
-
-def _source_words(source: str) -> str:
-    words = {
-        "nvml": "measured on the board",
-        "simulated": "SIMULATED: from a model of the board, not from one",
-        "recorded": "replayed from a recording",
-    }
-    return words.get(source, source)
 
 
 def _whole(text: str) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .html import element, esc, number
+from ...numbers import number, round_ticks
+from .html import element, esc
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,18 +45,17 @@ class Axis:
 
     def place(self, values: npt.ArrayLike) -> Floats:
         """Where values lie along it, 0..1; NaN for those it cannot show."""
-        told = np.asarray(values, dtype=np.float64)
+        at = np.asarray(values, dtype=np.float64)
+        low, high = self.low, self.high
         if self.log:
             with np.errstate(divide="ignore", invalid="ignore"):
-                told = np.where(told > 0, np.log(told), np.nan)
-            low, high = math.log(self.low), math.log(self.high)
-        else:
-            low, high = self.low, self.high
-        return np.asarray((told - low) / (high - low), dtype=np.float64)
+                at = np.where(at > 0, np.log(at), np.nan)
+            low, high = math.log(low), math.log(high)
+        return np.asarray((at - low) / (high - low), dtype=np.float64)
 
     def ticks(self, most: int = 8) -> list[float]:
         """Round values along it."""
-        return _log_ticks(self.low, self.high, most) if self.log else _ticks(self.low, self.high, most)
+        return _log_ticks(self.low, self.high, most) if self.log else round_ticks(self.low, self.high, most)
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Chart:
             return
         path = "".join(f"M{a} {b}h0" for a, b in pixels.tolist())
         self.parts.append(f'<path class="dots {esc(class_)}" stroke-width="{size:g}" d="{path}"/>')
-        self._say(class_, words)
+        self._add_key(class_, words)
 
     def line(self, x: npt.ArrayLike, y: npt.ArrayLike, class_: str, words: str = "", *, step: bool = False) -> None:
         """A line through points in their order, broken where one is unknown; `step`: level until the next."""
@@ -93,7 +93,7 @@ class Chart:
             pen_down, before = True, b
         if path:
             self.parts.append(f'<path class="line {esc(class_)}" clip-path="url(#{self._area})" d="{"".join(path)}"/>')
-            self._say(class_, words)
+            self._add_key(class_, words)
 
     def band(self, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, class_: str, words: str = "") -> None:
         """The area between two lines."""
@@ -104,7 +104,7 @@ class Chart:
         if there and np.isfinite([*a, *b, *c]).all():
             path = f"M{'L'.join([*there, *back])}Z"
             self.parts.append(f'<path class="band {esc(class_)}" clip-path="url(#{self._area})" d="{path}"/>')
-            self._say(class_, words)
+            self._add_key(class_, words)
 
     def mark(self, x: float, y: float, letter: str) -> None:
         """A lettered mark, which a table beside the chart explains."""
@@ -143,7 +143,7 @@ class Chart:
         """A name for the drawing area: charts of one page share their names."""
         return f"area-{zlib.crc32(self.title.encode(errors='replace')):x}"
 
-    def _say(self, class_: str, words: str) -> None:
+    def _add_key(self, class_: str, words: str) -> None:
         if words:
             self.key.append((class_, words))
 
@@ -154,29 +154,29 @@ class Chart:
     def _frame(self) -> str:
         width, height = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
         area = f'<rect x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}"/>'
-        told = [f'<defs><clipPath id="{self._area}">{area}</clipPath></defs>']
+        parts = [f'<defs><clipPath id="{self._area}">{area}</clipPath></defs>']
         for value in self.x.ticks():
             at = _LEFT + float(self.x.place([value])[0]) * width
-            told.append(f'<path class="grid" d="M{at:.1f} {_TOP}v{height}"/>')
-            told.append(f'<text class="tick" x="{at:.1f}" y="{HEIGHT - _BOTTOM + 18}">{number(value)}</text>')
+            parts.append(f'<path class="grid" d="M{at:.1f} {_TOP}v{height}"/>')
+            parts.append(f'<text class="tick" x="{at:.1f}" y="{HEIGHT - _BOTTOM + 18}">{number(value)}</text>')
         for value in self.y.ticks(6):
             at = HEIGHT - _BOTTOM - float(self.y.place([value])[0]) * height
-            told.append(f'<path class="grid" d="M{_LEFT} {at:.1f}h{width}"/>')
-            told.append(f'<text class="tick left" x="{_LEFT - 8}" y="{at + 4:.1f}">{number(value)}</text>')
-        told.append(f'<g class="frame">{area}</g>')
-        told.append(f'<text class="label" x="{_LEFT + width / 2:.0f}" y="{HEIGHT - 10}">{esc(self.x.label)}</text>')
+            parts.append(f'<path class="grid" d="M{_LEFT} {at:.1f}h{width}"/>')
+            parts.append(f'<text class="tick left" x="{_LEFT - 8}" y="{at + 4:.1f}">{number(value)}</text>')
+        parts.append(f'<g class="frame">{area}</g>')
+        parts.append(f'<text class="label" x="{_LEFT + width / 2:.0f}" y="{HEIGHT - 10}">{esc(self.x.label)}</text>')
         middle = f"{_TOP + height / 2:.0f}"
         turned = f'transform="rotate(-90 16 {middle})"'
-        told.append(f'<text class="label" x="16" y="{middle}" {turned}>{esc(self.y.label)}</text>')
-        return "".join(told)
+        parts.append(f'<text class="label" x="16" y="{middle}" {turned}>{esc(self.y.label)}</text>')
+        return "".join(parts)
 
     def _key(self) -> str:
-        told = []
+        parts = []
         for at, (class_, words) in enumerate(self.key):
             x, y = _LEFT + at % 3 * 228, HEIGHT + 12 + at // 3 * 20
-            told.append(f'<path class="line {esc(class_)}" stroke-width="4" d="M{x} {y - 4}h18"/>')
-            told.append(f'<text class="key" x="{x + 24}" y="{y}">{esc(words[:34])}</text>')
-        return "".join(told)
+            parts.append(f'<path class="line {esc(class_)}" stroke-width="4" d="M{x} {y - 4}h18"/>')
+            parts.append(f'<text class="key" x="{x + 24}" y="{y}">{esc(words[:34])}</text>')
+        return "".join(parts)
 
 
 def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]], words: Sequence[str], *, signed: bool = False) -> str:
@@ -189,41 +189,32 @@ def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]], words: Sequenc
     zero = start + room / 2 if signed else start
     scale = (room / 2 if signed else room) / largest
     step = thick * len(words) + 9
-    told, y = [], 8
+    parts, y = [], 8
     for name, values in rows:
         middle = y + step / 2 - 1
-        told.append(f'<text class="tick left" x="{start - 8}" y="{middle:.1f}">{esc(name[:32])}</text>')
+        parts.append(f'<text class="tick left" x="{start - 8}" y="{middle:.1f}">{esc(name[:32])}</text>')
         for at, value in enumerate(values):
             if not math.isfinite(value):
                 continue
             length, top = abs(value) * scale, y + at * thick
             left = zero - length if value < 0 else zero
             size = f'width="{max(length, 0.5):.1f}" height="{thick - 1}"'
-            told.append(f'<rect class="bar b{at}" x="{left:.1f}" y="{top}" {size}/>')
+            parts.append(f'<rect class="bar b{at}" x="{left:.1f}" y="{top}" {size}/>')
             end, side = (left - 4, "tick left") if value < 0 else (left + length + 4, "tick start")
-            told.append(f'<text class="{side} small" x="{end:.1f}" y="{top + 8}">{value:.2f}</text>')
+            parts.append(f'<text class="{side} small" x="{end:.1f}" y="{top + 8}">{value:.2f}</text>')
         y += step
-    told.append(f'<path class="axis" d="M{zero:.1f} 4V{y}"/>')
+    parts.append(f'<path class="axis" d="M{zero:.1f} 4V{y}"/>')
     for at, each in enumerate(words):
         x = start + at * 150
-        told.append(f'<rect class="bar b{at}" x="{x}" y="{y + 8}" width="12" height="9"/>')
-        told.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each)}</text>')
-    return element("svg", element("title", esc(title)), *told, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
-
-
-def _ticks(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    first = math.ceil(low / step)
-    return [at * step for at in range(first, math.floor(high / step) + 1)][: most + 2]
+        parts.append(f'<rect class="bar b{at}" x="{x}" y="{y + 8}" width="12" height="9"/>')
+        parts.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each)}</text>')
+    return element("svg", element("title", esc(title)), *parts, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
 
 
 def _log_ticks(low: float, high: float, most: int) -> list[float]:
     """1, 2 and 5 of each decade, or fewer where they would crowd; linear ones where less than a decade is shown."""
     if high / low < 5:
-        return [value for value in _ticks(low, high, most) if value > 0]
+        return [value for value in round_ticks(low, high, most) if value > 0]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1,)):
         found = [factor * 10.0**decade for decade in decades for factor in factors]

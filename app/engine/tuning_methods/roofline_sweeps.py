@@ -68,6 +68,12 @@ class Sweep:
             return (f"published figures: {self.origin}; nothing was measured here",)
         return (self.why_not,) if self.fit is None else self.fit.reasons
 
+    def predict(self, kernel: PlacedKernel) -> tuple[float, float, float] | None:
+        """Time (s), energy (J) and power (W) of a kernel within the power limit; None where energies are unknown."""
+        if self.model is None:
+            return None
+        return self.model.predict(kernel.work_flop, kernel.traffic_byte, self.limit_w)
+
     def intensity(self) -> Floats:
         """flop/B of each point: infinite for the flop kernel, 0 for the copy, NaN for the baseline."""
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from ...blas_threads import environment_of_the_person
+from ...blas_threads import original_environment
 from ..children.ending import ends_with_us, prepare_for_the_end
 from ..children.reaper import ASK_S, Family
 
@@ -78,7 +78,7 @@ def run_process(
         stderr=pipe,
         start_new_session=capture,
         process_group=0 if group and not capture and os.name == "posix" else None,
-        env=environment_of_the_person() if environment is None else dict(environment),
+        env=original_environment() if environment is None else dict(environment),
     )
     with ends_with_us(process.pid, group=group):
         return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns)

@@ -1,4 +1,4 @@
-"""Power limits drawn: what they do to power and speed, and beside them locked clocks (S1 figures 6.6, 6.7)."""
+"""Power limits drawn: their effect on power and speed, beside locked clocks [Schoonhoven2024, figures 6.6, 6.7]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._fits: list[tuple[int, ClockFit]] = []
-        self._over_limit, self._over_speed = (
+        self._over_limit, self.over_speed = (
             self.addPlot(0, 0, enableMenu=False),
             self.addPlot(0, 1, rowspan=2, enableMenu=False),
         )
@@ -33,7 +33,7 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         for plot, bottom, left in (
             (self._over_limit, "", "Power drawn (W)"),
             (self._speed, "Power limit (W)", "Speed (% of full)"),
-            (self._over_speed, "Speed (% of full)", "Energy per work (% of that at full speed)"),
+            (self.over_speed, "Speed (% of full)", "Energy per work (% of that at full speed)"),
         ):
             plot.setMenuEnabled(False)
             plot.hideButtons()
@@ -55,7 +55,7 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         """As it was, in the theme's colours."""
         colours = theme.colours()
         self.setBackground(colours.base)
-        for plot in (self._over_limit, self._speed, self._over_speed):
+        for plot in (self._over_limit, self._speed, self.over_speed):
             plot.clear()
             dress(plot, ("bottom", "left"))
         for place, each in self._fits:
@@ -82,7 +82,7 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         line = pg.PlotCurveItem(speed, 100 * caps.energy, pen=pg.mkPen(colour, width=1.5), antialias=True)
         points = pg.ScatterPlotItem(speed, 100 * caps.energy, symbol="s", size=8, pen=None, brush=colour)
         for item in (line, points):
-            self._over_speed.addItem(item)
+            self.over_speed.addItem(item)
 
     def _draw_clocks(self, each: ClockFit, colour: QColor) -> None:
         fit, caps = each.fit, each.caps
@@ -92,9 +92,9 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         speed, energy = 100 * fit.rate / full_speed, 100 * fit.power_w / fit.rate / full_energy
         order = np.argsort(fit.clock_mhz)
         pen = pg.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine)
-        self._over_speed.addItem(pg.PlotCurveItem(speed[order], energy[order], pen=pen, antialias=True))
+        self.over_speed.addItem(pg.PlotCurveItem(speed[order], energy[order], pen=pen, antialias=True))
         brush = QColor(theme.colours().base)
-        self._over_speed.addItem(
+        self.over_speed.addItem(
             pg.ScatterPlotItem(speed, energy, symbol="o", size=8, pen=pg.mkPen(colour, width=1.5), brush=brush)
         )
 
@@ -109,4 +109,4 @@ class CapsPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph has 
         self._over_limit.setYRange(0.0, max(top, highest) * _ABOVE, padding=0.0)
         slowest = min(float((each.rate / each.rate[-1]).min()) for each in caps)
         self._speed.setYRange(100 * slowest - 3.0, 103.0, padding=0.0)
-        self._over_speed.enableAutoRange()
+        self.over_speed.enableAutoRange()

@@ -1,4 +1,4 @@
-"""The ways to tune for energy as bars: what each gains and loses, and the measurements it needs (S1 figure 6.3)."""
+"""The ways to tune for energy as bars: gain, loss and measurements needed [Schoonhoven2024, figure 6.3]."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             )
             self.addItem(bars)
             for x, value in zip(places, values, strict=True):
-                self._say(f"{value:+.1f}", x, value, below=value < 0)
+                self._add_text(f"{value:+.1f}", x, value, below=value < 0)
         self.addItem(pg.InfiniteLine(pos=0.0, angle=0, pen=pg.mkPen(colours.muted, width=1)))
         room_px = (self.width() - _AXIS) / len(results)
         length = int(np.clip(room_px / self.fontMetrics().averageCharWidth() - 1, *_LINES))
@@ -90,7 +90,7 @@ class MethodBars(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         if getattr(self, "_methods", None) is not None:
             self.redraw()
 
-    def _say(self, words: str, x: float, y: float, *, below: bool) -> None:
+    def _add_text(self, words: str, x: float, y: float, *, below: bool) -> None:
         text = pg.TextItem(words, color=theme.colours().text, anchor=(0.5, 0.0 if below else 1.0))
         text.setPos(x, y)
         self.addItem(text, ignoreBounds=True)

@@ -8,25 +8,22 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QHeaderView,
     QMenu,
     QSplitter,
     QTableWidget,
-    QTableWidgetItem,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from ...engine.strategies.methods import MethodResult, Methods
+from ...engine.strategies.methods import Methods
+from ...engine.tuning_methods.description import describe_methods
 from ...engine.tuning_methods.tables import methods_of_recording, methods_of_store, methods_of_table
 from ..plots import theme
-from ..plots.figures import duration_text
-from ..plots.quantities import format_number
+from ..plots.descriptions import fill_rows, prepare_table
 from ..shell.context import Context
 from ..shell.file_dialogs import open_file
 from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
 from ..threads.background import Background
 from .method_bars import MethodBars
 
@@ -36,7 +33,6 @@ _EMPTY = (
     "Measure a whole space of parameters and graphics clocks (strategy brute_force, no budget), or open a recording of "
     "one: each way to tune for energy is then followed through those measurements, and counted as if it were alone."
 )
-_COLUMNS = ("Method", "Clock", "{efficiency}", "Gained", "{speed}", "Gained", "Energy", "Measured", "Took", "Fewer")
 
 
 class MethodsView(QWidget):
@@ -69,24 +65,23 @@ class MethodsView(QWidget):
         head.addWidget(self.title, 1)
         for label in (self.title, self.message):
             label.setWordWrap(True)
-        self.table.setAccessibleName("The methods' figures")
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        prepare_table(self.table, "The methods' figures")
         self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         self.table.setWordWrap(False)
-        self._splitter = QSplitter(Qt.Orientation.Vertical)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(self.bars)
-        self._splitter.addWidget(self.table)
-        self._splitter.setStretchFactor(0, 3)
-        self._splitter.setStretchFactor(1, 2)
-        self._splitter.hide()
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.addWidget(self.bars)
+        self.splitter.addWidget(self.table)
+        self.splitter.setStretchFactor(0, 3)
+        self.splitter.setStretchFactor(1, 2)
+        self.splitter.hide()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.addLayout(head)
         layout.addWidget(self.message)
-        layout.addWidget(self._splitter, 1)
+        layout.addWidget(self.splitter, 1)
         layout.addStretch()
 
     @property
@@ -129,7 +124,7 @@ class MethodsView(QWidget):
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose a recording."""
+        """Let the user choose a recording."""
         open_file(self, "Compare the methods on a recording", _FILES, self.open)
 
     def open(self, path: Path) -> None:
@@ -143,30 +138,12 @@ class MethodsView(QWidget):
         """Draw them and write them out."""
         self._methods, self._failed = methods, False
         self._recolour()
-        said = source_words(methods.source)
-        clocks = methods.clocks_mhz
-        self.title.setText(
-            f"{methods.title} on {methods.gpu}{f' ({said})' if said else ''}: {methods.size} configurations at "
-            f"{len(clocks)} clocks, {clocks[0]:.0f}–{clocks[-1]:.0f} MHz"
-        )
-        self.title.setToolTip("\n".join(methods.notes))
-        self.message.setText("; ".join(methods.notes))
-        self._splitter.show()
+        described = describe_methods(methods)
+        self.title.setText(f"{described.title}: {described.origin}")
+        self.message.setText("; ".join(described.remarks))
+        self.splitter.show()
         self.bars.show_methods(methods)
-        self.table.clear()
-        self.table.setRowCount(len(methods.results))
-        self.table.setColumnCount(len(_COLUMNS))
-        names = {"efficiency": methods.efficiency_name, "speed": methods.speed_name}
-        self.table.setHorizontalHeaderLabels([name.format(**names) for name in _COLUMNS])
-        for row, result in enumerate(methods.results):
-            for column, words in enumerate(_cells(result)):
-                item = QTableWidgetItem(words)
-                item.setToolTip(", ".join(f"{name}={value}" for name, value in result.configuration.items()))
-                side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
-                item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
-                self.table.setItem(row, column, item)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        fill_rows(self.table, described.listings[0], tips=[chosen.text for chosen in described.figures])
 
     @Slot(str, str)
     def _complain(self, what: str, remedy: str) -> None:
@@ -178,18 +155,3 @@ class MethodsView(QWidget):
     def _recolour(self) -> None:
         colours = theme.colours()
         self.message.setStyleSheet(f"color: {colours.vermillion if self._failed else colours.muted};")
-
-
-def _cells(result: MethodResult) -> tuple[str, ...]:
-    return (
-        result.label,
-        f"{result.clock_mhz:.0f} MHz",
-        format_number(result.efficiency),
-        f"{100 * result.efficiency_change:+.1f} %",
-        format_number(result.speed),
-        f"{100 * result.speed_change:+.1f} %",
-        f"{format_number(result.energy_j)} J",
-        str(result.measurements),
-        duration_text(result.seconds),
-        f"{100 * result.reduction:.1f} %",
-    )

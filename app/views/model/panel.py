@@ -17,15 +17,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...engine.models.description import describe_load
 from ...engine.models.frequency import FrequencyFit
 from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..plots import theme
+from ..plots.descriptions import rich_text
 from ..plots.overlay_list import OverlayList
 from ..shell.context import Context
 from ..shell.label import PlainLabel
 from .caps import CapsPlot
-from .facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
+from .legends import caps_legend, power_legend, voltage_legend
 from .methods import MethodsView
 from .plot import ModelPlot
 from .sources import FitSources
@@ -64,7 +66,7 @@ class ModelPanel(QWidget):
         self.steer.clicked.connect(self.steer_session)
         self.list.changed.connect(self._draw)
         self.tabs.currentChanged.connect(self._tab_changed)
-        self.add.found.connect(self._read)
+        self.add.found.connect(self.show_fits)
         self.add.failed.connect(self._complain)
         bridge = context.bridge
         bridge.session_started.connect(self._session_moved)
@@ -114,13 +116,13 @@ class ModelPanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.list)
         column.addWidget(self.facts, 1)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(self.tabs)
-        self._splitter.addWidget(self._side)
-        self._splitter.setStretchFactor(0, 3)
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setSizes([540, 300])
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.addWidget(self._side)
+        self.splitter.setStretchFactor(0, 3)
+        self.splitter.setStretchFactor(1, 1)
+        self.splitter.setSizes([540, 300])
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         for label in (self.legend, self.steering, self.message):
             label.setWordWrap(True)
@@ -131,7 +133,7 @@ class ModelPanel(QWidget):
         layout.addLayout(buttons)
         for line in (self.progress, self.message, self.legend):
             layout.addWidget(line)
-        layout.addWidget(self._splitter, 1)
+        layout.addWidget(self.splitter, 1)
         layout.addWidget(self.steering)
         self.setMinimumHeight(260)
 
@@ -139,7 +141,7 @@ class ModelPanel(QWidget):
         """Words beside the plot where there is room, else below it."""
         super().resizeEvent(event)
         wide = self.width() >= _WIDE
-        self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+        self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
 
     def shutdown(self) -> None:
         """End what runs in the background."""
@@ -203,10 +205,11 @@ class ModelPanel(QWidget):
     @Slot(object)
     def _fit_finished(self, event: events.FitFinished) -> None:
         self._end_fitting()
-        self._read([ClockFit(event.fit, event.caps, event.source)])
+        self.show_fits([ClockFit(event.fit, event.caps, event.source)])
 
     @Slot(object)
-    def _read(self, found: list[ClockFit]) -> None:
+    def show_fits(self, found: list[ClockFit]) -> None:
+        """Overlay fits, the first one in focus; a later fit to the same takes the place of an earlier one."""
         if not found:
             return
         self.list.put(found)
@@ -250,8 +253,8 @@ class ModelPanel(QWidget):
         self.sweep.setEnabled(not self._fitting)
         self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
         self.remove.setEnabled(bool(self.list.entries))
-        told = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
-        self.steer.setEnabled(told or self._context.selection.clocks_mhz is not None)
+        bracketed = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
+        self.steer.setEnabled(bracketed or self._context.selection.clocks_mhz is not None)
 
     @Slot()
     def _draw(self) -> None:
@@ -278,10 +281,10 @@ class ModelPanel(QWidget):
         self._side.setVisible(own and bool(self.list.entries))
         words = ""
         if focus is not None:
-            self.facts.setHtml(fit_as_html(focus))
+            self.facts.setHtml(rich_text(describe_load(focus.fit, focus.caps, focus.comparison, focus.origin)))
             alone = len(self.list.shown) == 1
             if view is self.plot and focus.fit is not None:
-                words = legend_as_html(focus.fit, alone=alone)
+                words = power_legend(focus.fit, alone=alone)
             elif view is self.voltage:
                 words = voltage_legend(focus.fit)
             elif view is self.caps:

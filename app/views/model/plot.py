@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
+from ..plots.note import PlotNote
 from ..plots.overlay_colours import colour_of
-from ..shell.label import PlainLabel
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,27 +31,28 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._fit: FrequencyFit | None = None
         self._place: int | None = None
         self._others: list[tuple[int, FrequencyFit]] = []
-        self._behind: list[tuple[pg.ViewBox, pg.GraphicsObject]] = []
+        self.behind: list[tuple[pg.ViewBox, pg.GraphicsObject]] = []
         self.hideButtons()
         self.setLabel("bottom", "Graphics clock, observed (MHz)")
         self.setLabel("left", "Power (W)")
         for axis in ("bottom", "left", "right"):
             self.getAxis(axis).enableAutoSIPrefix(False)
-        self._range = pg.LinearRegionItem(movable=False)
+        self.range_region = pg.LinearRegionItem(movable=False)
         self._interval = pg.LinearRegionItem(movable=False)
-        self._edges = pg.PlotCurveItem(pen=None), pg.PlotCurveItem(pen=None)
-        self._band = pg.FillBetweenItem(*self._edges)
-        self._used = pg.ScatterPlotItem(symbol="o", size=9)
-        self._unused = pg.ScatterPlotItem(symbol="x", size=9)
-        self._power = pg.PlotCurveItem(antialias=True)
-        self._ridge = pg.InfiniteLine(
+        self.band_edges = pg.PlotCurveItem(pen=None), pg.PlotCurveItem(pen=None)
+        self._band = pg.FillBetweenItem(*self.band_edges)
+        self.used_points = pg.ScatterPlotItem(symbol="o", size=9)
+        self.unused_points = pg.ScatterPlotItem(symbol="x", size=9)
+        self.power_curve = pg.PlotCurveItem(antialias=True)
+        self.ridge_line = pg.InfiniteLine(
             angle=90, label="ridge {value:.0f} MHz", labelOpts={"position": 0.06, "movable": False}
         )
-        self._best = pg.InfiniteLine(
+        self.recommended_line = pg.InfiniteLine(
             angle=90, label="recommended {value:.0f} MHz", labelOpts={"position": 0.94, "movable": False}
         )
-        marks = (self._range, self._interval, self._ridge, self._best)
-        for z, item in enumerate((*marks, *self._edges, self._band, self._power, self._used, self._unused)):
+        marks = (self.range_region, self._interval, self.ridge_line, self.recommended_line)
+        points = (self.used_points, self.unused_points)
+        for z, item in enumerate((*marks, *self.band_edges, self._band, self.power_curve, *points)):
             item.setZValue(z)
             self.addItem(item, ignoreBounds=item in marks)
         self._energy_view = pg.ViewBox(enableMenu=False)
@@ -59,23 +60,24 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.scene().addItem(self._energy_view)
         self.getAxis("right").linkToView(self._energy_view)
         self._energy_view.setXLink(self.getViewBox())
-        self._energy = pg.PlotCurveItem(antialias=True)
-        self._energies = pg.ScatterPlotItem(symbol="d", size=8)
-        for item in (self._energy, self._energies):
+        self.energy_curve = pg.PlotCurveItem(antialias=True)
+        self.energy_points = pg.ScatterPlotItem(symbol="d", size=8)
+        for item in (self.energy_curve, self.energy_points):
             self._energy_view.addItem(item)
-        self._note = PlainLabel(parent=self)
-        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._note.setWordWrap(True)
-        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._note = PlotNote(self)
         self.getViewBox().sigResized.connect(self._follow_size)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
         self.show_fit(None)
 
+    @property
+    def note(self) -> str:
+        """What stands in place of the plot; empty while it is drawn."""
+        return self._note.text()
+
     def say(self, note: str) -> None:
         """Words in place of a model."""
         self._note.setText(note)
-        self._note.setVisible(bool(note))
         for axis in ("bottom", "left", "right"):
             self.getAxis(axis).setVisible(not note)
 
@@ -88,38 +90,38 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         """
         self._fit, self._place, self._others = fit, place if others else None, list(others)
         drawn = fit is not None and fit.identifiable
-        for item in (self._power, self._energy, self._band):
+        for item in (self.power_curve, self.energy_curve, self._band):
             item.setVisible(drawn)
-        self._put(self._ridge, fit.ridge_mhz if fit is not None and fit.ridge_bracketed else None)
-        self._put(self._best, fit.recommended_clock_mhz if fit is not None else None)
-        told = fit is not None and fit.optimum_bracketed
+        self._put(self.ridge_line, fit.ridge_mhz if fit is not None and fit.ridge_bracketed else None)
+        self._put(self.recommended_line, fit.recommended_clock_mhz if fit is not None else None)
+        bracketed = fit is not None and fit.optimum_bracketed
         for region, bounds in (
-            (self._range, fit.range_mhz if fit is not None else None),
-            (self._interval, fit.optimum_interval_mhz if fit is not None and told else None),
+            (self.range_region, fit.range_mhz if fit is not None else None),
+            (self._interval, fit.optimum_interval_mhz if fit is not None and bracketed else None),
         ):
             region.setVisible(bounds is not None)
             if bounds is not None:
                 region.setRegion(bounds)
         clocks, power = (fit.clock_mhz, fit.power_w) if fit is not None else (np.empty(0), np.empty(0))
         used = fit.used if fit is not None else np.empty(0, dtype=np.bool_)
-        self._used.setData(clocks[used], power[used])
-        self._unused.setData(clocks[~used], power[~used])
+        self.used_points.setData(clocks[used], power[used])
+        self.unused_points.setData(clocks[~used], power[~used])
         along = np.empty(0)
         if fit is not None and drawn:
             along = _along(fit)
-            self._power.setData(along, fit.power(along))
-            self._energy.setData(along, fit.energy(along))
+            self.power_curve.setData(along, fit.power(along))
+            self.energy_curve.setData(along, fit.energy(along))
             band = fit.band_w if len(fit.band_mhz) else np.empty((2, 0))
-            for edge, values in zip(self._edges, band, strict=True):
+            for edge, values in zip(self.band_edges, band, strict=True):
                 edge.setData(fit.band_mhz, values)
-        self._energies.setData(*(_measured_energy(fit) if fit is not None and drawn else (along, along)))
+        self.energy_points.setData(*(_measured_energy(fit) if fit is not None and drawn else (along, along)))
         self.recolour()
         self._fit_range()
 
     def _draw_behind(self) -> None:
-        for view, item in self._behind:
+        for view, item in self.behind:
             view.removeItem(item)
-        self._behind = []
+        self.behind = []
         for place, fit in self._others:
             colour = colour_of(place)
             points = pg.ScatterPlotItem(fit.clock_mhz, fit.power_w, symbol="o", size=6, pen=None, brush=colour)
@@ -134,7 +136,7 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def _put_behind(self, view: pg.ViewBox, item: pg.GraphicsObject) -> None:
         item.setZValue(-1)
         view.addItem(item)
-        self._behind.append((view, item))
+        self.behind.append((view, item))
 
     def _fit_range(self) -> None:
         fits = [fit for fit in (self._fit, *(fit for _, fit in self._others)) if fit is not None and len(fit.clock_mhz)]
@@ -173,29 +175,23 @@ class ModelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         axis = colours.text if own is not None else colours.green
         self.getAxis("right").setTextPen(axis)
         self.setLabel("right", "Energy per work (lowest of the model = 1)", color=axis)
-        self._used.setBrush(points)
-        self._used.setPen(colours.base)
-        self._unused.setPen(pg.mkPen(colours.grey, width=2))
-        self._power.setPen(pg.mkPen(line, width=2))
-        self._energy.setPen(pg.mkPen(energy, width=2, style=Qt.PenStyle.DashLine))
-        self._energies.setBrush(None)
-        self._energies.setPen(pg.mkPen(energy, width=1.5))
+        self.used_points.setBrush(points)
+        self.used_points.setPen(colours.base)
+        self.unused_points.setPen(pg.mkPen(colours.grey, width=2))
+        self.power_curve.setPen(pg.mkPen(line, width=2))
+        self.energy_curve.setPen(pg.mkPen(energy, width=2, style=Qt.PenStyle.DashLine))
+        self.energy_points.setBrush(None)
+        self.energy_points.setPen(pg.mkPen(energy, width=1.5))
         self._band.setBrush(_faint(line, _BAND))
         green = QColor(colours.green)
-        self._range.setBrush(_faint(green, 30))
+        self.range_region.setBrush(_faint(green, 30))
         self._interval.setBrush(_faint(QColor(colours.vermillion), 34))
-        for region, colour in ((self._range, green), (self._interval, QColor(colours.vermillion))):
+        for region, colour in ((self.range_region, green), (self._interval, QColor(colours.vermillion))):
             for edge in region.lines:
                 edge.setPen(pg.mkPen(colour, width=1, style=Qt.PenStyle.DotLine))
-        for mark, name in ((self._ridge, colours.purple), (self._best, colours.vermillion)):
+        for mark, name in ((self.ridge_line, colours.purple), (self.recommended_line, colours.vermillion)):
             dress_mark(mark, QColor(name))
-        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self._draw_behind()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if hasattr(self, "_note"):
-            self._note.setGeometry(self.rect())
 
 
 def dress(plot: pg.PlotWidget | pg.PlotItem, axes: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
 
 
 class FitSources(QToolButton):
-    """`found` tells the fits of what was chosen, `failed` what is wrong with it and the remedy; both empty: tried."""
+    """`found` has the fits of what was chosen; `failed` has the fault and the remedy, both empty at a new try."""
 
     found = Signal(object)  # list[ClockFit]
     failed = Signal(str, str)
@@ -48,13 +48,13 @@ class FitSources(QToolButton):
         self._reader.run(lambda _stop: newest_fit(store, gpu))
 
     def open(self, path: Path) -> None:
-        """Add what a CSV or a recording tells of clocks and power limits."""
+        """Add the fits of clocks and power limits in a CSV or a recording."""
         self.failed.emit("", "")
         self._reader.run(lambda _stop: fits_of_file(path))
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose a file."""
+        """Let the user choose a file."""
         open_file(self, "Open a sweep of clocks or power limits", _FILES, self.open)
 
     @Slot()

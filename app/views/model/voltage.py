@@ -1,4 +1,4 @@
-"""The voltage over the clock: as the power tells it, and as measured where the board tells it (S1 figure 6.8)."""
+"""The voltage over the clock, estimated from power and as measured [Schoonhoven2024, figure 6.8]."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from html import escape
 
 import numpy as np
@@ -11,15 +10,17 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from ...engine.metering.characterisation.figures import WORDS, Characterisation, SourceFigures, in_ms
+from ...engine.metering.characterisation.description import describe_characterisation
+from ...engine.metering.characterisation.figures import WORDS, Characterisation, SourceFigures
 from ...engine.metering.characterisation.store import stored_characterisation
 from ...sensors.gpu import GpuInfo
 from ..plots import theme
+from ..plots.descriptions import rich_text
 from ..shell.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}
-_TAIL_S = 0.5  # at the end of the answer, where the final power is told
+_TAIL_S = 0.5  # at the end of the answer, where the final power is reported
 _CURVE_POINTS = 600
 
 
@@ -40,7 +41,7 @@ class SensorWindow(QDialog):
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.hideButtons()
         self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")
-        self.plot.setLabel("left", "Share of the step that is told (%)")
+        self.plot.setLabel("left", "Share of the step that is reported (%)")
         for axis in ("bottom", "left"):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._legend = self.plot.addLegend(offset=(-12, -12))
@@ -55,7 +56,7 @@ class SensorWindow(QDialog):
         """Show what is kept of this board now."""
         self.found = stored_characterisation(self._info)
         self.plot.setVisible(self.found is not None)
-        self.text.setText(self._missing() if self.found is None else _figures(self.found))
+        self.text.setText(self._missing() if self.found is None else self._described(self.found))
         self._draw()
 
     def _missing(self) -> str:
@@ -64,6 +65,12 @@ class SensorWindow(QDialog):
             f"<p>The power sensors of {escape(self._info.label)} are not characterised yet.</p>"
             f"<p>In a terminal: <b>wattridge characterise --gpu {board}</b></p>"
             f"<p>Until then measurements use: {escape(self._info.power_source)}.</p>"
+        )
+
+    def _described(self, found: Characterisation) -> str:
+        return rich_text([describe_characterisation(found, self._info.label)]) + (
+            "<p>Points: what was reported after steps from rest. Lines: the same by these figures, for a board whose "
+            "power steps at once; what lies between is the board's own rise.</p>"
         )
 
     def _draw(self) -> None:
@@ -99,50 +106,3 @@ def step_shares(figures: SourceFigures) -> tuple[np.ndarray, np.ndarray]:
     rest_w = float(np.median(before)) if len(before) else float(np.min(power_w))
     final_w = float(np.median(power_w[time_s >= time_s[-1] - _TAIL_S]))
     return time_s, (power_w - rest_w) / ((final_w - rest_w) or 1.0)
-
-
-def _figures(found: Characterisation) -> str:
-    """The figures as a table, the choice and its reason."""
-    rows = []
-    for name, figures in found.sources.items():
-        if figures is None:
-            rows.append((WORDS[name], f"not available: {found.missing.get(name, '')}", "", "", "", ""))
-            continue
-        cumulative = figures.window_ms is None
-        cells = (
-            f"{in_ms(figures.refresh_ms)} ms",
-            "cumulative" if cumulative else f"{in_ms(figures.window_ms or 0.0, figures.window_margin_ms)} ms",
-            f"{in_ms(figures.lag_ms, figures.lag_margin_ms)} ms",
-            f"{in_ms(figures.settle_ms)} ms",
-            f"{figures.read_us:.3g} µs",
-        )
-        rows.append((WORDS[name], *cells))
-    header = ("Source", "New every", "Averages", "Lags", "Settles in", "A read costs")
-    table = "".join(_row(cells, "td") for cells in rows)
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.timestamp_s))
-    lines = [
-        f"<table cellspacing='0'>{_row(header, 'th')}{table}</table>",
-        f"<p>Measures through <b>{escape(found.words)}</b>, in windows of {found.measure_ms / 1e3:.2g} s: "
-        f"{escape(found.why)}.</p>",
-    ]
-    if found.counter_ratio is not None:
-        lines.append(
-            f"<p>The energy counter rises by {100 * found.counter_ratio:.2f} % of the integral of "
-            f"{escape(WORDS[found.chosen])}.</p>"
-        )
-    if found.aftereffect is not None:
-        lines.append(f"<p>{escape(found.aftereffect.words.capitalize())}.</p>")
-    simulated = ", simulated" if found.source == "simulated" else ""
-    lines.append(f"<p>{escape(when)}, driver {escape(found.driver)}, under {escape(found.load)}{simulated}. ")
-    lines.append("The gain of a board's sensor may be off by up to 5 %; only an external meter tells it.</p>")
-    lines.append(
-        "<p>Points: what was told after steps from rest. Lines: the same by these figures, for a board whose power "
-        "steps at once; what lies between is the board's own rise.</p>"
-    )
-    lines.extend(f"<p>{escape(note)}</p>" for note in found.notes)
-    return "".join(lines)
-
-
-def _row(cells: tuple[str, ...], tag: str) -> str:
-    inner = "".join(f"<{tag} align='left' style='padding:1px 14px 1px 0'>{escape(cell)}</{tag}>" for cell in cells)
-    return f"<tr>{inner}</tr>"

@@ -10,34 +10,17 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
+from ...engine.description import label_as_html
+from ...engine.tuning_methods.description import describe_sweep
 from ...engine.tuning_methods.roofline_sweeps import Sweep
 from ..plots import theme
-from ..plots.quantities import format_number
 from .points import STRIP, left_margin, right_margin
 
-_BALANCES = (  # attribute, label, colour, height of the label, what it is
-    (
-        "time_balance",
-        "B<sub>τ</sub>",
-        "muted",
-        0.1,
-        "Time balance: from there on the work takes longer than the traffic",
-    ),
-    (
-        "energy_balance",
-        "B<sub>ε</sub>",
-        "purple",
-        0.27,
-        "Energy balance: from there on the work itself takes more energy than the traffic itself",
-    ),
-    (
-        "effective_energy_balance",
-        "effective B<sub>ε</sub>",
-        "green",
-        0.44,
-        "Effective energy balance: from there on more than half of the energy is the work's, with its constant power",
-    ),
-)
+_BALANCES = (
+    ("B_τ", "muted", 0.1),
+    ("B_ε", "purple", 0.27),
+    ("Effective B_ε", "green", 0.44),
+)  # colour, height of label
 _TIP_COPY = "Copy kernel: traffic and no work, so it has no place on the axis of intensity"
 _TIP_FLOP = "Flop kernel: work and no traffic, so it has no place on the axis of intensity"
 
@@ -74,21 +57,20 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
     colours = theme.colours()
     ground = QColor(colours.base)
     ground.setAlpha(215)
-    if focus.model is not None:
-        for name, label, colour, height, tip in _BALANCES:
-            value = float(getattr(focus.model, name))
-            if not (math.isfinite(value) and value > 0):
-                continue
-            pen = pg.mkPen(QColor(getattr(colours, colour)), width=1.2, style=Qt.PenStyle.DashDotLine)
-            for plot in plots:
-                line = pg.InfiniteLine(pos=math.log10(value), angle=90, pen=pen)
-                line.setZValue(12 if plot is plots[0] else -1)  # its words stand before the points
-                line.setToolTip(f"{tip} ({format_number(value)} flop/B)")
-                plot.addItem(line, ignoreBounds=True)
-                if plot is plots[0]:
-                    ink = getattr(colours, colour)
-                    told = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
-                    told.setHtml(f"<span style='color:{ink}'>{label} {format_number(value)}</span>")
+    figures = {figure.label: figure for figure in describe_sweep(focus).figures}
+    for name, colour, height in _BALANCES:
+        figure, ink = figures[name], getattr(colours, colour)
+        if focus.model is None or not isinstance(figure.value, float) or not 0 < figure.value < math.inf:
+            continue
+        pen = pg.mkPen(QColor(ink), width=1.2, style=Qt.PenStyle.DashDotLine)
+        for plot in plots:
+            line = pg.InfiniteLine(pos=math.log10(figure.value), angle=90, pen=pen)
+            line.setZValue(12 if plot is plots[0] else -1)  # its label stands before the points
+            line.setToolTip(f"{figure.meaning} ({figure.text})")
+            plot.addItem(line, ignoreBounds=True)
+            if plot is plots[0]:
+                text = pg.InfLineLabel(line, "", position=height, fill=ground, anchors=[(0, 0.5), (1, 0.5)])
+                text.setHtml(f"<span style='color:{ink}'>{label_as_html(name)} {figure.cell}</span>")
     if focus.limit_w is not None:
         pen = pg.mkPen(QColor(colours.vermillion), width=1.4, style=Qt.PenStyle.DashLine)
         limit = pg.InfiniteLine(
@@ -99,7 +81,7 @@ def draw_marks(plots: Sequence[pg.PlotItem], focus: Sweep) -> None:
             labelOpts={"position": 0.16, "color": colours.vermillion, "fill": ground, "anchors": [(0, 1), (0, 0)]},
         )
         limit.setToolTip(
-            "The median power of the points at which a limit acted: the file does not tell what was set"
+            "The median power of the points at which a limit acted: the file does not hold the limit itself"
             if focus.limit_seen
             else "The board's power limit by its data sheet"
             if focus.published is not None

@@ -21,7 +21,7 @@ _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 
 
 class RooflineMeasuring(QObject):
-    """Plans and fits off Qt's thread; the engine runs the sessions. `measured` also tells what a running one has."""
+    """Plans and fits off Qt's thread; the engine runs the sessions. `measured` is emitted during a session too."""
 
     measured = Signal(object)  # Sweep
     changed = Signal()  # what is going on, or how far it is
@@ -52,6 +52,11 @@ class RooflineMeasuring(QObject):
     def busy(self) -> bool:
         """A sweep of ours is being made."""
         return bool(self._waiting)
+
+    @property
+    def fitting(self) -> bool:
+        """Whether a fit is still to come."""
+        return self._fitter.busy or self._partial.isActive()
 
     @property
     def possible(self) -> bool:
@@ -142,17 +147,17 @@ class RooflineMeasuring(QObject):
         self._waiting, self._asked = [], False
         self.changed.emit()
 
-    # --- what it tells ------------------------------------------------------------------------------------------------
+    # --- fitting what was measured ------------------------------------------------------------------------------------
 
     @Slot()
     def _fit(self) -> None:
         if self._own is None:
             return
         (plan, table, session), board = self._own, self._context.gpu.info
-        told = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
-        self._fitter.run(lambda _stop: sweep_of_session(table, board=board, **told))  # type: ignore[arg-type]
+        session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
+        self._fitter.run(lambda _stop: sweep_of_session(table, board=board, **session_of))  # type: ignore[arg-type]
 
     @Slot(str, str)
     def _not_fitted(self, what: str, remedy: str) -> None:
-        if not self.busy:  # while it runs the first points may tell nothing yet
+        if not self.busy:  # while it runs the first points may be too few
             self.failed.emit(what, remedy)

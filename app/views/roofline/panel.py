@@ -9,16 +9,19 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
+    QHeaderView,
     QMenu,
     QProgressBar,
     QPushButton,
     QSplitter,
+    QTableWidget,
     QTabWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
+from ...engine.tuning_methods.description import describe_sweep, verdict
 from ...engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, precision_words
 from ...engine.tuning_methods.roofline_sweeps import (
     Sweep,
@@ -34,6 +37,9 @@ from ...engine.tuning_methods.roofline_sweeps import (
 from ...errors import WattridgeError
 from ..plots import theme
 from ..plots.colour_key import ColourKey
+from ..plots.descriptions import fill_columns, prepare_table
+from ..plots.overlay_colours import icon_of
+from ..plots.overlay_list import OverlayList
 from ..plots.quantities import Quantity
 from ..shell.context import Context
 from ..shell.file_dialogs import open_file
@@ -41,10 +47,8 @@ from ..shell.label import PlainLabel
 from ..shell.provenance import source_words
 from ..threads.background import Background
 from .kernel import KernelPlacer
-from .list import SweepList
 from .measuring import RooflineMeasuring
 from .plot import RooflinePlot
-from .table import RooflineTable, reasons_as_html
 
 _WIDE = 760  # pixels from which the table fits beside the plots
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
@@ -83,7 +87,11 @@ class RooflinePanel(QWidget):
             PlainLabel(_LEGEND),
         )
         self.plot, self.key = RooflinePlot(), ColourKey()
-        self.list, self.table, self.placer = SweepList(), RooflineTable(), KernelPlacer()
+        self.list: OverlayList[Sweep] = OverlayList(
+            "Sweeps that are overlaid",
+            "Tick what is shown. The points of the chosen one are coloured by occupancy, and its balances are marked",
+        )
+        self.table, self.placer = QTableWidget(), KernelPlacer()
         self._fill_controls()
         self._lay_out()
         self.measure.clicked.connect(self.start_measuring)
@@ -99,7 +107,7 @@ class RooflinePanel(QWidget):
         self.measuring.changed.connect(self._show_measuring)
         self.measuring.failed.connect(self._complain)
         context.selection.changed.connect(self._selected)
-        theme.notifier().changed.connect(self._show_words)
+        theme.notifier().changed.connect(self._recolour)
         self._selected()
         self._show_measuring()
         self._draw()
@@ -111,10 +119,10 @@ class RooflinePanel(QWidget):
             self.precisions.addItem(precision_words(precision), (precision,))
         self.precisions.setToolTip("Each precision is a sweep of its own")
         self.precisions.setAccessibleName("Precisions to measure")
-        said = source_words(self._context.gpu.info.source)
+        provenance = source_words(self._context.gpu.info.source)
         self.measure.setToolTip(
             "Run the baseline, copy, flop and roofline kernels over intensity and occupancy, as ordinary sessions"
-            + (f"; {said}" if said else "")
+            + (f"; {provenance}" if provenance else "")
         )
         self.stop.setToolTip("End the sweep; what was measured stays")
         self.remove.setToolTip("Take the chosen sweep out of the picture; sessions and files stay")
@@ -136,7 +144,6 @@ class RooflinePanel(QWidget):
         for label in (self.message, self.reasons):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.reasons.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setWordWrap(True)
         self.legend.setToolTip(_LEGEND_TIP)
         drawing = QWidget()
@@ -146,6 +153,11 @@ class RooflinePanel(QWidget):
         row.addWidget(self.plot, 1)
         row.addWidget(self.key)
         self.key.setToolTip("Threads that reside on a multiprocessor: the lines are fitted at the most of them")
+        prepare_table(self.table, "Fitted energies and balances")
+        self.table.setAlternatingRowColors(True)
+        rows = self.table.verticalHeader()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(self.fontMetrics().height() + 5)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.table, "Fit")
@@ -185,6 +197,11 @@ class RooflinePanel(QWidget):
         self._reader.shutdown()
         self._filed.shutdown()
         self.measuring.shutdown()
+
+    @property
+    def reading(self) -> bool:
+        """Whether sweeps are being read from a file or the store."""
+        return self._reader.busy or self._filed.busy
 
     # --- sources -----------------------------------------------------------------------------------------------------
 
@@ -241,7 +258,7 @@ class RooflinePanel(QWidget):
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose a file."""
+        """Let the user choose a file."""
         open_file(self, "Open a roofline sweep", _FILES, self.open)
 
     def open(self, path: Path) -> None:
@@ -273,8 +290,8 @@ class RooflinePanel(QWidget):
         if table is None or plan is None:
             return
         self._complain("", "")
-        told = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
-        self._reader.run(lambda _stop: [sweep_of_session(table, board=board, **told)])  # type: ignore[arg-type]
+        session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
+        self._reader.run(lambda _stop: [sweep_of_session(table, board=board, **session_of)])  # type: ignore[arg-type]
 
     @Slot(object)
     def _read(self, sweeps: list[Sweep]) -> None:
@@ -299,10 +316,10 @@ class RooflinePanel(QWidget):
         self.stop.setVisible(measuring.busy)
         self.progress.setVisible(measuring.busy)
         if measuring.busy:
-            told = measuring.progress
+            progress = measuring.progress
             self.progress.setFormat(f"{precision_words(measuring.precision)}: %v of %m points")
-            self.progress.setRange(0, told.budget if told is not None else 0)
-            self.progress.setValue(told.evaluated if told is not None else 0)
+            self.progress.setRange(0, progress.budget if progress is not None else 0)
+            self.progress.setValue(progress.evaluated if progress is not None else 0)
 
     @Slot()
     def _selected(self, _index: int = -1) -> None:
@@ -324,14 +341,24 @@ class RooflinePanel(QWidget):
         self.plot.show_sweeps(shown, focus, self.placer.kernel)
         coding = self.plot.coding
         self.key.show_coding(coding, _THREADS if coding is not None else None)
-        self.table.show_sweeps(shown)
+        self._fill_table()
         self.placer.show_sweeps(shown)
         self._show_words()
 
     @Slot()
+    def _recolour(self) -> None:
+        self._fill_table()
+        self._show_words()
+
+    def _fill_table(self) -> None:
+        shown = self.list.shown
+        fill_columns(self.table, [describe_sweep(sweep) for _, sweep in shown], [icon_of(at) for at, _ in shown])
+
     def _show_words(self) -> None:
-        focus = self.list.focus
-        words = reasons_as_html(focus) if focus is not None else ""
+        focus, words = self.list.focus, ""
+        if focus is not None and focus.reasons:
+            unknown = f" — {verdict(focus)}" if verdict(focus) else ""
+            words = f"{focus.label}{unknown}: {'; '.join(focus.reasons)}"
         if words and self.measuring.busy:
             words += " — so far: more points are being measured"
         self.reasons.setText(words)

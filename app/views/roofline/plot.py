@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ..plots import theme
 from ..plots.log_axis import LogAxis
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
+from ..plots.note import PlotNote
 from ..plots.overlay_colours import colour_of, pen_of
-from ..shell.label import PlainLabel
 from .marks import draw_margins, draw_marks
 from .points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
 
@@ -62,19 +62,20 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
             "Work per traffic of a kernel. Kernels with only one of the two stand in the margins; "
             "the baseline has neither and is in the table"
         )
-        self._note = PlainLabel(parent=self)
-        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._note.setWordWrap(True)
-        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._note = PlotNote(self)
         self.setMinimumHeight(180)
         self.scene().sigMouseClicked.connect(self._clicked)
         theme.notifier().changed.connect(self.redraw)
         self.redraw()
 
+    @property
+    def note(self) -> str:
+        """What stands in place of the plot; empty while it is drawn."""
+        return self._note.text()
+
     def say(self, note: str) -> None:
         """Words in place of the plots."""
         self._note.setText(note)
-        self._note.setVisible(bool(note))
         for plot in self.plots:
             plot.setVisible(not note)
 
@@ -95,7 +96,6 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         """Draw everything in the theme's colours."""
         colours = theme.colours()
         self.setBackground(QColor(colours.base))
-        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self.scatters = []
         for plot in self.plots:
             plot.clear()
@@ -118,13 +118,13 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
 
     def _intensities(self) -> tuple[float, float]:
         """Lowest and highest intensity in sight, flop/B."""
-        told = np.concatenate([sweep.intensity() for _, sweep in self._shown])
-        told = told[np.isfinite(told) & (told > 0)]
+        known = np.concatenate([sweep.intensity() for _, sweep in self._shown])
+        known = known[np.isfinite(known) & (known > 0)]
         if self._kernel is not None:
-            told = np.append(told, self._kernel.intensity)
-        if not len(told):
+            known = np.append(known, self._kernel.intensity)
+        if not len(known):
             return 0.25, 128.0
-        return float(told.min()) / 1.3, float(told.max()) * 1.3
+        return float(known.min()) / 1.3, float(known.max()) * 1.3
 
     def _draw_lines(self, place: int, sweep: Sweep, low: float, high: float) -> None:
         model = sweep.model
@@ -204,10 +204,8 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         for at, plot in enumerate(self.plots):
             spots = []
             for place, sweep in self._shown:
-                if sweep.model is not None:
-                    time_s, energy_j, power_w = sweep.model.predict(
-                        kernel.work_flop, kernel.traffic_byte, sweep.limit_w
-                    )
+                if (expected := sweep.predict(kernel)) is not None:
+                    time_s, energy_j, power_w = expected
                     value = (kernel.work_flop / time_s, kernel.work_flop / energy_j, power_w)[at]
                     look = {"symbol": "star", "size": 17, "brush": colour_of(place), "pen": pg.mkPen(colours.text)}
                     spots.append({"pos": (x, math.log10(value)), **look})
@@ -242,8 +240,3 @@ class RooflinePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]  # pyqtgraph 
         """A double click shows everything again."""
         if event.double():  # type: ignore[attr-defined]
             self.redraw()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if hasattr(self, "_note"):
-            self._note.setGeometry(self.rect())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
-from ..plots.quantities import format_number
+from ...numbers import number
 
 Floats = npt.NDArray[np.float64]
 STRIP = 0.16  # half the width of the margins where flop and copy kernels stand, decades
@@ -29,14 +29,12 @@ def point_words(sweep: Sweep, index: int) -> str:
     points, intensity = sweep.points, float(sweep.intensity()[index])
     lines = [sweep.label, f"{points.kind[index]} kernel"]
     if math.isfinite(intensity) and intensity > 0:
-        lines[1] += f", {format_number(intensity)} flop/B"
+        lines[1] += f", {number(intensity)} flop/B"
     if points.flops[index] > 0:
         speed = points.flops[index]
-        lines.append(
-            f"{format_number(speed / 1e12)} TFLOP/s, {format_number(speed / points.power_w[index] / 1e9)} GFLOP/J"
-        )
+        lines.append(f"{number(speed / 1e12)} TFLOP/s, {number(speed / points.power_w[index] / 1e9)} GFLOP/J")
     if points.bytes_per_s[index] > 0:
-        lines.append(f"{format_number(points.bytes_per_s[index] / 1e9)} GB/s")
+        lines.append(f"{number(points.bytes_per_s[index] / 1e9)} GB/s")
     error = points.power_error_w[index]
     spread = f" ± {error:.2g}" if math.isfinite(error) else ""
     clock = points.clock_mhz[index]

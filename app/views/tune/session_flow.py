@@ -64,11 +64,13 @@ class SessionFlow(QObject):
         load = settings.load
 
         def work() -> Path:
+            from ...engine.analysis.session import analyse
             from ...engine.report.content import gather  # imported late: the window's first frame needs none of it
             from ...engine.report.page import write_report
 
             record = store.session(session) if session else None
-            content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=load)
+            analysis = analyse(table, plan.objective, load=load)
+            content = gather(plan, analysis, store, record=record, chosen=chosen, load=load)
             return write_report(content, path)
 
         window.statusBar().showMessage(f"Writing {path.name} …")

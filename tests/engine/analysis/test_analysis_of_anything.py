@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from app.engine.analysis.compare import Compared, compare_sessions
 from app.engine.analysis.description import describe_analysis, describe_comparison
 from app.engine.analysis.document import document_of
+from app.engine.analysis.session import analyse
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Objective
 from app.engine.report.content import gather
@@ -62,7 +63,7 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
         raise AssertionError
 
     plan = SessionPlan("kernel", "board", "", "recorded", table.space, objective, "brute_force", refuse)  # type: ignore[arg-type]
-    content = gather(plan, table, objective, store)
+    content = gather(plan, analyse(table, objective), store)
     json.dumps(as_json(document_of(content.analysis)), allow_nan=False)
     described = describe_analysis(content.analysis)
     assert all(each.title and all(listing.rows for listing in each.listings) for each in described)

@@ -127,7 +127,7 @@ def test_the_model_of_a_log_is_that_of_the_board(tmp_path: Path, capsys: pytest.
     assert set(document["plateaus"][0]) == {"clock_mhz", "power_w", "scatter_w", "readings", "seconds"}
     assert "ramps and idle stretches left out" in " ".join(document["reasons"])
     assert main(["fit", str(path)]) == 0
-    assert "plateaus of the log" in capsys.readouterr().out
+    assert "Plateaus of the log" in capsys.readouterr().out
 
 
 def test_a_log_of_thirty_thousand_readings_is_read_at_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person takes away can be read back, compiled and run; nothing of another origin is overwritten."""
+"""What is exported can be read back, compiled and run; nothing of another origin is overwritten."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def plan(table: ResultTable) -> SessionPlan:
 ABOUT = About("A100", "k", Objective(Goal("GFLOPS/W", True)), "simulated")
 
 
-def told(table: ResultTable) -> list[str]:
+def measurements_of(table: ResultTable) -> list[str]:
     """Every measurement as text, whatever the order; NaN equals NaN."""
     measurements = [table.measurement(index) for index in range(len(table))]
     return sorted(repr(dataclasses.replace(m, configuration=dict(m.configuration))) for m in measurements)
@@ -100,7 +100,7 @@ def told(table: ResultTable) -> list[str]:
 def test_csv_gives_the_same_session_back(tmp_path: Path) -> None:
     table = session()
     again = read_csv(write_csv(table, tmp_path / "session.csv", ABOUT))
-    assert told(again.table()) == told(table)
+    assert measurements_of(again.table()) == measurements_of(table)
     assert again.space().parameters[3].device_setting
 
 
@@ -108,7 +108,7 @@ def test_cache_gives_the_same_session_back(tmp_path: Path) -> None:
     table = session()
     path = write_cache(table, tmp_path / "cache.json", ABOUT)
     again = read_recording(path)
-    assert told(again.table()) == told(table)
+    assert measurements_of(again.table()) == measurements_of(table)
     assert again.space().names == table.space.names
 
 
@@ -126,15 +126,19 @@ def test_a_published_cache_survives_both_formats(shared_data: Path, tmp_path: Pa
     cache = read_recording(shared_data / "kernel-tuner/kt_vector_add_RTX4000Ada_PowerSensor3_15.json")
     table = cache.table()
     about = About(cache.device, cache.kernel, cache.objective, units=cache.units)
-    assert told(read_recording(write_cache(table, tmp_path / "c.json", about)).table()) == told(table)
-    assert told(read_recording(write_t4(table, tmp_path / "t4.json", about)).table()) == told(table)
+    assert measurements_of(read_recording(write_cache(table, tmp_path / "c.json", about)).table()) == measurements_of(
+        table
+    )
+    assert measurements_of(read_recording(write_t4(table, tmp_path / "t4.json", about)).table()) == measurements_of(
+        table
+    )
     csv = write_csv(table, tmp_path / "c.csv", about)
-    assert told(read_csv(csv).table()) == told(table)
+    assert measurements_of(read_csv(csv).table()) == measurements_of(table)
     assert "ps_energy [J]" in csv.read_text().splitlines()[0]
 
 
 @pytest.mark.parametrize("damage", ["", "a,b\n1,2\n", "block_size_x,state,error\n1,ok,\n"])
-def test_other_csv_is_told_apart(tmp_path: Path, damage: str) -> None:
+def test_other_csv_is_recognised(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(damage)
     with pytest.raises(InputError, match="not a session"):
@@ -305,7 +309,7 @@ def test_a_file_of_another_origin_is_never_overwritten(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [foreign], "nothing was written beside it"
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     table = session()
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")

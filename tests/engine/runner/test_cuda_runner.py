@@ -285,15 +285,15 @@ def test_a_session_in_which_everything_fails_says_why(bench: type[Bench], capsys
     from engine_fakes import FakeRunner
     from engine_fakes import plan as plan_over
 
-    from app.commands.search import print_summary
-    from app.engine.session.summary import session_summary
+    from app.commands.terminal import print_description
+    from app.engine.session.description import describe_session
     from app.engine.space.result_table import ResultTable
 
     one = bench("fault = ['broken']\nblock_size_y = [1, 2, 4]")
     table = ResultTable(one.space)
     table.extend(one.rows())
     plan = plan_over(one.space, FakeRunner(one.space))
-    print_summary(session_summary(table, plan), plan)
+    print_description(describe_session(plan, table))
     said = capsys.readouterr().out
     assert "no configuration worked" in said
     assert 'expected a ";"' in said

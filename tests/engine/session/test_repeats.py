@@ -185,7 +185,7 @@ def test_the_command_prints_minimum_mean_maximum_and_deviation(
     words = ["tune", str(tmp_path / "gemm.toml"), "--gpu", "simulated:a100", "--repeats", "3", "--max-evaluations", "4"]
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert "over its 3 repeats" in text
+    assert "Over its 3 repeats" in text
     assert main(["report", "--out", str(tmp_path / "report.html")]) == 0
     assert " --repeats 3" in (tmp_path / "report.html").read_text()
     capsys.readouterr()

@@ -55,7 +55,7 @@ def finish(lab: Lab, fit: FrequencyFit, source: str = "sweep of 14 clocks") -> N
 
 
 def test_before_a_fit_it_says_what_to_do_and_cannot_steer(panel: ModelPanel) -> None:
-    assert "clock sweep" in panel.plot._note.text()
+    assert "clock sweep" in panel.plot.note
     assert panel.sweep.isEnabled()
     assert not panel.session.isEnabled()
     assert not panel.steer.isEnabled()
@@ -82,15 +82,15 @@ def test_a_fit_is_drawn_with_its_points_ridge_range_and_recommended_clock(
 ) -> None:
     finish(lab, h200)
     plot = panel.plot
-    assert not plot._note.isVisible()
-    assert len(plot._used.getData()[0]) == int(h200.used.sum())
-    assert len(plot._unused.getData()[0]) == int((~h200.used).sum())
-    assert plot._ridge.value() == pytest.approx(969, abs=40)
-    assert plot._best.value() == 975
-    assert plot._range.getRegion() == pytest.approx(h200.range_mhz)
-    clock, power = plot._power.getData()
+    assert plot.note == ""
+    assert len(plot.used_points.getData()[0]) == int(h200.used.sum())
+    assert len(plot.unused_points.getData()[0]) == int((~h200.used).sum())
+    assert plot.ridge_line.value() == pytest.approx(969, abs=40)
+    assert plot.recommended_line.value() == 975
+    assert plot.range_region.getRegion() == pytest.approx(h200.range_mhz)
+    clock, power = plot.power_curve.getData()
     assert np.allclose(power, h200.power(clock))
-    _, energy = plot._energy.getData()
+    _, energy = plot.energy_curve.getData()
     assert energy.min() == pytest.approx(1.0, abs=0.01)
 
 
@@ -107,7 +107,7 @@ def test_the_words_hold_the_parameters_with_their_errors_and_the_reasons(
 
 def test_a_ridge_that_is_not_bracketed_is_no_line_and_says_so(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
     finish(lab, dataclasses.replace(h200, ridge_bracketed=False, optimum_bracketed=False))
-    assert not panel.plot._ridge.isVisible()
+    assert not panel.plot.ridge_line.isVisible()
     assert panel.facts.toPlainText().count("not bracketed") == 2
     assert not panel.steer.isEnabled(), "a range around an edge is no place to search"
 
@@ -116,8 +116,8 @@ def test_what_is_not_identifiable_is_no_number_and_no_curve(lab: Lab, panel: Mod
     points = h200.clock_mhz, h200.power_w, h200.used
     unknown = FrequencyFit("H200", "fp64_gemm", 3, *points, best_measured_mhz=975.0)
     finish(lab, unknown)
-    assert not panel.plot._power.isVisible()
-    assert not panel.plot._best.isVisible()
+    assert not panel.plot.power_curve.isVisible()
+    assert not panel.plot.recommended_line.isVisible()
     assert "not identifiable" in panel.facts.toPlainText()
     assert not panel.steer.isEnabled()
 
@@ -150,9 +150,9 @@ def test_a_fit_that_fails_gives_the_buttons_back(lab: Lab, panel: ModelPanel) ->
 
 def test_the_words_stand_beside_the_plot_where_there_is_room_and_else_below(panel: ModelPanel) -> None:
     panel.resize(1000, 500)
-    assert panel._splitter.orientation() is Qt.Orientation.Horizontal
+    assert panel.splitter.orientation() is Qt.Orientation.Horizontal
     panel.resize(420, 600)
-    assert panel._splitter.orientation() is Qt.Orientation.Vertical
+    assert panel.splitter.orientation() is Qt.Orientation.Vertical
 
 
 # --- several fits, and what else there is to see of one ---------------------------------------------------------------
@@ -177,13 +177,13 @@ def test_another_board_is_overlaid_and_the_chosen_one_is_shown_in_full(
     assert a4000.fit is not None
     lab.engine.tell(events.FitFinished(a4000.fit, a4000.origin))
     assert panel.list.count() == 2
-    assert panel.plot._best.value() == a4000.fit.recommended_clock_mhz
-    assert len(panel.plot._behind) == 3, "points, power and energy of the other"
+    assert panel.plot.recommended_line.value() == a4000.fit.recommended_clock_mhz
+    assert len(panel.plot.behind) == 3, "points, power and energy of the other"
     panel.list.setCurrentRow(0)
-    assert panel.plot._best.value() == 975
+    assert panel.plot.recommended_line.value() == 975
     assert "H200" in panel.facts.toPlainText()
     panel.list.item(1).setCheckState(Qt.CheckState.Unchecked)
-    assert not panel.plot._behind
+    assert not panel.plot.behind
     panel.remove.click()
     assert panel.list.count() == 1
 
@@ -192,12 +192,12 @@ def test_a_new_fit_to_the_same_takes_the_place_of_the_old(lab: Lab, panel: Model
     finish(lab, h200)
     finish(lab, dataclasses.replace(h200, recommended_clock_mhz=990.0))
     assert panel.list.count() == 1
-    assert panel.plot._best.value() == 990
+    assert panel.plot.recommended_line.value() == 990
 
 
 def test_the_band_lies_around_the_curve(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
     finish(lab, h200)
-    (clock, low), (_, high) = (edge.getData() for edge in panel.plot._edges)
+    (clock, low), (_, high) = (edge.getData() for edge in panel.plot.band_edges)
     inside = h200.power(clock)
     assert (low < high).all()
     assert ((low < inside) & (inside < high)).mean() > 0.8
@@ -205,13 +205,13 @@ def test_the_band_lies_around_the_curve(lab: Lab, panel: ModelPanel, h200: Frequ
 
 def test_measured_energy_stands_beside_the_model_s(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
     finish(lab, h200)
-    clock, energy = panel.plot._energies.getData()
+    clock, energy = panel.plot.energy_points.getData()
     assert len(clock) == int(h200.used.sum())
     assert energy == pytest.approx(h200.energy(clock), rel=0.05)
 
 
 def test_a_measured_voltage_lies_on_the_fitted_one_with_both_ridges(panel: ModelPanel, a4000: ClockFit) -> None:
-    panel._read([a4000])
+    panel.show_fits([a4000])
     panel.tabs.setCurrentWidget(panel.voltage)
     assert a4000.fit is not None
     [points] = [item for item in panel.voltage.items() if isinstance(item, pg.ScatterPlotItem)]
@@ -227,18 +227,18 @@ def test_a_measured_voltage_lies_on_the_fitted_one_with_both_ridges(panel: Model
 def test_a_board_that_tells_no_voltage_says_so(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
     finish(lab, h200)
     panel.tabs.setCurrentWidget(panel.voltage)
-    assert "no voltage" in panel.legend.text().replace("&nbsp;", " ")
+    assert "reports no voltage" in panel.legend.text().replace("&nbsp;", " ")
     assert not panel.voltage.getAxis("right").isVisible()
 
 
 def test_power_limits_stand_against_clocks(panel: ModelPanel, a4000: ClockFit) -> None:
-    panel._read([a4000])
+    panel.show_fits([a4000])
     panel.tabs.setCurrentWidget(panel.caps)
     assert a4000.caps is not None
     words = panel.facts.toPlainText()
     for expected in ("Best power limit", "locked clock", "power limit", "less energy than"):
         assert expected in words
-    drawn = [item for item in panel.caps._over_speed.items if isinstance(item, pg.ScatterPlotItem)]
+    drawn = [item for item in panel.caps.over_speed.items if isinstance(item, pg.ScatterPlotItem)]
     assert sorted(len(item.getData()[0]) for item in drawn) == sorted((len(a4000.caps.limit_w), a4000.fit.points))
 
 

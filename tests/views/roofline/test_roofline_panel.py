@@ -15,12 +15,14 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.cli import main
+from app.engine.description import NOT_IDENTIFIABLE
 from app.engine.models.roofline.fit import RooflinePoints
 from app.engine.session import events
 from app.engine.session.tuner import Tuner
 from app.engine.store.database import Store
 from app.engine.tuning_methods.roofline_points import fit_points, read_points
 from app.engine.tuning_methods.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
+from app.numbers import number
 from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
@@ -29,7 +31,6 @@ from app.views.plots import theme
 from app.views.plots.log_axis import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
-from app.views.roofline.table import NOT_TOLD
 from app.views.shell.context import Context
 from app.views.shell.selection import Selection
 from app.views.threads.bridge import EngineBridge
@@ -60,7 +61,7 @@ class Window:
         before = len(self.panel.list.entries)
         self.panel.measure.click()
         self.qtbot.waitUntil(lambda: self.panel.measuring.possible, timeout=30_000)
-        self.qtbot.waitUntil(lambda: not self.panel.measuring._fitter.busy, timeout=5_000)
+        self.qtbot.waitUntil(lambda: not self.panel.measuring.fitting, timeout=5_000)
         assert len(self.panel.list.entries) > before
 
     def close(self) -> None:
@@ -120,7 +121,7 @@ def curves(panel: RooflinePanel, at: int) -> list[tuple[np.ndarray, np.ndarray]]
 
 
 def test_before_a_sweep_it_says_what_to_do(panel: RooflinePanel) -> None:
-    assert "Measure this board" in panel.plot._note.text()
+    assert "Measure this board" in panel.plot.note
     assert panel.measure.isEnabled()
     assert not panel.remove.isEnabled()
     assert not panel.table.isVisible()
@@ -138,12 +139,12 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     assert figure(panel, "ε_flop").startswith(f"{sweep.fit.relative.eps_flop_pj:.4g} ± ")
     assert figure(panel, "Points fitted") == str(sweep.fit.points)
     assert sweep.fit.per_flop is not None
-    assert f"eq 6): {sweep.fit.per_flop.pi_0_w:.4g}" in panel.table.item(2, 0).toolTip()
-    told = " ".join(labels(panel))
+    assert f"eq. 6]: {sweep.fit.per_flop.pi_0_w:.4g}" in panel.table.item(2, 0).toolTip()
+    words = " ".join(labels(panel))
     for balance in (sweep.fit.model.time_balance, sweep.fit.model.energy_balance):
-        assert f"{balance:.4g}" in told
-    assert "effective B" in told
-    assert "power limit 700 W" in told
+        assert f"{balance:.4g}" in words
+    assert "Effective B" in words
+    assert "power limit 700 W" in words
     roofline, archline, powerline = (curves(panel, at)[0] for at in range(3))
     for (x, y), line in zip(
         (roofline, archline, powerline),
@@ -170,11 +171,11 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     again.add.menu().aboutToShow.emit()
     offered = [action for action in again.add.menu().actions() if isinstance(action.data(), int)]
     assert ["FP32" in action.text() and "simulated" in action.text() for action in offered] == [True]
-    again._source_chosen(offered[0])
+    offered[0].trigger()
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 1, timeout=5_000)
     assert again.list.entries[0].fit == sweep.fit
     again.add_session_shown()
-    window.qtbot.waitUntil(lambda: not again._reader.busy, timeout=5_000)
+    window.qtbot.waitUntil(lambda: not again.reading, timeout=5_000)
     assert len(again.list.entries) == 1, "the same session is no second sweep"
     # what was simulated says so in every file too
     assert main(["export", str(window.selection.session), "--out", str(tmp_path)]) == 0
@@ -186,21 +187,21 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     window.selection.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
     again.placer.take.click()
     rows = again.placer.table
-    assert rows.verticalHeaderItem(rows.rowCount() - 1).text() == f"measured\n{window.gpu.info.name}"
-    expected, measured = (float(rows.item(row, 1).text()) for row in range(2))
+    assert rows.item(rows.rowCount() - 1, 0).text() == f"measured · {window.gpu.info.name}"
+    expected, measured = (float(rows.item(row, 2).text()) for row in range(2))
     assert expected == pytest.approx(measured, rel=0.02)
     again.shutdown()
 
 
 def test_a_real_board_can_be_looked_at_without_one(panel: RooflinePanel, qtbot: QtBot) -> None:
     panel.add.menu().aboutToShow.emit()
-    panel._source_chosen(next(action for action in panel.add.menu().actions() if action.data() == "recorded"))
+    next(action for action in panel.add.menu().actions() if action.data() == "recorded").trigger()
     qtbot.waitUntil(lambda: len(panel.list.entries) == 4, timeout=10_000)
     assert {sweep.label for sweep in panel.list.entries} == {
         f"NVIDIA H200 · {precision} (recorded)" for precision in ("FP32", "FP64", "FP16 tensor", "BF16 tensor")
     }
     assert all(sweep.model is not None for sweep in panel.list.entries)
-    assert "held at 695 W" in labels(panel), "the file tells the power at the limit, not the limit"
+    assert "held at 695 W" in labels(panel), "the file holds the power at the limit, not the limit"
 
 
 def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> None:
@@ -212,7 +213,7 @@ def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> N
     assert panel.stop.isVisible()
     panel.stop.click()
     window.qtbot.waitUntil(lambda: panel.measuring.possible, timeout=20_000)
-    window.qtbot.waitUntil(lambda: not panel.measuring._fitter.busy, timeout=5_000)
+    window.qtbot.waitUntil(lambda: not panel.measuring.fitting, timeout=5_000)
     assert [sweep.points.precision for sweep in panel.list.entries] == ["fp32"], "the second precision is not begun"
     assert len(window.store.sessions()) == 1
     assert not panel.progress.isVisible()
@@ -226,8 +227,8 @@ def test_public_boards_are_overlaid_and_a_throttled_one_is_no_number(
     assert panel.table.columnCount() == 10
     for column, sweep in enumerate(panel.list.entries):
         a100 = sweep.points.gpu.startswith("A100")
-        assert (figure(panel, "ε_flop", column) == NOT_TOLD) != a100
-        assert (figure(panel, "B_ε", column) == NOT_TOLD) != a100
+        assert (figure(panel, "ε_flop", column) == NOT_IDENTIFIABLE) != a100
+        assert (figure(panel, "B_ε", column) == NOT_IDENTIFIABLE) != a100
         assert "recorded" in sweep.label
     assert len(curves(panel, 0)) == 8, "what is not identifiable has no line"
     assert not panel.key.isVisible(), "the file does not tell occupancies"
@@ -256,12 +257,12 @@ def test_a_double_click_shows_everything_again(panel: RooflinePanel, public: Pat
 
 def choose(panel: RooflinePanel, words: str) -> None:
     """A line of the menu of published boards."""
-    panel._fill_sources()
+    panel.add.menu().aboutToShow.emit()
     menu = next(a.menu() for a in panel.add.menu().actions() if a.menu() is not None)
     next(a for a in menu.actions() if a.text() == words).trigger()
 
 
-def test_published_boards_are_lines_without_points_that_cite_their_source(panel: RooflinePanel) -> None:
+def test_published_boards_are_lines_without_points_that_cite_their_source(panel: RooflinePanel, qtbot: QtBot) -> None:
     choose(panel, "GH200 · FP64")
     [sweep] = panel.list.entries
     assert "GH200 · FP64 (published), J. Holtmann" in panel.list.item(0).text()
@@ -273,11 +274,11 @@ def test_published_boards_are_lines_without_points_that_cite_their_source(panel:
     assert figure(panel, "η_flop") == "70.01"
     assert figure(panel, "π_flop") == "397.1"
     assert figure(panel, "ε_mop") == "713.8"
-    assert figure(panel, "R²") == figure(panel, "Points fitted") == figure(panel, "Of peak") == "–"
-    panel.placer.work.setText("1e12")
-    panel.placer.traffic.setText("1e9")
-    panel.placer._typed()
-    assert panel.placer.table.item(0, 0).text() == f"{1e12 / 34e12 * 1e3:.4g}"
+    heads = [panel.table.verticalHeaderItem(row).text() for row in range(panel.table.rowCount())]
+    assert not any(head.startswith(("R²", "Points", "Of peak")) for head in heads), "nothing was measured"
+    qtbot.keyClicks(panel.placer.work, "1e12")
+    qtbot.keyClicks(panel.placer.traffic, "1e9")
+    assert panel.placer.table.item(0, 1).text() == f"{1e12 / 34e12 * 1e3:.4g}"
     choose(panel, "All of them")
     assert len(panel.list.entries) == 10  # the one that was there is not there twice
 
@@ -288,9 +289,9 @@ def test_the_table_lists_powers_words_and_shares_of_the_theoretical_peak(panel: 
     fit = panel.list.entries[0].fit
     assert fit is not None
     assert figure(panel, "π_mem") == f"{fit.model.pi_mem_w:.4g}"
-    assert figure(panel, "Of bandwidth, copy") == f"{100 * fit.highest['copy'][1] / 4.8e12:.2f} %"
-    assert figure(panel, "Of peak, flop kernel") == f"{100 * fit.highest['flop'][0] / 34e12:.2f} %"
-    assert float(figure(panel, "… throttled too")) == pytest.approx(fit.r2_with_throttled, abs=1e-5)
+    assert figure(panel, "Of bandwidth, copy") == number(100 * fit.highest["copy"][1] / 4.8e12)
+    assert figure(panel, "Of peak, flop kernel") == number(100 * fit.highest["flop"][0] / 34e12)
+    assert float(figure(panel, "R², throttled points")) == pytest.approx(fit.r2_with_throttled, abs=1e-5)
 
 
 def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path, qtbot: QtBot) -> None:
@@ -301,12 +302,12 @@ def test_sweeps_are_hidden_shown_and_removed(panel: RooflinePanel, public: Path,
     assert panel.table.columnCount() == 1
     assert len(curves(panel, 1)) == 1
     panel.list.item(0).setCheckState(Qt.CheckState.Unchecked)
-    assert "ticked" in panel.plot._note.text()
+    assert "ticked" in panel.plot.note
     panel.list.setCurrentRow(0)
     for _ in range(10):
         panel.remove.click()
     assert panel.list.entries == ()
-    assert "No roofline yet" in panel.plot._note.text()
+    assert "No roofline yet" in panel.plot.note
 
 
 def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(
@@ -322,9 +323,9 @@ def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(
     first = panel.list.entries[0]
     assert first.model is not None
     time_s, energy_j, power_w = first.model.predict(1e12, 1e9)
-    told = [float(rows.item(0, column).text()) for column in range(3)]
-    assert told == pytest.approx([time_s * 1e3, power_w, energy_j], rel=1e-3)
-    assert rows.item(9, 0).text() == NOT_TOLD
+    figures = [float(rows.item(0, column).text()) for column in (1, 2, 3)]
+    assert figures == pytest.approx([time_s * 1e3, power_w, energy_j], rel=1e-3)
+    assert rows.item(9, 1).text() == NOT_IDENTIFIABLE
     qtbot.keyClicks(panel.placer.traffic, "x")
     assert panel.placer.kernel is None
     assert "numbers above zero" in panel.placer.message.text()

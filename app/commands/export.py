@@ -1,15 +1,31 @@
-"""`wattridge export`: what was measured, and the chosen configuration, to take away."""
+"""`wattridge export`: what was measured, and the chosen configuration, in other formats."""
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..input_files import is_there
 from ..paths import data_folder
+from .sources import chosen_index
 from .terminal import print_json, show
+
+
+def export_arguments(parser: ArgumentParser) -> None:
+    """Declare the options of `wattridge export`."""
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="SESSION|FILE",
+        help="a session's number (default: the newest), a cache, T4 results, a CSV file, or a specification",
+    )
+    parser.add_argument("--configuration", metavar="NAME=VALUE,...", help="the configuration (default: the best)")
+    kinds = ("json", "header", "script", "csv", "cache", "t4", "t1")
+    parser.add_argument("--kind", action="append", choices=kinds, help="only these files")
+    parser.add_argument("--gpu", metavar="GPU", help="the board that sets the limits in a specification's T1")
+    parser.add_argument("--out", metavar="FOLDER", help="where to write (default: the data folder)")
 
 
 def export(arguments: Namespace) -> int:
@@ -67,31 +83,3 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
     finally:
         if gpu is not None:
             gpu.close()
-
-
-def chosen_index(text: str | None, table: object) -> int | None:
-    """The result a person names as 'block_size_x=32,...' (any subset that singles one out); None for the best."""
-    from ..engine.space.repeats import fold
-    from ..engine.space.result_table import ResultTable
-
-    assert isinstance(table, ResultTable)
-    if text is None:
-        return None
-    wanted = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    if not wanted or set(wanted) - set(table.space.names):
-        raise InputError(
-            f"'{text}' names no configuration", "--configuration", f"NAME=VALUE of {', '.join(table.space.names)}"
-        )
-    found = [
-        index
-        for index in range(len(table))
-        if all(str(table.measurement(index).configuration[name]) == value for name, value in wanted.items())
-    ]
-    repeats = fold(table) if len(found) > 1 else None
-    if repeats is not None and len(set(repeats.index_of[found].tolist())) == 1:
-        return found[0]  # they are repeats of one configuration
-    if len(found) != 1:
-        raise InputError(
-            f"{len(found)} measured configurations match '{text}'", "--configuration", "name as many as single one out"
-        )
-    return found[0]

@@ -1,0 +1,96 @@
+"""Options that several commands share, and what their values may be."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+
+_FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
+
+
+def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
+    parser.add_argument("--gpu", metavar="GPU", help="an index, a UUID, simulated:NAME or recorded:FILE")
+    parser.add_argument("--sim-seed", type=int, default=0, metavar="N", help="seed of a simulated board's noise")
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        default=speed,
+        metavar="X",
+        help="seconds a simulated or recorded board lives per second; inf: as fast as it can be computed",
+    )
+
+
+def add_search(parser: ArgumentParser) -> None:
+    parser.add_argument("--strategy", metavar="NAME", help="the search strategy: see `wattridge strategies`")
+    parser.add_argument(
+        "--strategy-option", action="append", default=[], type=key_value, metavar="K=V", help="an option of it"
+    )
+    parser.add_argument("--max-evaluations", type=positive_int, metavar="N", help="measure at most so many")
+    parser.add_argument("--max-seconds", type=positive_float, metavar="S", help="search at most so long")
+    parser.add_argument(
+        "--patience", type=positive_int, metavar="N", help="end after N evaluations without a better one"
+    )
+    add_goal(parser)
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the strategy")
+    parser.add_argument("--out", metavar="FOLDER", help="export the best configuration into this folder")
+
+
+def add_choosing(parser: ArgumentParser) -> None:
+    parser.add_argument("--slower", type=float, default=5.0, metavar="PERCENT", help="'at most so much slower' (5)")
+    parser.add_argument("--power", type=positive_float, metavar="W", help="'at most so many watts'")
+    parser.add_argument("--weight", type=float, default=0.5, metavar="A", help="a in a time + (1 - a) energy (0.5)")
+    parser.add_argument("--hours", type=float, default=4380.0, metavar="H", help="load of a year in hours (4380)")
+    parser.add_argument("--boards", type=positive_int, default=1, metavar="N", help="on so many boards (1)")
+    parser.add_argument("--price", type=positive_float, metavar="P", help="price of a kWh")
+    parser.add_argument("--currency", default="EUR", metavar="C", help="its currency (EUR)")
+    parser.add_argument("--carbon", type=positive_float, metavar="G", help="carbon intensity in g CO2 per kWh")
+
+
+def add_goal(parser: ArgumentParser) -> None:
+    goal = parser.add_mutually_exclusive_group()
+    goal.add_argument("--minimise", metavar="NAME", help="the figure to make small")
+    goal.add_argument("--maximise", metavar="NAME", help="the figure to make large")
+    parser.add_argument("--front", metavar="max:A,min:B", help="the figures of the Pareto front")
+
+
+def add_control(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-control", action="store_true", help="set a real board's clocks and cap; the prior state returns"
+    )
+
+
+def clock_or_range(text: str) -> float | tuple[float, float]:
+    low, separator, high = text.partition(":")
+    if not separator:
+        return positive_float(text)
+    ends = positive_float(low), positive_float(high)
+    if ends[0] > ends[1]:
+        raise ArgumentTypeError(f"'{text}' is not LOW:HIGH")
+    return ends
+
+
+def _speed(text: str) -> float:
+    value = float(text)
+    if not (0 < value <= _FASTEST or value == float("inf")):
+        raise ArgumentTypeError(f"'{text}' is not above 0 and at most {_FASTEST:g}, nor inf")
+    return value
+
+
+def positive_int(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ArgumentTypeError(f"'{text}' is not 1 or more")
+    return value
+
+
+def positive_float(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"'{text}' is not a positive number")
+    return value
+
+
+def key_value(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise ArgumentTypeError(f"'{text}' is not KEY=VALUE")
+    return key, value

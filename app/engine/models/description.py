@@ -1,0 +1,166 @@
+"""The frequency model and power limits, described for the terminal, the report and the window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from ...numbers import change
+from ..description import NOT_BRACKETED, NOT_IDENTIFIABLE, Cell, Description, Figure, Listing
+from .caps import CapFit, CapsAgainstClocks, median_saving
+from .clock_log import Plateau
+from .frequency import FrequencyFit
+
+_fitted = partial(Figure, unknown=NOT_IDENTIFIABLE)  # what the points may not determine
+
+
+def describe_fit(fit: FrequencyFit, origin: str = "", plateaus: Sequence[Plateau] = ()) -> Description:
+    """A frequency model; `origin` is where the points are from, `plateaus` those of a clock log."""
+    against_fastest: list[list[Cell]] = [
+        [each.wish, each.clock_mhz, change(each.energy), change(each.time)] for each in fit.choices
+    ]
+    of_memory: list[list[Cell]] = [
+        [each.memory_clock_mhz, each.recommended_clock_mhz, change(each.energy), change(each.time)]
+        for each in fit.memory_clocks
+    ]
+    read: list[list[Cell]] = [
+        [each.clock_mhz, each.power_w, each.scatter_w, each.readings, each.seconds] for each in plateaus
+    ]
+    listings = (
+        Listing("Plateaus of the log", ("MHz", "W", "± W", "readings", "s"), read),
+        Listing("Other goals, against the fastest clock", ("", "MHz", "energy", "time"), against_fastest),
+        Listing(
+            "Memory clocks, against the best and the fastest",
+            ("memory MHz", "graphics MHz", "energy", "time"),
+            of_memory,
+        ),
+    )
+    return Description(
+        title=_title("Frequency model", fit),
+        origin=origin or fit.series,
+        figures=[*_clocks(fit), *_parameters(fit), *_quality(fit)],
+        listings=[listing for listing in listings if listing.rows],
+        remarks=fit.reasons,
+    )
+
+
+def describe_caps(caps: CapFit, series: Sequence[CapFit] = ()) -> Description:
+    """Power limits; `series` are all that were measured, of which `caps` is one."""
+    figures = [
+        Figure("Best power limit", caps.best_limit_w, "W", meaning="least energy per work", important=True),
+        Figure("Energy there", change(1 - caps.saving), meaning="against the highest limit"),
+        Figure("Speed there", change(1 - caps.slower), meaning="against the highest limit"),
+        Figure("Best limit within 5 % of full speed", caps.best_within_5_percent_w, "W"),
+        Figure("Drawn without a limit", caps.free_power_w, "W"),
+    ]
+    if caps.kept is not None:
+        figures.append(Figure("Power over its limit", 100 * caps.kept, "%", "where it binds"))
+    if len(series) > 1:
+        overshoot = max(each.largest_overshoot for each in series)
+        figures.append(Figure(f"Median saving of {len(series)} series", 100 * median_saving(series), "%"))
+        figures.append(Figure("Largest power above its limit", 100 * overshoot, "%", "of all series"))
+    measured = zip(caps.limit_w.tolist(), caps.power_w.tolist(), caps.rate.tolist(), caps.energy.tolist(), strict=True)
+    rows: list[list[Cell]] = [
+        [limit, power, 100 * power / limit, change(rate / float(caps.rate[-1])), change(energy)]
+        for limit, power, rate, energy in measured
+    ]
+    return Description(
+        title=_title("Power limits", caps),
+        origin=f"{caps.series}, {len(caps.limit_w)} points",
+        figures=figures,
+        listings=[Listing("Under each limit", ("limit W", "power W", "% of limit", "speed", "energy"), rows)],
+        remarks=caps.reasons,
+    )
+
+
+def describe_comparison(found: CapsAgainstClocks) -> Description:
+    """Clocks against power limits for the same load."""
+    rows = [
+        [name, f"{side.setting:.0f} {unit}", change(side.energy), change(side.speed)]
+        for name, side, unit in (("locked clock", found.clocks, "MHz"), ("power limit", found.caps, "W"))
+    ]
+    ratio = found.power_ratio
+    same_clock = Figure("Power at the same observed clock", change(ratio), "", "locked against limited")
+    return Description(
+        title="Clocks against power limits",
+        origin="over the board left to itself",
+        figures=[same_clock] if ratio is not None else (),
+        listings=[Listing("", ("", "best at", "energy", "speed"), rows)],
+        remarks=[found.words],
+    )
+
+
+def describe_load(
+    fit: FrequencyFit | None, caps: CapFit | None, comparison: CapsAgainstClocks | None, origin: str = ""
+) -> list[Description]:
+    """What is known of one load: the frequency model, the power limits, and the two side by side."""
+    found = [describe_fit(fit, origin)] if fit is not None else []
+    found += [describe_caps(caps)] if caps is not None else []
+    return [*found, *([describe_comparison(comparison)] if comparison is not None else [])]
+
+
+def _title(what: str, fit: FrequencyFit | CapFit) -> str:
+    board = f" of {fit.gpu}" if fit.gpu else ""
+    return f"{what}{board}{' (simulated)' if fit.simulated else ''}"
+
+
+def _clock(
+    label: str,
+    clock_mhz: float | None,
+    *,
+    bracketed: bool = True,
+    error: float | None = None,
+    interval_mhz: tuple[float, float] | None = None,
+    meaning: str = "",
+    important: bool = False,
+) -> Figure:
+    """A clock in whole MHz; one that is not bracketed is an edge, without an error and an interval."""
+    whole = None if clock_mhz is None else round(clock_mhz)
+    note, unknown = "" if bracketed else NOT_BRACKETED, NOT_IDENTIFIABLE
+    ends = None if interval_mhz is None or not bracketed else (round(interval_mhz[0]), round(interval_mhz[1]))
+    known_error = error if bracketed else None
+    return Figure(label, whole, "MHz", note, known_error, ends, meaning=meaning, unknown=unknown, important=important)
+
+
+def _clocks(fit: FrequencyFit) -> Iterator[Figure]:
+    """The clocks to choose from."""
+    meaning = "can be set; least expected energy"
+    yield _clock("Recommended clock", fit.recommended_clock_mhz, meaning=meaning, important=True)
+    if fit.expected_loss is not None:
+        yield Figure("Expected loss there", 100 * fit.expected_loss, "%", "above the unknown best", digits=2)
+    interval = fit.optimum_interval_mhz
+    yield _clock("Estimated optimum", fit.optimum_mhz, bracketed=fit.optimum_bracketed, interval_mhz=interval)
+    yield _clock("Lowest measured energy", fit.best_measured_mhz)
+    if fit.range_mhz is not None:
+        low, high = fit.range_mhz
+        yield Figure("Range to search", f"{low:.0f}–{high:.0f}", "MHz", meaning="±10 % of the optimum")
+
+
+def _parameters(fit: FrequencyFit) -> Iterator[Figure]:
+    """The model, and what the points say of its parameters."""
+    formula = f"P(f) = min(P_max, P_idle + α f v(f)²), a {'sharp' if fit.form == 'sharp' else 'soft'} ridge"
+    yield _fitted("Model", formula if fit.identifiable else None, important=True)
+    errors = fit.standard_errors
+    yield _fitted("P_idle", fit.p_idle_w, "W", error=errors.get("p_idle_w"))
+    cap = "no cap seen" if fit.identifiable else NOT_IDENTIFIABLE
+    yield Figure("P_max", fit.p_max_w, "W", error=errors.get("p_max_w"), unknown=cap)
+    yield _fitted("α", fit.alpha_w_per_mhz, "W/MHz", error=errors.get("alpha_w_per_mhz"))
+    yield _fitted("β", fit.beta_per_mhz, "1/MHz", error=errors.get("beta_per_mhz"))
+    yield _clock("Ridge τ", fit.ridge_mhz, bracketed=fit.ridge_bracketed, error=errors.get("ridge_mhz"))
+    if fit.softness_mhz is not None:
+        yield _fitted("Softness w", fit.softness_mhz, "MHz", error=errors.get("softness_mhz"))
+    if fit.voltage_ridge_mhz is not None:
+        yield _clock("Ridge τ by voltage", fit.voltage_ridge_mhz, interval_mhz=fit.voltage_ridge_interval_mhz)
+
+
+def _quality(fit: FrequencyFit) -> Iterator[Figure]:
+    """What else the points determine, and how well the model explains them."""
+    if fit.leakage_w_per_c is not None and fit.reference_c is not None:
+        yield Figure("Leakage", fit.leakage_w_per_c, "W/°C", f"the curve is at {fit.reference_c:.0f} °C", digits=2)
+    if fit.fixed_time_share:
+        yield Figure("Fixed time", 100 * fit.fixed_time_share, "%", "at the highest clock", digits=2)
+    if fit.r2 is not None and fit.rmse_w is not None:
+        yield Figure("R²", fit.r2, digits=5)
+        yield Figure("RMSE", fit.rmse_w, "W")
+    used = int(fit.used.sum())
+    yield Figure("Points", f"{used} used", note="" if used == fit.points else f"{fit.points - used} left out")

@@ -1,0 +1,110 @@
+"""A session described for the terminal, the report and the window: how it was searched, and what it found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ...numbers import duration, number, percent
+from ..analysis.failures import most_frequent
+from ..analysis.peak_share import peak_share
+from ..description import Cell, Description, Figure, Listing
+from ..formats.names import unit_of
+from ..measurement import Measurement, scattered
+from ..space.repeats import fold
+from ..space.result_table import ResultTable
+from .plan import SessionPlan
+from .summary import by_goal, front_indices
+
+_SOURCES = {
+    "nvml": "measured on the board",
+    "simulated": "SIMULATED: from a model of the board, not from one",
+    "recorded": "replayed from a recording",
+}
+
+
+def source_in_words(source: str) -> str:
+    """Where the figures of a session come from: a simulated or replayed session says so wherever it is shown."""
+    return _SOURCES.get(source, source)
+
+
+def describe_search(plan: SessionPlan, table: ResultTable, seconds: float = math.nan) -> Description:
+    """The space, how much of it was measured, and how the search went."""
+    failed = ", ".join(f"{count} {state}" for state, count in table.failures().items())
+    share = len(table) / plan.space.size if plan.space.size else math.nan
+    limits = {"evaluations": plan.max_evaluations, "s": plan.max_seconds, "without a better one": plan.patience}
+    budget = ", ".join(f"{limit:g} {what}" for what, limit in limits.items() if limit is not None)
+    figures = [
+        Figure("Source", source_in_words(plan.source)),
+        Figure("Combinations", f"{plan.space.cartesian}, of which {plan.space.size} are valid"),
+        Figure("Measured", f"{len(table)} ({percent(share)} of the valid ones)"),
+        Figure("Failed", failed or "none"),
+        Figure("Search", f"{plan.strategy}, seed {plan.seed}"),
+        Figure("Budget", budget or "none"),
+    ]
+    if math.isfinite(seconds):
+        figures.append(Figure("Took", duration(seconds)))
+    return Description(plan.title, plan.gpu, figures, remarks=plan.space.notes)
+
+
+def describe_session(
+    plan: SessionPlan, table: ResultTable, *, session: int | None = None, seconds: float = math.nan
+) -> Description:
+    """How a session was searched, its best configuration by the objective, the scatter of its repeats, its front."""
+    searched = describe_search(plan, table, seconds)
+    repeats = fold(table)
+    compared = repeats.table if repeats is not None else table  # of repeats none is better than another
+    best = next(iter(by_goal(compared, plan.objective.goal)), None)
+    listings: list[Listing] = []
+    if best is None:
+        outcome = list(_failure(table))
+    else:
+        measurement = compared.measurement(best)
+        outcome = list(_best(plan, measurement))
+        listings = [_repeats(plan, measurement), _front(plan, compared)]
+    return Description(
+        title=f"Session {session}: {plan.title}" if session is not None else plan.title,
+        origin=f"{plan.gpu} ({plan.source})",
+        figures=[*searched.figures, *outcome],
+        listings=[listing for listing in listings if listing.rows],
+        remarks=[*searched.remarks, *([repeats.words] if repeats is not None else [])],
+    )
+
+
+def _failure(table: ResultTable) -> Iterator[Figure]:
+    yield Figure("Best", None, unknown="no configuration worked", important=True)
+    if (failure := most_frequent(table)) is not None:
+        state, message, count = failure
+        yield Figure("Most frequent failure", message, note=f"{count} {state}")
+
+
+def _best(plan: SessionPlan, best: Measurement) -> Iterator[Figure]:
+    goal = plan.objective.goal
+    chosen = ", ".join(f"{name}={value}" for name, value in best.configuration.items())
+    yield Figure(f"Best by {goal}", f"{number(best.values[goal.name])} {goal.name}", important=True)
+    yield Figure("Its configuration", chosen)
+    share = peak_share(plan, best)
+    if share is not None:
+        yield Figure("It reaches", share.words)
+
+
+def _repeats(plan: SessionPlan, best: Measurement) -> Listing:
+    """The repeats of the best: minimum, mean, maximum and deviation, as of every test in [Anzt2015]."""
+    values = best.values
+    rows: list[list[Cell]] = [
+        [name, values[f"min_{name}"], values[name], values[f"max_{name}"], values[f"std_{name}"], unit_of(name, {})]
+        for name in scattered(values)
+    ]
+    count = plan.origin.get("repeats", "1")
+    return Listing(f"Over its {count} repeats", ("", "minimum", "mean", "maximum", "deviation", "unit"), rows)
+
+
+def _front(plan: SessionPlan, table: ResultTable) -> Listing:
+    goals = plan.objective.front
+    points = [table.measurement(index) for index in front_indices(table, goals)]
+    names = list(points[0].configuration) if points else []
+    rows: list[list[Cell]] = [
+        [*(point.values.get(goal.name) for goal in goals), *point.configuration.values()] for point in points
+    ]
+    title = f"Pareto front over {' and '.join(map(str, goals))}, {len(points)} points"
+    return Listing(title, [*(goal.name for goal in goals), *names], rows)

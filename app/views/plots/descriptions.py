@@ -1,0 +1,109 @@
+"""Descriptions of results as rich text, and as the cells of tables."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QIcon
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
+
+from ...engine.description import Cell, Description, Listing, aligned, label_as_html
+from ...numbers import number
+from ..shell.label import plain_tip
+from . import theme
+
+_TABLE = "<table cellspacing='0' cellpadding='2'>"
+
+
+def rich_text(descriptions: Iterable[Description]) -> str:
+    """Descriptions one below the other: title, figures, remarks and tables."""
+    return "".join(map(_rich_text, descriptions))
+
+
+def _rich_text(description: Description) -> str:
+    muted = f"style='color:{theme.colours().muted}'"
+    origin = f"<br><span {muted}>{html.escape(description.origin)}</span>" if description.origin else ""
+    rows = "".join(
+        f"<tr><td>{_strong(label_as_html(figure.label), figure.important)}&nbsp;&nbsp;</td>"
+        f"<td>{html.escape(figure.text)}</td></tr>"
+        for figure in description.figures
+    )
+    remarks = "".join(f"<li>{html.escape(remark)}</li>" for remark in description.remarks)
+    return (
+        f"<p><b>{html.escape(description.title)}</b>{origin}</p>"
+        + (f"{_TABLE}{rows}</table>" if rows else "")
+        + (f"<p {muted}>Notes</p><ul style='margin-left:-20px'>{remarks}</ul>" if remarks else "")
+        + "".join(map(_listing, description.listings))
+    )
+
+
+def _strong(text: str, important: bool) -> str:
+    return f"<b>{text}</b>" if important else text
+
+
+def _listing(listing: Listing) -> str:
+    title = f"<p><b>{html.escape(listing.title)}</b></p>" if listing.title else ""
+    head = _row(listing.header, f" style='color:{theme.colours().muted}'")
+    return f"{title}{_TABLE}{head}{''.join(_row(row) for row in listing.rows)}</table>"
+
+
+def _row(cells: Sequence[Cell], style: str = "") -> str:
+    texts = [html.escape(_text(cell)) for cell in cells]
+    sides = ["left", *["right"] * (len(cells) - 1)]
+    written = zip(sides, texts, strict=True)
+    return f"<tr>{''.join(f'<td align={side!r}{style}>{text}&nbsp;</td>' for side, text in written)}</tr>"
+
+
+def _text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else number(cell)
+
+
+def prepare_table(table: QTableWidget, name: str) -> None:
+    """A table that is read: columns as wide as their content, no grid, `name` for accessibility."""
+    table.setAccessibleName(name)
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setShowGrid(False)
+    table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+
+
+def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons: Sequence[QIcon]) -> None:
+    """A row per figure, a column per description; where a figure is unknown, the tool tip has the remarks."""
+    figures = aligned(descriptions)
+    table.setRowCount(len(figures))
+    table.setColumnCount(len(descriptions))
+    for column, (description, icon) in enumerate(zip(descriptions, icons, strict=True)):
+        head = _item(description.title.replace(" · ", "\n"), f"{description.title}, {description.origin}")
+        head.setIcon(icon)
+        table.setHorizontalHeaderItem(column, head)
+    for row, each in enumerate(figures):
+        table.setVerticalHeaderItem(row, _item(each[0].heading, each[0].meaning))
+        for column, (figure, description) in enumerate(zip(each, descriptions, strict=True)):
+            known = figure.value is not None
+            tip = "\n".join((figure.meaning, figure.details) if known else description.remarks).strip()
+            item = _item(figure.cell, tip, right=True)
+            if not known:
+                item.setForeground(QColor(theme.colours().muted))
+            table.setItem(row, column, item)
+
+
+def fill_rows(table: QTableWidget, listing: Listing, *, tips: Sequence[str] = (), icons: Sequence[QIcon] = ()) -> None:
+    """A row of the table per row of the listing; `tips` of whole rows, `icons` of the first ones."""
+    table.setRowCount(len(listing.rows))
+    table.setColumnCount(len(listing.header))
+    table.setHorizontalHeaderLabels(list(listing.header))
+    for row, cells in enumerate(listing.rows):
+        for column, cell in enumerate(cells):
+            item = _item(_text(cell), tips[row] if tips else "", right=column > 0)
+            if column == 0 and row < len(icons):
+                item.setIcon(icons[row])
+            table.setItem(row, column, item)
+
+
+def _item(text: str, tip: str, *, right: bool = False) -> QTableWidgetItem:
+    item = QTableWidgetItem(text)
+    item.setToolTip(plain_tip(tip))
+    if right:
+        item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    return item

@@ -1,0 +1,82 @@
+"""Terminal, report and window show the same figures of a result, in the same words."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from PySide6.QtGui import QTextDocument
+from PySide6.QtWidgets import QTableWidget
+from pytestqt.qtbot import QtBot
+
+from app.commands.terminal import print_description
+from app.engine.description import Description, Figure, Listing
+from app.engine.report.html import described
+from app.views.plots.descriptions import fill_columns, fill_rows, rich_text
+from app.views.plots.overlay_colours import icon_of
+
+ROWS: list[list[str | float | None]] = [["least E t", 1170.0, "-23.3 %"], ["least E", None, "–"]]
+RESULT = Description(
+    title="Frequency model of <A100>",
+    origin="sweep & fit, simulated",
+    figures=[
+        Figure("P_idle", 33.58, "W", error=0.65, meaning="power without a clock"),
+        Figure("P_max", None, "W", unknown="no cap seen"),
+        Figure("Ridge τ", 1035.0, "MHz", "not bracketed"),
+    ],
+    listings=[
+        Listing("Other goals", ("", "MHz", "energy"), [["least E t", 1170.0, "-23.3 %"], ["least E", None, "–"]])
+    ],
+    remarks=["a limit acted at <two> points"],
+)
+
+
+def in_terminal(capsys: pytest.CaptureFixture[str]) -> str:
+    print_description(RESULT)
+    return capsys.readouterr().out
+
+
+def in_report() -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", described(RESULT).replace("<sub>", "_").replace("</dt>", " ")))
+
+
+def in_window() -> str:
+    document = QTextDocument()
+    document.setHtml(rich_text([RESULT]).replace("<sub>", "_"))
+    return document.toPlainText().replace("\u00a0", " ")
+
+
+def test_all_three_show_the_same_figures_remarks_and_rows(qtbot: QtBot, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in (in_terminal(capsys), in_report(), in_window()):
+        for figure in RESULT.figures:
+            assert figure.label in text
+            assert figure.text in text
+        for words in (*RESULT.remarks, "Other goals", "least E t", "1170", "-23.3 %"):
+            assert words in text
+
+
+def test_no_line_of_a_description_is_longer_than_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    text = in_terminal(capsys)
+    assert max(map(len, text.splitlines()[1:])) <= 40
+    assert "limit acted" in " ".join(text.split())
+
+
+def test_descriptions_are_columns_and_listings_rows_of_a_table(qtbot: QtBot) -> None:
+    table = QTableWidget()
+    qtbot.addWidget(table)
+    fill_columns(table, [RESULT, Description("other · board", figures=[Figure("P_idle", 50.0, "W")])], [icon_of(0)] * 2)
+    heads = [table.verticalHeaderItem(row).text() for row in range(table.rowCount())]
+    assert heads == ["P_idle (W)", "P_max (W)", "Ridge τ (MHz)"]
+    assert table.horizontalHeaderItem(1).text() == "other\nboard"
+    assert [table.item(row, 0).text() for row in range(3)] == ["33.58 ± 0.65", "no cap seen", "1035, not bracketed"]
+    assert [table.item(row, 1).text() for row in range(3)] == ["50", "–", "–"]
+    assert table.item(0, 0).toolTip() == "power without a clock"
+    assert "limit acted" in table.item(1, 0).toolTip(), "what is unknown says why"
+    fill_rows(table, RESULT.listings[0], tips=["first", "second"])
+    assert [table.item(0, column).text() for column in range(3)] == ["least E t", "1170", "-23.3 %"]
+    assert table.item(1, 1).text() == "–"
+    assert table.item(1, 1).toolTip() == "second"
