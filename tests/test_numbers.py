@@ -93,5 +93,5 @@ def test_the_end_of_a_name_is_its_unit() -> None:
     assert name_and_unit("power_limit_w") == ("power_limit", "W")
     assert name_and_unit("graphics_clock_mhz") == ("graphics_clock", "MHz")
     assert name_and_unit("block_size_x") == ("block_size_x", "")
-    assert unit_of_name("temperature_c") == "Â°C"
+    assert unit_of_name("temperature_c") == "°C"
     assert unit_of_name("_w") == ""  # nothing but the ending
