@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .points import Points
+
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -40,12 +42,16 @@ class Held:
         )
 
 
-def where_held(requested_mhz: Floats, power_w: Floats, observed_mhz: Floats | None, rate: Floats | None) -> Held | None:
+def where_held(points: Points) -> Held | None:
     """Where neither power nor the observed clock nor the speed rises with the requested clock any more.
 
-    Arrays of shape (n,), in any order; repeats of a clock count by their median. None where the board follows
-    throughout, where neither the clock nor the speed was observed, or where fewer than four clocks were requested.
+    The clocks count as requested where no requests are given. Points in any order; repeats of a clock count by their
+    median. None where the board follows throughout, where neither the clock nor the speed was observed, or where fewer
+    than four clocks were requested.
     """
+    power_w, rate = points.power_w, points.rate
+    observed_mhz = None if points.requested_mhz is None else points.clock_mhz
+    requested_mhz = points.clock_mhz if points.requested_mhz is None else points.requested_mhz
     known = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
     followers = [each for each in (observed_mhz, rate) if each is not None]
     for each in followers:

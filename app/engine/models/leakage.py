@@ -33,6 +33,12 @@ class Leakage:
     standard_error: float
     reference_c: float
 
+    @property
+    def words(self) -> str:
+        """In one line."""
+        slope, error = self.slope_w_per_c, self.standard_error
+        return f"power grows by {slope:.2g} ± {error:.1g} W per °C: the curve is that at {self.reference_c:.0f} °C"
+
 
 def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Leakage | None:
     """The temperature term of points of shape (n,); None where they do not hold it.

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .belief import LEAST_FIXED, WAITING
 from .curve import Curve, activity, rise
 from .duration import Duration
 from .outliers import relative_weights
+from .posterior import LEAST_FIXED, WAITING
 from .shapes import Family, Grid
 
 Floats = npt.NDArray[np.float64]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .belief import Belief
 from .curve import Curve
 from .measured import Measured
+from .posterior import Posterior
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,14 +70,15 @@ def follow_data(
     chosen_mhz: float,
     interval_mhz: tuple[float, float],
     measured: Measured,
-    belief: Belief,
+    posterior: Posterior,
     curve: Curve,
     supported_mhz: Sequence[float] | None,
 ) -> tuple[float, list[str]]:
     """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
-    smooth = curve.power_w(belief.clock_mhz) * curve.duration.relative(belief.clock_mhz)
+    smooth = curve.energy(posterior.clock_mhz)
     low, high = interval_mhz
-    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth, belief.noise)
+    modelled = posterior.energy.mean(axis=0)
+    excess = measured.contradicted(chosen_mhz, posterior.clock_mhz, modelled, smooth, posterior.noise)
     if excess is not None:
         better = _on_grid(measured.best_mhz, supported_mhz)
         if better != chosen_mhz:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
@@ -16,12 +15,12 @@ from ..measurement import Measurement, State
 from ..models.design import next_clock
 from ..models.frequency import MINIMUM_CLOCKS, fit_frequency_model
 from ..models.point_fits import fit_points
+from ..models.points import Points
 from ..space.search_space import SearchSpace
 from ..strategies.methods import Clocks, Seen, Steering, energy_of, seen_of
 from .fits import running_board
 from .sweep import FIRST_CLOCKS, spread_clocks, steered_sweep
 
-Floats = npt.NDArray[np.float64]
 SWEEP_CLOCKS = 8
 SAMPLE = 16  # configurations of a recording, of which the best is swept
 
@@ -73,10 +72,9 @@ def steer_by_measurements(
         if found is not None and found.state is State.OK and math.isfinite(energy_of(found.values)):
             taken[clock] = found
         if not waiting and FIRST_CLOCKS <= len(taken) < points:
-            chosen = next_clock(*_series(taken), None, list(row_at))
+            chosen = next_clock(_series(taken, row_at))
             waiting = [] if chosen is None or chosen in taken or chosen not in row_at else [chosen]
-    clock_mhz, power_w, rate = _series(taken)
-    fit = fit_frequency_model(clock_mhz, power_w, rate=rate, supported_mhz=list(row_at))
+    fit = fit_frequency_model(_series(taken, row_at))
     if fit.range_mhz is None:
         return None
     asked = {*at_top, *(row_at[clock] for clock in taken)}
@@ -89,9 +87,9 @@ def _seen(row: int, measured: Mapping[int, Measurement]) -> Seen:
     return seen_of(row, found is not None and found.state is State.OK, found.values if found is not None else {})
 
 
-def _series(taken: Mapping[float, Measurement]) -> tuple[Floats, Floats, Floats]:
-    """Clocks, powers and speeds, ascending by clock."""
+def _series(taken: Mapping[float, Measurement], supported: Iterable[float]) -> Points:
+    """The measurements by clock, ascending."""
     clock = np.asarray(sorted(taken))
     energy = np.asarray([energy_of(taken[c].values) for c in clock.tolist()])
     rate = 1.0 / np.asarray([taken[c].values["time_s"] for c in clock.tolist()])
-    return clock, energy * rate, rate
+    return Points(clock, energy * rate, rate, supported_mhz=tuple(supported))

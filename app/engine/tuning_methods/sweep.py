@@ -85,6 +85,7 @@ def steered_sweep(
     Ends after `points` clocks, or once the optimum is known to within one step of the supported clocks.
     """
     from ..models.design import next_clock
+    from ..models.points import Points
 
     supported = gpu.graphics_clocks_mhz()
     first = spread_clocks(supported, min(FIRST_CLOCKS, points))
@@ -98,7 +99,13 @@ def steered_sweep(
                 on_progress(len(series), points)
             if not waiting and len(series) < points:
                 done = series.sweep()
-                clock = next_clock(done.clock_mhz, done.power_w, done.rate, done.limited, supported, done.requested)
+                clock = next_clock(
+                    Points(
+                        *(done.clock_mhz, done.power_w, done.rate, done.limited),
+                        supported_mhz=supported,
+                        requested_mhz=done.requested,
+                    )
+                )
                 waiting = [] if clock is None else [int(clock)]
         if on_progress is not None:
             on_progress(len(series), len(series))

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.engine.models.clock_following import where_held
+from app.engine.models.clock_following import Held, where_held
 from app.engine.models.point_fits import fit_points
+from app.engine.models.points import Points
 from app.engine.models.series import read_points
 
 REQUESTED = np.array([510, 650, 800, 940, 1090, 1230, 1380, 1520, 1670, 1810, 1960, 2100], dtype=float)
@@ -24,6 +25,12 @@ def capped_at(clock: float) -> tuple[np.ndarray, np.ndarray]:
     return ran, power(ran)
 
 
+def held_in(requested: np.ndarray, watts: np.ndarray, observed: np.ndarray | None, rate: np.ndarray) -> Held | None:
+    if observed is None:
+        return where_held(Points(requested, watts, rate))
+    return where_held(Points(observed, watts, rate, requested_mhz=requested))
+
+
 def sweep(path: Path, columns: dict[str, np.ndarray]) -> Path:
     rows = zip(*columns.values(), strict=True)
     path.write_text("\n".join([",".join(columns), *(",".join(f"{v:.6g}" for v in row) for row in rows)]) + "\n")
@@ -32,14 +39,14 @@ def sweep(path: Path, columns: dict[str, np.ndarray]) -> Path:
 
 def test_a_board_that_follows_throughout_is_not_held() -> None:
     clock, watts = capped_at(2100)
-    assert where_held(REQUESTED, watts, clock, clock / 10) is None
-    assert where_held(REQUESTED, watts, None, np.ones(12)) is None, "work that waits for memory: power still rises"
+    assert held_in(REQUESTED, watts, clock, clock / 10) is None
+    assert held_in(REQUESTED, watts, None, np.ones(12)) is None, "work that waits for memory: power still rises"
 
 
 @pytest.mark.parametrize("observed", [True, False])
 def test_the_last_clock_that_was_followed_is_found(observed: bool) -> None:
     clock, watts = capped_at(1490)
-    held = where_held(REQUESTED, watts, clock if observed else None, clock / 10)
+    held = held_in(REQUESTED, watts, clock if observed else None, clock / 10)
     assert held is not None
     assert held.followed_mhz == 1380
     assert held.points.tolist() == (REQUESTED > 1380).tolist()
@@ -50,7 +57,7 @@ def test_the_last_clock_that_was_followed_is_found(observed: bool) -> None:
 def test_a_single_wrong_reading_among_repeats_hides_nothing() -> None:
     clock, watts = (np.repeat(each, 3) for each in capped_at(1490))
     watts[-1] *= 0.8
-    held = where_held(np.repeat(REQUESTED, 3), watts, clock, clock / 10)
+    held = held_in(np.repeat(REQUESTED, 3), watts, clock, clock / 10)
     assert held is not None
     assert held.followed_mhz == 1380
 
@@ -63,11 +70,11 @@ def test_noise_neither_makes_nor_hides_a_cap(seed: int) -> None:
         return np.asarray(np.repeat(values, 3) * (1 + 0.01 * rng.standard_normal(3 * len(values))))
 
     clock, watts = capped_at(1490)
-    held = where_held(np.repeat(REQUESTED, 3), noisy(watts), noisy(clock), noisy(clock))
+    held = held_in(np.repeat(REQUESTED, 3), noisy(watts), noisy(clock), noisy(clock))
     assert held is not None
     assert 1230 <= held.followed_mhz <= 1520
     clock, watts = capped_at(2100)
-    assert where_held(np.repeat(REQUESTED, 3), noisy(watts), noisy(clock), noisy(clock)) is None
+    assert held_in(np.repeat(REQUESTED, 3), noisy(watts), noisy(clock), noisy(clock)) is None
 
 
 @pytest.mark.parametrize("name", ["core_freq", "avg_clock_mhz", "sm_clock_mhz"])

@@ -29,8 +29,8 @@ _LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """Curves drawn from what the points say; shape (k, m) over `clock_mhz` of shape (m,)."""
+class Posterior:
+    """Curves drawn from the posterior; shape (k, m) over `clock_mhz` of shape (m,)."""
 
     clock_mhz: Floats
     power_w: Floats
@@ -57,9 +57,9 @@ class Belief:
         return np.asarray([middle + wider * (low - middle), middle + wider * (high - middle)])
 
 
-def believe(
+def posterior_of(
     clock_mhz: Floats, power_w: Floats, rate: Floats | None, duration: Duration, voltage: Floats | None = None
-) -> Belief:
+) -> Posterior:
     """What points of shape (n,) say, n at least 3; `voltage` where it was measured, NaN where not, else None."""
     scale = float(clock_mhz.max())
     x = clock_mhz / scale
@@ -97,7 +97,7 @@ def believe(
         ridge.append(drawn.ridge * scale)
         waits.append(np.asarray(waiting)[drawn.activity])
     curves = np.concatenate(power)
-    return Belief(
+    return Posterior(
         clock_mhz=fine_mhz,
         power_w=curves,
         time=time,
