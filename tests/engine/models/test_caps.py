@@ -12,6 +12,7 @@ from app.engine.models.caps import compare, fit_caps, median_saving
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
+from app.errors import InputError
 from app.sensors.select import open_gpu
 
 LIMITS = np.asarray([100.0, 150.0, 200.0, 250.0, 300.0])
@@ -66,6 +67,14 @@ def test_limits_that_never_bind_are_said() -> None:
     assert fit.speed_exponent is None
     assert any("no limit binds" in reason for reason in fit.reasons)
     assert fit_caps(LIMITS[:2], [1.0, 2.0], [1.0, 1.0]) is None
+
+
+def test_a_named_column_that_is_missing_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "caps.csv"
+    path.write_text("power_limit_w,power_w,time_s\n100,98,2\n200,190,1\n")
+    with pytest.raises(InputError, match="no column 'watts'") as caught:
+        read_caps(path, power="watts")
+    assert "--power" in caught.value.where
 
 
 def test_a_table_without_limits_has_none() -> None:

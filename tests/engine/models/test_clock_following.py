@@ -9,8 +9,8 @@ import pytest
 
 from app.engine.models.clock_following import Held, where_held
 from app.engine.models.point_fits import fit_points
-from app.engine.models.points import Points
-from app.engine.models.series import read_points
+from app.engine.models.points import Points, choose
+from app.engine.models.series import read_series
 
 REQUESTED = np.array([510, 650, 800, 940, 1090, 1230, 1380, 1520, 1670, 1810, 1960, 2100], dtype=float)
 
@@ -84,7 +84,7 @@ def test_a_cap_is_seen_though_the_observed_clock_stands_still(tmp_path: Path, na
     path = sweep(
         tmp_path / "a4000.csv", {"nvml_gr_clock": REQUESTED, name: clock, "nvml_power_w": watts, "time_s": 15 / clock}
     )
-    fit = fit_points(read_points(path))
+    fit = fit_points(choose(read_series(path)))
     assert fit.p_max_w == pytest.approx(float(watts.max()), rel=0.01)
     assert any("follows the requested clock up to 1380 MHz" in reason for reason in fit.reasons)
     assert fit.recommended_clock_mhz is not None
@@ -94,12 +94,12 @@ def test_a_cap_is_seen_though_the_observed_clock_stands_still(tmp_path: Path, na
 def test_without_a_cap_none_is_seen(tmp_path: Path) -> None:
     clock, watts = capped_at(2100)
     path = sweep(tmp_path / "free.csv", {"nvml_gr_clock": REQUESTED, "core_freq": clock, "power_w": watts})
-    fit = fit_points(read_points(path))
+    fit = fit_points(choose(read_series(path)))
     assert fit.p_max_w is None
     assert not any("follows" in reason for reason in fit.reasons)
 
 
 def test_the_cap_of_the_h200_is_seen_as_before(shared_data: Path) -> None:
-    fit = fit_points(read_points(shared_data / "clock-sweeps/h200_fp64_gemm_clock_sweep.csv"))
+    fit = fit_points(choose(read_series(shared_data / "clock-sweeps/h200_fp64_gemm_clock_sweep.csv")))
     assert fit.p_max_w == pytest.approx(598.5, abs=0.5)
     assert sum(~fit.used) == 4

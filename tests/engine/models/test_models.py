@@ -15,9 +15,9 @@ from app.engine.models.duration import Duration, Times, fit_duration
 from app.engine.models.frequency import fit_frequency_model
 from app.engine.models.leakage import fit_leakage
 from app.engine.models.point_fits import fit_memory_clocks
-from app.engine.models.points import Points
+from app.engine.models.points import Points, choose
 from app.engine.models.posterior import posterior_of
-from app.engine.models.series import read_points, read_series
+from app.engine.models.series import read_series
 from app.engine.models.voltage import voltage_ridge
 
 Floats = npt.NDArray[np.float64]
@@ -272,7 +272,7 @@ def test_means_are_taken_not_their_spread_and_the_time_of_one_launch(tmp_path: P
     file = tmp_path / "other.csv"
     head = "kernel,core_clock,total_time_std_ms,total_time_mean_ms,avg_power_std_W,avg_power_mean_W,time_per_launch_ms"
     file.write_text("\n".join([head, *(f"k,{c},1,5000,2,{50 + c / 10},{5e3 / c}" for c in (600, 900, 1200))]))
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.power_w.tolist() == [110, 140, 170]
     assert points.rate == pytest.approx(np.asarray([600, 900, 1200]) / 5)
 
@@ -280,7 +280,7 @@ def test_means_are_taken_not_their_spread_and_the_time_of_one_launch(tmp_path: P
 def test_voltage_and_temperature_columns_are_read(tmp_path: Path) -> None:
     file = tmp_path / "volts.csv"
     file.write_text("clock_mhz,power_w,core_voltage_v,temperature_c\n900,80,0.712,50\n1200,99,0.8,55\n")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.voltage_mv is not None
     assert points.voltage_mv.tolist() == [712, 800]
     assert points.temperature_c is not None
@@ -291,10 +291,10 @@ def test_clocks_on_a_grid_are_taken_to_go_in_its_steps(tmp_path: Path) -> None:
     file = tmp_path / "grid.csv"
     for clocks, step in (((600, 735, 870, 1005, 1140, 1275), 15), ((405, 502, 600, 705, 802, 945), 7.5)):
         file.write_text("\n".join(["clock_mhz,power_w", *(f"{c},{50 + c / 10}" for c in clocks)]))
-        points = read_points(file)
+        points = choose(read_series(file))
         assert points.supported_mhz is not None
         assert set(clocks) <= set(points.supported_mhz)
         assert len(points.supported_mhz) == (clocks[-1] - clocks[0]) // step + 1
         assert f"steps of {step:g} MHz" in points.notes[0]
     file.write_text("\n".join(["clock_mhz,power_w", *(f"{c},{50 + c / 10}" for c in (611, 700, 803, 917, 1001, 1103))]))
-    assert read_points(file).supported_mhz is None
+    assert choose(read_series(file)).supported_mhz is None
