@@ -14,11 +14,10 @@ from ..control.guard import DeviceGuard
 from ..models.frequency import FrequencyFit
 from ..space.result_table import ResultTable
 from ..store.record import LoadedSession
-from .sweep import Sweep, steered_sweep, sweep_clocks, sweep_limits
+from .sweep import sweep_clocks, sweep_limits
 
 if TYPE_CHECKING:
     from ..models.caps import CapFit
-    from ..models.points import Points
 
 
 def fit_of_sweep(
@@ -40,16 +39,21 @@ def fit_of_sweep(
     from ..models.point_fits import fit_memory_clocks
 
     inside = guard if guard is not None else DeviceGuard(gpu)
-    measure = steered_sweep if steered else sweep_clocks
     series = []
     with running_board(gpu, inside) as (board, load):
         for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
-            sweep = measure(
-                board, inside, points=points, load=load, memory_clock_mhz=memory, on_progress=on_progress, stop=stop
+            sweep = sweep_clocks(
+                *(board, inside),
+                points=points,
+                steered=steered,
+                load=load,
+                memory_clock_mhz=memory,
+                on_progress=on_progress,
+                stop=stop,
             )
             if stop is not None and stop.is_set():
                 raise WattridgeError("the clock sweep was stopped", gpu.info.label)
-            series.append(points_of_sweep(gpu, sweep))
+            series.append(sweep.points)
     fit = fit_memory_clocks(series)
     count = sum(len(each.clock_mhz) for each in series)
     simulated = ", simulated" if gpu.info.source == "simulated" else ""
@@ -69,15 +73,17 @@ def caps_of_sweep(
 
     inside = guard if guard is not None else DeviceGuard(gpu)
     with running_board(gpu, inside) as (board, load):
-        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+        swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
+    assert swept.requested_mhz is not None
+    assert swept.rate is not None
     fit = fit_caps(
-        sweep.requested,
-        sweep.power_w,
-        sweep.rate,
-        gpu=gpu.info.name,
-        series=sweep.series,
-        observed_clock_mhz=sweep.clock_mhz,
-        simulated=gpu.info.source == "simulated",
+        swept.requested_mhz,
+        swept.power_w,
+        swept.rate,
+        gpu=swept.gpu,
+        series=swept.series,
+        observed_clock_mhz=swept.clock_mhz,
+        simulated=swept.simulated,
     )
     if fit is None:
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
@@ -100,29 +106,6 @@ def running_board(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | No
     require_cuda(gpu)
     with closing(WaveGpu(gpu)) as board:
         yield board, board.wave_loads()[0]
-
-
-def points_of_sweep(gpu: Gpu, sweep: Sweep) -> Points:
-    """A sweep as one series for the frequency model."""
-    from ..models.points import Points
-
-    memory = sweep.memory_clock_mhz
-    return Points(
-        clock_mhz=sweep.clock_mhz,
-        power_w=sweep.power_w,
-        rate=sweep.rate,
-        limited=sweep.limited,
-        limit_w=sweep.limit_w,
-        supported_mhz=tuple(float(clock) for clock in gpu.graphics_clocks_mhz()),
-        gpu=gpu.info.name,
-        series=sweep.series if memory is None else f"{sweep.series}, memory_clock_mhz={memory:.0f}",
-        simulated=gpu.info.source == "simulated",
-        voltage_mv=sweep.voltage_mv,
-        temperature_c=sweep.temperature_c,
-        memory_clock_mhz=memory,
-        others=(sweep.series,),
-        requested_mhz=sweep.requested,
-    )
 
 
 def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:

@@ -19,7 +19,7 @@ from ..models.points import Points
 from ..space.search_space import SearchSpace
 from ..strategies.methods import Clocks, Seen, Steering, energy_of, seen_of
 from .fits import running_board
-from .sweep import FIRST_CLOCKS, spread_clocks, steered_sweep
+from .sweep import FIRST_CLOCKS, spread_clocks, sweep_clocks
 
 SWEEP_CLOCKS = 8
 SAMPLE = 16  # configurations of a recording, of which the best is swept
@@ -34,18 +34,15 @@ def steer_by_sweep(
     stop: threading.Event | None = None,
 ) -> Steering | None:
     """From a sweep of the board under full load; None where its points tell no optimum. Raises WattridgeError."""
-    from .fits import points_of_sweep
-
     inside = guard if guard is not None else DeviceGuard(gpu)
     with running_board(gpu, inside) as (board, load):
-        sweep = steered_sweep(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+        sweep = sweep_clocks(board, inside, points=points, steered=True, load=load, on_progress=on_progress, stop=stop)
     if stop is not None and stop.is_set():
         raise WattridgeError("the clock sweep was stopped", gpu.info.label)
-    fit = fit_points(points_of_sweep(gpu, sweep))
+    fit = fit_points(sweep.points)
     if fit.range_mhz is None:
         return None
-    count = len(sweep.clock_mhz)
-    return Steering(fit, count, sweep.seconds, f"a sweep of {count} clocks, {sweep.series}")
+    return Steering(fit, len(sweep), sweep.seconds, f"a sweep of {len(sweep)} clocks, {sweep.points.series}")
 
 
 def steer_by_measurements(
