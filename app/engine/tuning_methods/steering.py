@@ -34,8 +34,7 @@ def steer_by_sweep(
     stop: threading.Event | None = None,
 ) -> Steering | None:
     """From a sweep of the board under full load; None where its points tell no optimum. Raises WattridgeError."""
-    inside = guard if guard is not None else DeviceGuard(gpu)
-    with running_board(gpu, inside) as (board, load):
+    with running_board(gpu, guard) as (board, inside, load):
         sweep = sweep_clocks(board, inside, points=points, steered=True, load=load, on_progress=on_progress, stop=stop)
     if stop is not None and stop.is_set():
         raise WattridgeError("the clock sweep was stopped", gpu.info.label)

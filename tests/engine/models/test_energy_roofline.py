@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 
 import numpy as np
@@ -97,18 +96,13 @@ def sweep(model: EnergyRoofline, intensities: np.ndarray, noise: float = 0.0, se
     """Points on a model's lines."""
     rng = np.random.default_rng(seed)
     speed = model.roofline(intensities)
-    nan = np.full(len(intensities), np.nan)
-    return RooflinePoints(
+    return RooflinePoints.of(
         gpu="made up",
         precision="fp32",
         flops=speed,
         bytes_per_s=speed / intensities,
         power_w=model.powerline(intensities) * (1 + noise * rng.standard_normal(len(intensities))),
         clock_mhz=np.full(len(intensities), 1410.0),
-        limited=np.zeros(len(intensities), dtype=bool),
-        threads=nan,
-        power_error_w=nan,
-        kind=("roofline",) * len(intensities),
     )
 
 
@@ -167,18 +161,13 @@ def boards(path: Path) -> dict[tuple[str, str], RooflinePoints]:
     for key in sorted({(row["gpu"], row["dev"]) for row in rows}):
         own = [row for row in rows if (row["gpu"], row["dev"]) == key]
         column = {name: np.array([float(row[name]) for row in own]) for name in ("gflops", "gbs", "mhz", "power_w")}
-        nan = np.full(len(own), math.nan)
-        found[key] = RooflinePoints(
+        found[key] = RooflinePoints.of(
             gpu=key[0],
             precision="fp32",
             flops=column["gflops"] * 1e9,
             bytes_per_s=column["gbs"] * 1e9,
             power_w=column["power_w"],
             clock_mhz=column["mhz"],
-            limited=np.zeros(len(own), dtype=bool),
-            threads=nan,
-            power_error_w=nan,
-            kind=("roofline",) * len(own),
         )
     return found
 
