@@ -13,11 +13,11 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within four of their scatter
-_SPAN = 0.04  # relative: the least span of requested clocks over which standing still says something
+_SPAN = 0.04  # relative: the least span of requested clocks over which standing still is significant
 _STILL = 0.2  # per cent of a figure for each per cent of requested clock: less is standing still
 _ROSE = 0.05  # relative: what power rises by, at least, below the clocks at which it stands
 _ROBUST = 1.48  # standard deviation of a normal distribution over its median distance from the middle
-_MANY = 24  # clocks whose neighbours are close enough to tell the scatter
+_MANY = 24  # clocks close enough together to show the scatter
 _MOST_SCATTER = 0.02
 _LAG = 0.006  # relative: how far a clock that was reached may lie below the line through those under it
 

@@ -24,7 +24,7 @@ _STAMP = re.compile(r"stamp|date|time|elapsed|^t( |$|_|\[)", re.IGNORECASE)
 _DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|launch)", re.IGNORECASE)
 _LEAST_ROWS = 100  # fewer rows are a table
 _LONGEST_STEP_S = 15.0  # between the readings of a log
-_ROWS_PER_CLOCK = 5  # of a log whose times are numbers: they may as well be durations
+_ROWS_PER_CLOCK = 5  # of a log whose times are numbers: they may also be durations
 _FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y%m%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%H:%M:%S")
 
 _SAME_CLOCK_MHZ = 4.0  # readings of one locked clock lie this close together

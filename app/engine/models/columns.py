@@ -41,7 +41,7 @@ class Columns:
         return len(next(iter(self.cells.values())))
 
     def numbers(self, name: str) -> Floats:
-        """A column as numbers, NaN where a cell is empty or says that nothing is known. Raises InputError otherwise."""
+        """A column as numbers, NaN where a cell is empty or marks an unknown value. Raises InputError otherwise."""
         values = self._values(name)
         cells = self.cells[name]
         for index in map(int, np.flatnonzero(np.isnan(values))):

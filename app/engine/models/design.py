@@ -14,7 +14,7 @@ from .recommend import survey
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_POINTS = 4  # before anything can be said
+LEAST_POINTS = 4  # before anything can be estimated
 _LIKELY = 0.05  # share of the curves with their optimum at the lowest clock, from which on a lower one is tried
 _LOWER = 0.75  # of the lowest clock
 _VALLEY = 0.01  # of energy: what is lost at a clock that counts a third

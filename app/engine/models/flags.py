@@ -1,4 +1,4 @@
-"""What the points bracket and what they only bound, each with the reason in words."""
+"""Whether the points bracket the optimum and the ridge, or only bound them, with the reasons."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ridge_flag(
 
 
 def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
-    """What the measured speed says against P/f as the energy."""
+    """How the measured speed departs from the clock, where P/f is not the energy."""
     spread = float(np.std(np.log(duration.relative(clock) * rate)))
     if spread > _SPEED_SCATTER:
         return [f"speed follows the clock only to {100 * spread:.0f} %: time between the points is an estimate"]

@@ -168,7 +168,7 @@ class FrequencyFit:
     def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
         """Estimated energy per work, P(f) t(f), relative to its minimum over the sampled range (no unit).
 
-        t(f) is 1/f, or 1/f and a fixed part where the measured speed says so. Raises ValueError as `power` does.
+        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one. Raises ValueError as `power` does.
         """
         curve = self._curve()
         sampled = self.clock_mhz[self.used]

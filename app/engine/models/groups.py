@@ -30,7 +30,7 @@ class Group:
     """Rows of one board and configuration."""
 
     rows: Rows
-    values: Mapping[str, Any]  # what distinguishes it from other groups, and what the user asked for
+    values: Mapping[str, Any]  # what distinguishes it from other groups, and what the user selected
     gpu: str = ""
     unnamed: str = ""  # its name where nothing distinguishes it
 

@@ -1,6 +1,6 @@
 """Least squares of the frequency model: sharp form, smooth form, and no bend at all; standard errors and AICc.
 
-The parameters a person sees come from here. What is recommended comes from all plausible curves (`belief`).
+The printed parameters come from here, the recommendation from all plausible curves (`posterior`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .shapes import Family, Grid
 Floats = npt.NDArray[np.float64]
 
 LEAST_R2 = 0.8
-_LEAST_RUN = 8  # points from which residuals can be told to run together
+_LEAST_RUN = 8  # points from which on a run of residuals can be detected
 _ALIKE = 2.5  # standard deviations of what chance makes of the correlation of neighbours
 _FLOOR = 1e-3  # relative: smaller residuals are clean, whatever their order
 _FEW = 7  # points, up to which the correction of AICc outweighs any bend
@@ -43,8 +43,8 @@ class Solution:
 def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[Solution, Solution]:
     """The best form for points of shape (n,), and the straight line that it was compared with.
 
-    The best is the one with the smallest AICc, of those that follow the points and whose residuals are clean, where
-    any do; of few points the sharp form where a straight line is clearly not enough (`is_bent`).
+    The best is the one with the smallest AICc, of those that follow the points with clean residuals, where any
+    do; of few points the sharp form where a straight line is clearly not enough (`is_bent`).
     """
     weights = relative_weights(power_w)
     scale = float(clock_mhz.max())
@@ -77,7 +77,7 @@ def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[S
 
 
 def is_bent(form: Solution, straight: Solution) -> bool:
-    """Whether the points tell a form from the straight line.
+    """Whether the points distinguish a form from the straight line.
 
     They do where its AICc is smaller. Of few points that criterion refuses every bend, however small its residuals;
     there the F-test decides: with m points and two parameters more than the line, residuals of a straight board shrink
@@ -159,7 +159,7 @@ def solve(
 
 
 def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solution:
-    """P = P_idle + alpha f: no bend within the points. P_idle may come out negative, which says that there is one."""
+    """P = P_idle + alpha f: no bend within the points. A negative P_idle shows that there is one."""
     scale, level = float(clock_mhz.max()), float(power_w.mean())
     root = np.sqrt(weights)
     design = root[:, None] * np.stack([np.ones_like(clock_mhz), clock_mhz / scale], axis=1)

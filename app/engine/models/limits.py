@@ -13,9 +13,9 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _FLAT_POWER = 0.015  # relative: readings at a cap lie this close together
-_FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness says something
+_FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness is significant
 _LAG = 0.02  # relative: how far the clock that the speed shows lies below the requested one that was not reached
-_ENOUGH_CLOCKS = 5  # needed to say how the speed follows the clock
+_ENOUGH_CLOCKS = 5  # needed to fit how the speed follows the clock
 _AT_CAP = 0.994  # of the level of the flat top
 _NEAR_LIMIT = 0.985  # of the power limit
 

@@ -28,7 +28,7 @@ _REMEDY = (
 
 
 def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> list[Points]:
-    """One series for each board in the log. Raises InputError where none has five clocks, saying what was found."""
+    """One series for each board in the log. Raises InputError where none has five clocks, naming those found."""
     columns = roles.columns
     if "power" not in roles.names:
         raise InputError("a log without a column of power", columns.where, "name it with --power")
@@ -36,11 +36,11 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
     memory, busy = roles.known("memory_clock"), _utilisation(columns)
     rate = None if re.search(r"pci|[rt]x", roles.names.get("rate", "").lower()) else roles.known("rate")
     boards = [name for name in columns.cells if name.lower() in _BOARD and len(set(columns.cells[name])) > 1]
-    found, said = [], ""
+    found, problem = [], ""
     for board, at in grouped(columns, boards, rows).items():
         log = Log(times_s[at], clock[at], power[at], _at(memory, at), _at(busy, at), timed=timed)
         levels, parts = plateaus(log)
-        said = said or _found_words(log, [level.clock_mhz for level in levels])
+        problem = problem or _problem(log, [level.clock_mhz for level in levels])
         if len(levels) < _LEAST_CLOCKS:
             continue
         gpu = board_of(columns, at[0], ("name", *DEVICE_COLUMNS))
@@ -68,12 +68,12 @@ def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> 
             )
         )
     if not found:
-        raise InputError(said or "a log without a clock and a power", columns.where, _REMEDY)
+        raise InputError(problem or "a log without a clock and a power", columns.where, _REMEDY)
     return found
 
 
-def _found_words(log: Log, clocks: list[float]) -> str:
-    """What a log holds that is not enough for a fit."""
+def _problem(log: Log, clocks: list[float]) -> str:
+    """Why a log is not enough for a fit."""
     if not clocks:
         return f"{log.words}, in which the clock never stood still under load"
     listed = ", ".join(f"{clock:.0f}" for clock in clocks)

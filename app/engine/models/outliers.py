@@ -1,4 +1,4 @@
-"""Readings that cannot belong to the curve: one at a wrong clock, one taken while something else ran."""
+"""Readings that cannot belong to the curve: at a wrong clock, or while something else ran."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
-_LEAST_POINTS = 8  # fewer cannot tell a wrong reading from a wrong model
+_LEAST_POINTS = 8  # fewer cannot distinguish a wrong reading from a wrong model
 _SUSPICIOUS = 0.03  # relative residual below which nothing is looked for
 _FAR = 0.05  # relative residual, from the curve through the others, that a wrong reading has at least
 _GAIN = 8.0  # how much smaller the squared residuals of the others must become
@@ -24,8 +24,8 @@ _MOST_FALLS = 0.2  # share of the points that may be left out for that
 
 
 def relative_weights(power_w: Floats) -> Floats:
-    """Weights of squared residuals: their variance taken as proportional to the power, between a fixed error in W
-    (steps of the reading, drift) and one proportional to the power (noise, gain)."""
+    """Weights of squared residuals: a variance proportional to the power lies between a fixed error in W (steps of
+    the reading, drift) and one proportional to the power (noise, gain)."""
     return np.asarray(power_w.mean() / power_w)
 
 
@@ -43,8 +43,8 @@ def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, fr
         gone.append(index)
     if not gone:
         return used, ""
-    told = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
-    return used, f"left out as wrong readings, at odds with all others: {told}"
+    listed = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
+    return used, f"left out as wrong readings, at odds with all others: {listed}"
 
 
 def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: Rows) -> list[int]:
@@ -91,7 +91,8 @@ def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
     if np.abs(residual).max() < _SUSPICIOUS:
         return None
     inner = (clock_mhz[rows] > clock_mhz[rows].min()) & (clock_mhz[rows] < clock_mhz[rows].max())
-    suspects = rows[inner][np.argsort(np.abs(residual[inner]))[::-1][:4]]  # at an end nothing tells wrong from steep
+    # not at the ends, where a steep curve looks like a wrong reading
+    suspects = rows[inner][np.argsort(np.abs(residual[inner]))[::-1][:4]]
     best: tuple[float, int] | None = None
     for suspect in suspects:
         others = rows[rows != suspect]

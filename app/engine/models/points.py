@@ -97,7 +97,7 @@ class Points:
         return found
 
     def condensed(self) -> Points:
-        """The medians at each clock of a series of very many rows, which its notes say; else the series itself.
+        """The medians at each clock of a series of very many rows, with a note; else the series itself.
 
         A fit then stays a matter of a second.
         """
@@ -133,7 +133,7 @@ class Points:
 
 
 def choose(series: Sequence[Points]) -> Points:
-    """The one with the most clocks, then the most efficient; where others were there, its notes say so."""
+    """The one with the most clocks, then the most efficient; of several, with a note on how it was chosen."""
     chosen = max(series, key=lambda points: (points.clocks, points.best_efficiency))
     if len(series) == 1:
         return chosen

@@ -1,4 +1,4 @@
-"""What the points say about the power over the clock: not one curve but many, each as likely as the next.
+"""The posterior of power over the clock given the points: many curves, all equally likely.
 
 Sharp and soft bends, small and large noise, and departures from any such curve are averaged by how well each explains
 the points (Akaike's idea of averaging models, with their evidence as the weights). What follows from the curves, an
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 DRAWS = 400
 _FINE = 161  # clocks at which the curves are drawn
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
-LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
+LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are distinguished
 _NORMAL = 1.959964  # 97.5 % quantile
 _LEAST_DEGREES = 3
 _LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below
@@ -60,7 +60,7 @@ class Posterior:
 def posterior_of(
     clock_mhz: Floats, power_w: Floats, rate: Floats | None, duration: Duration, voltage: Floats | None = None
 ) -> Posterior:
-    """What points of shape (n,) say, n at least 3; `voltage` where it was measured, NaN where not, else None."""
+    """The posterior given points of shape (n,), n at least 3; `voltage` is NaN where unknown, None where all is."""
     scale = float(clock_mhz.max())
     x = clock_mhz / scale
     fine_mhz = np.linspace(clock_mhz.min(), scale, _FINE)
@@ -88,7 +88,7 @@ def posterior_of(
         drawn = exact.turned(basis.vectors).weighed(basis.variance(departure)).drawn(count, rng)
         curves = drawn.power_w(fine, fine_activities)
         if departure.smooth > 0:
-            gain, factor = basis.told(departure, fine)
+            gain, factor = basis.posterior(departure, fine)
             beyond = (power_w - drawn.power_w(x, activities)) / level @ gain
             beyond += rng.standard_normal((count, len(fine))) @ factor
             curves = np.maximum(curves + beyond * fine_level, _LOWEST_FACTOR * fine_level)

@@ -178,7 +178,7 @@ def _with_rate(names: dict[str, str], numeric: Sequence[str], named: Named) -> d
 def _clocks(numeric: Sequence[str], named: str | None) -> tuple[str | None, str | None]:
     """The column of the clocks that the board ran at, else were requested; and that of the requests beside it.
 
-    A name says which: 'avg_clock_mhz' was observed, 'clock_applied_mhz' requested, 'peak_clock_mhz' is neither and
+    The name decides: 'avg_clock_mhz' was observed, 'clock_applied_mhz' requested, 'peak_clock_mhz' is neither and
     never used. Beside an observed clock the plain 'clock_mhz' is the requested one.
     """
     clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]

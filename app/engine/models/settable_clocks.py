@@ -31,12 +31,12 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
         if np.isin(known, grid).all() and (named or len(known) >= _ENOUGH_CLOCKS):
             between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
             of = f" of {gpu}" if gpu else ""
-            return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
+            return between, (f"clocks{of} assumed to go in steps of {step:g} MHz, as the given ones do",)
     return None, ()
 
 
 def only_followed(points: Points) -> Points:
-    """The series with the clocks that the board follows as those that can be set; its notes say where it does not."""
+    """The series with the clocks that the board follows as those that can be set; its notes name where it does not."""
     held = where_held(points)
     if held is None:
         return points

@@ -3,7 +3,7 @@
 For a given bend the model is linear in P_idle and alpha, so both follow from sums over the points. The square of the
 voltage is a polynomial of the slope, so those sums are needed per ridge and kind only. Thousands of bends cost a
 few milliseconds. They give the starting points of the least-squares fit, and, weighted by how well each explains the
-points, what the points say about ridge and optimum: an interval instead of a single number.
+points, the posterior of ridge and optimum: an interval instead of a single number.
 
 What a reading departs from the curve by is noise of its own and a smooth part, shared with its neighbours, where the
 board is no curve of this family. Both are relative to the power, and weigh the bends through their covariance.
@@ -27,11 +27,11 @@ class Kinds:
 
     softness: Floats
     curvature: Floats  # of v = 1 + slope (u + curvature u^2), u the clock above the ridge
-    share: Floats  # of the belief before any point is seen
+    share: Floats  # of the prior
 
     @property
     def sharp(self) -> npt.NDArray[np.bool_]:
-        """The form of eq 6.3."""
+        """The form of [Schoonhoven2024, eq. 6.3]."""
         return np.asarray((self.softness == 0.0) & (self.curvature == 0.0))
 
     @property
@@ -59,7 +59,8 @@ def _kinds(softness: list[float], curvature: list[float], sharp_share: float) ->
 
 KINDS = _kinds([0.0, 0.01, 0.02, 0.035, 0.055, 0.08, 0.11], [0.0] * 7, 0.4)
 FEW_KINDS = _kinds([0.0, 0.02, 0.07], [0.0] * 3, 0.4)
-# A measured voltage rises at first straight, later ever steeper (S1 figure 6.8): power alone does not tell that apart.
+# A measured voltage rises at first straight, later ever steeper [Schoonhoven2024, figure 6.8]; power
+# alone does not show it.
 VOLTAGE_KINDS = _kinds([0.0, 0.0, 0.0, 0.02, 0.055], [0.0, 1.5, 4.0, 0.0, 0.0], 0.3)
 _TOP_VOLTAGE, _TOP_VOLTAGE_SPREAD = 0.35, 0.3  # logarithm of the voltage at the highest clock over that at the ridge
 _RIDGE, _RIDGE_SPREAD = 0.67, 0.3  # of the highest clock; measured boards lie at 0.49 to 0.8
@@ -106,7 +107,7 @@ class Bends:
 
     @property
     def weight(self) -> Floats:
-        """Over the best weight, the activities taken together; shape (kinds, ridge, slope)."""
+        """Over the best weight, summed over the activities; shape (kinds, ridge, slope)."""
         return np.asarray(np.exp(self.log_weight - self.log_weight.max()).sum(axis=0))
 
     @property
@@ -116,7 +117,7 @@ class Bends:
         return top + float(np.log(np.exp(self.log_weight - top).sum()))
 
     def drawn(self, count: int, rng: np.random.Generator) -> Drawn:
-        """`count` bends evenly by weight, P_idle and alpha each drawn from what is left open about them."""
+        """`count` bends evenly by weight, P_idle and alpha each drawn from its posterior."""
         weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
         edges = np.cumsum(weight)
         at = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
@@ -277,7 +278,7 @@ def _around(axis: Floats, seen: npt.NDArray[np.bool_], count: int) -> Floats:
 
 
 def _prior(grid: Grid, top_rise: Floats) -> Floats:
-    """What is believed before any point is seen, as logarithms; shape (kinds, ridge, slope)."""
+    """The logarithm of the prior; shape (kinds, ridge, slope)."""
     top = np.log1p(grid.slope * top_rise[:, :, None])
     return np.asarray(
         np.log(grid.kinds.share)[:, None, None]

@@ -48,7 +48,7 @@ def _of_trace(path: Path) -> Columns:
 
 
 def roles_of_table(columns: Columns, named: Named) -> Roles:
-    """As `find_roles`; the error for a wide table says that it is one. Raises InputError."""
+    """As `find_roles`; the error for a wide table recommends --transpose. Raises InputError."""
     try:
         return find_roles(columns, named)
     except InputError:

@@ -1,4 +1,4 @@
-"""The ridge on a measured voltage curve: constant below it, rising ever steeper above it (S1 6.8)."""
+"""The ridge on a measured voltage curve: constant below it, steeper and steeper above [Schoonhoven2024, figure 6.8]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class VoltageRidge:
 
 
 def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
-    """The ridge of voltages of shape (n,), NaN where unknown; None where points on both sides do not tell it."""
+    """The ridge of voltages of shape (n,), NaN where unknown; None where points on both sides do not show it."""
     known = np.isfinite(voltage) & (voltage > 0)
     clock, value = clock_mhz[known], voltage[known]
     clocks = np.unique(clock)

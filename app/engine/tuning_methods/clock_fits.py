@@ -46,10 +46,10 @@ class ClockFit:
 
     @property
     def label(self) -> str:
-        """Board and load; a simulated one says so wherever it is shown."""
-        said = " (simulated)" if self.simulated else ""
+        """Board and load; '(simulated)' wherever it is shown."""
+        marked = " (simulated)" if self.simulated else ""
         series = "" if self._either.series == self.origin else f" · {self._either.series}"
-        return f"{self.gpu or 'unnamed board'}{said}{series}"
+        return f"{self.gpu or 'unnamed board'}{marked}{series}"
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -23,9 +23,9 @@ from ..models.roofline.published_boards import board_named
 from ..space.result_table import STATES, ResultTable
 
 Floats = npt.NDArray[np.float64]
-PRECISIONS: Final = ("fp32", "fp64")  # that are swept unless others are asked for
+PRECISIONS: Final = ("fp32", "fp64")  # swept by default
 TENSOR: Final = ("fp16_tensor", "bf16_tensor")
-TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
+TENSOR_FROM: Final = (8, 0)  # least compute capability with the kernel's tensor core instruction
 _WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
 _ENERGIES: Final = (  # figures of a model that are in its document, where they are known
@@ -141,7 +141,7 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
 
 
 def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
-    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty where none is known.
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty where unknown.
 
     flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
     """

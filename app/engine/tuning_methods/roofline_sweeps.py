@@ -50,9 +50,9 @@ class Sweep:
 
     @property
     def label(self) -> str:
-        """Board, precision and where the figures come from: a simulated one says so wherever it is shown."""
-        said = "" if self.source == "nvml" else f" ({self.source})"
-        return f"{self.points.gpu} · {precision_words(self.points.precision)}{said}"
+        """Board, precision and where the figures come from: '(simulated)' wherever it is shown."""
+        marked = "" if self.source == "nvml" else f" ({self.source})"
+        return f"{self.points.gpu} · {precision_words(self.points.precision)}{marked}"
 
     @property
     def model(self) -> EnergyRoofline | None:
@@ -125,7 +125,7 @@ def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
 
 
 def _simulated(path: Path) -> bool:
-    """The file says of itself that its figures are simulated."""
+    """Whether the file declares its figures simulated."""
     try:
         recording = read_recording(path)
     except InputError:  # a plain CSV of points is no session
@@ -145,8 +145,8 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
     """(session, words) of the stored sessions that swept the intensity, the newest first."""
     found = []
     for record in _sessions(store)[:_SESSIONS]:
-        said = "" if record.source == "nvml" else f" ({record.source})"
-        found.append((record.id, f"{record.id}  {precision_words(precision_of(record.title))} · {record.gpu}{said}"))
+        marked = "" if record.source == "nvml" else f" ({record.source})"
+        found.append((record.id, f"{record.id}  {precision_words(precision_of(record.title))} · {record.gpu}{marked}"))
     return found
 
 
@@ -170,7 +170,7 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
 
 
 def recorded_sweeps() -> list[Sweep]:
-    """Of the real boards whose sweeps come with the program."""
+    """Those of real boards that come with the program."""
     files = sorted((resources() / "recordings").glob("*-roofline-*.json.gz"))
     return [sweep for file in files for sweep in sweeps_of_file(file, threading.Event())]
 

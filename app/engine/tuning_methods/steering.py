@@ -33,7 +33,7 @@ def steer_by_sweep(
     on_progress: Callable[[int, int], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Steering | None:
-    """From a sweep of the board under full load; None where its points tell no optimum. Raises WattridgeError."""
+    """From a sweep of the board under full load; None where its points show no optimum. Raises WattridgeError."""
     with running_board(gpu, guard) as (board, inside, load):
         sweep = sweep_clocks(board, inside, points=points, steered=True, load=load, on_progress=on_progress, stop=stop)
     if stop is not None and stop.is_set():
@@ -47,7 +47,7 @@ def steer_by_sweep(
 def steer_by_measurements(
     space: SearchSpace, measured: Mapping[int, Measurement], *, points: int = SWEEP_CLOCKS, seed: int = 0
 ) -> Steering | None:
-    """From measurements that are there: one good configuration at a few clocks; None where they tell no optimum.
+    """From existing measurements: one good configuration at a few clocks; None where they show no optimum.
 
     The good one is the most efficient of a sample at the highest clock, which counts as measured.
     """
@@ -61,21 +61,21 @@ def steer_by_measurements(
         return None
     row_at = {float(clocks.of_row[row]): int(row) for row in clocks.alike(best.row)}
     waiting: list[float] = [float(c) for c in spread_clocks([int(c) for c in row_at], FIRST_CLOCKS)]
-    taken: dict[float, Measurement] = {}
+    swept: dict[float, Measurement] = {}
     while waiting:
         clock = waiting.pop()
         found = measured.get(row_at.get(clock, -1))
         if found is not None and found.state is State.OK and math.isfinite(energy_of(found.values)):
-            taken[clock] = found
-        if not waiting and FIRST_CLOCKS <= len(taken) < points:
-            chosen = next_clock(_series(taken, row_at))
-            waiting = [] if chosen is None or chosen in taken or chosen not in row_at else [chosen]
-    fit = fit_frequency_model(_series(taken, row_at))
+            swept[clock] = found
+        if not waiting and FIRST_CLOCKS <= len(swept) < points:
+            chosen = next_clock(_series(swept, row_at))
+            waiting = [] if chosen is None or chosen in swept or chosen not in row_at else [chosen]
+    fit = fit_frequency_model(_series(swept, row_at))
     if fit.range_mhz is None:
         return None
-    asked = {*at_top, *(row_at[clock] for clock in taken)}
-    seconds = sum(measured[row].cost_s for row in asked if row in measured)
-    return Steering(fit, len(asked), seconds, f"{len(taken)} clocks of one configuration, the best of {len(at_top)}")
+    used = {*at_top, *(row_at[clock] for clock in swept)}
+    seconds = sum(measured[row].cost_s for row in used if row in measured)
+    return Steering(fit, len(used), seconds, f"{len(swept)} clocks of one configuration, the best of {len(at_top)}")
 
 
 def _seen(row: int, measured: Mapping[int, Measurement]) -> Seen:
@@ -83,9 +83,9 @@ def _seen(row: int, measured: Mapping[int, Measurement]) -> Seen:
     return seen_of(row, found is not None and found.state is State.OK, found.values if found is not None else {})
 
 
-def _series(taken: Mapping[float, Measurement], supported: Iterable[float]) -> Points:
+def _series(swept: Mapping[float, Measurement], supported: Iterable[float]) -> Points:
     """The measurements by clock, ascending."""
-    clock = np.asarray(sorted(taken))
-    energy = np.asarray([energy_of(taken[c].values) for c in clock.tolist()])
-    rate = 1.0 / np.asarray([taken[c].values["time_s"] for c in clock.tolist()])
+    clock = np.asarray(sorted(swept))
+    energy = np.asarray([energy_of(swept[c].values) for c in clock.tolist()])
+    rate = 1.0 / np.asarray([swept[c].values["time_s"] for c in clock.tolist()])
     return Points(clock, energy * rate, rate, supported_mhz=tuple(supported))

@@ -50,7 +50,7 @@ def test_the_model_of_a_limit() -> None:
     assert fit.best_within_5_percent_w == 250
 
 
-def test_power_that_no_speed_comes_from_is_told() -> None:
+def test_power_that_no_speed_comes_from_is_found() -> None:
     """60 W are drawn however slow the work."""
     limits = np.linspace(100, 300, 9)
     power = np.minimum(limits, 270)
@@ -83,7 +83,7 @@ def test_a_table_without_limits_has_none() -> None:
 
 @pytest.mark.parametrize("board", ["a100", "a4000"])
 def test_clocks_reach_lower_than_limits(board: str) -> None:
-    """S1 6.5.3: limits do not cover the range of clocks, and a fully loading kernel saves more by clocks."""
+    """Limits do not cover the range of clocks, and full load saves more by clocks [Schoonhoven2024, section 6.5.3]."""
     gpu = open_gpu(f"simulated:{board}", speed=float("inf"))
     try:
         limit = gpu.info.power_limit.current_w

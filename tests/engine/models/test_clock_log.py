@@ -44,7 +44,7 @@ def readings(
     unlocked_at_rest: bool = True,
     passes: int = 1,
 ) -> Rows:
-    """What a simulated A100 reports while a person locks one clock after the other, resting in between."""
+    """What a simulated A100 reports while the user locks one clock after the other, resting in between."""
     gpu = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
     places = [[channel.name for channel in gpu.channels].index(name) for name in CHANNELS.values()]
     rows: Rows = []
@@ -76,11 +76,11 @@ def write(path: Path, rows: Rows, columns: int = 4, *, units: bool = False, head
         writer.writerow([header, *names])
         for seconds, values in rows:
             stamp = begin + timedelta(seconds=seconds - rows[0][0])
-            told = stamp.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] if header == "timestamp" else f"{seconds:.3f}"
+            time = stamp.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] if header == "timestamp" else f"{seconds:.3f}"
             cells = [f"{value:.2f}" for value in values[:columns]]
             if units:
                 cells = [f"{cell} {name.split('[')[1][:-1]}" for cell, name in zip(cells, names, strict=True)]
-            writer.writerow([told, *cells])
+            writer.writerow([time, *cells])
     return path
 
 
@@ -143,7 +143,7 @@ def test_a_log_of_thirty_thousand_readings_is_read_at_once(tmp_path: Path) -> No
     check(points)
 
 
-def test_boards_in_one_log_are_told_apart(tmp_path: Path) -> None:
+def test_boards_in_one_log_are_separated(tmp_path: Path) -> None:
     path = tmp_path / "two.csv"
     rows = write(tmp_path / "one.csv", readings(CLOCKS), 2).read_text().splitlines()
     path.write_text("\n".join([f"{rows[0]},index", *(f"{row},{board}" for row in rows[1:] for board in (0, 1))]))

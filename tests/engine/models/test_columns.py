@@ -26,7 +26,7 @@ def roles(header: str, **named: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize("word", ["applied", "target", "set", "locked", "requested"])
 @pytest.mark.parametrize("observed", ["avg", "mean", "observed", "actual"])
-def test_requests_and_observations_are_told_apart(word: str, observed: str) -> None:
+def test_requests_and_observations_are_distinguished(word: str, observed: str) -> None:
     request, seen = f"clock_{word}_mhz", f"{observed}_clock_mhz"
     assert roles(f"{request},{seen}") == (seen, request)
     assert roles(f"{seen},{request}") == (seen, request)

@@ -1,4 +1,4 @@
-"""The frequency model: real sweeps, boards of known truth, and points that cannot tell a model."""
+"""The frequency model: real sweeps, boards of known truth, and points that determine none."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a100_recommends_a_clock_between_the_ten_that_were_sampled(shared_data: 
     assert fit.p_idle_w == pytest.approx(32, abs=1.5)
     assert fit.optimum_interval_mhz is not None
     assert fit.optimum_interval_mhz[0] <= 1035 <= fit.optimum_interval_mhz[1]
-    assert fit.p_max_w is None, "no limit acted, so none is told"
+    assert fit.p_max_w is None, "no limit acted, so none is reported"
 
 
 def test_ridge_below_the_swept_clocks_is_not_bracketed(shared_data: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_single_capped_point_at_the_top_is_seen_by_its_speed() -> None:
 
 
 def test_work_that_partly_waits_for_memory_has_its_optimum_lower() -> None:
-    """Where half the time does not shrink with the clock, P/f is not the energy: the measured speed tells."""
+    """Where half the time does not shrink with the clock, P/f is not the energy: the measured speed shows it."""
     time_s = 1 / CLOCKS + 1 / 1410
     energy = SOFT.power_w(CLOCKS) * time_s
     best = float(CLOCKS[energy.argmin()])
@@ -360,7 +360,7 @@ def test_capped_points_without_a_speed_are_not_the_least_energy() -> None:
 # --- few clocks -------------------------------------------------------------------------------------------------------
 
 
-def test_five_of_81_clocks_tell_the_bend(shared_data: Path) -> None:
+def test_five_of_81_clocks_show_the_bend(shared_data: Path) -> None:
     sweep = clock_sweep(shared_data / "clock-sweeps/a100_five_of_81_clocks.csv")
     fit = fit_frequency_model(
         Points(sweep["clock_mhz"], sweep["power_w"], rate=1 / sweep["time_ms"], supported_mhz=CLOCKS[CLOCKS >= 285])
@@ -478,7 +478,7 @@ def test_temperature_that_follows_power_is_not_leakage(shared_data: Path) -> Non
         assert fit.best_measured_mhz == min(energy, key=lambda each: energy[each])
 
 
-# --- points that cannot tell ------------------------------------------------------------------------------------------
+# --- points without a model -------------------------------------------------------------------------------------------
 
 
 def unidentified(fit: FrequencyFit) -> bool:

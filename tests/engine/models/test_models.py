@@ -1,4 +1,4 @@
-"""The pieces of the frequency model: time over the clock, voltage, leakage, departures, wishes, the next clock."""
+"""The pieces of the frequency model: time over the clock, voltage, leakage, departures, choices, the next clock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_work_that_scales_has_no_fixed_part_and_one_that_waits_none_that_scales(
 
 
 def test_between_the_points_time_follows_what_was_measured() -> None:
-    """Speed that no law explains: the points are believed, as they are quiet."""
+    """Speed that no law explains: the points count, as they are quiet."""
     law = 5.0 / CLOCKS
     bumpy = law * (1 + 0.08 * np.exp(-(((CLOCKS - 900) / 120) ** 2)))
     at = np.searchsorted(CLOCKS, TEN.clip(None, 1395) // 15 * 15)
@@ -126,7 +126,7 @@ def test_the_ridge_of_a_measured_voltage_curve() -> None:
     assert voltage_ridge(CLOCKS, np.full(len(CLOCKS), np.nan)) is None
 
 
-def test_a_measured_voltage_tells_the_ridge_apart_from_noise_of_power() -> None:
+def test_a_measured_voltage_shows_the_ridge_despite_noise_of_power() -> None:
     """Without it, a few per cent of noise leave the ridge open by tens of MHz."""
     errors = {True: [], False: []}
     for seed in range(8):
@@ -140,7 +140,7 @@ def test_a_measured_voltage_tells_the_ridge_apart_from_noise_of_power() -> None:
     assert np.mean(errors[True]) < 0.6 * np.mean(errors[False])
 
 
-def test_power_that_grows_with_the_temperature_is_told_where_both_vary() -> None:
+def test_power_that_grows_with_the_temperature_is_found_where_both_vary() -> None:
     clock = np.repeat(TEN, 3)
     temperature = 40 + 0.02 * clock + np.tile([0.0, 12.0, 24.0], 10)
     power = BOARD.power_w(clock) + 0.4 * (temperature - 60)
@@ -155,7 +155,7 @@ def test_power_that_grows_with_the_temperature_is_told_where_both_vary() -> None
     assert sorted(fit.power_w) == pytest.approx(sorted(power)), "the readings stay as they are"
 
 
-def test_a_temperature_that_only_follows_the_power_tells_nothing() -> None:
+def test_a_temperature_that_only_follows_the_power_shows_no_leakage() -> None:
     power = BOARD.power_w(TEN)
     assert fit_leakage(TEN, power, 30 + 0.1 * power) is None
     assert fit_leakage(TEN, power, np.full(10, np.nan)) is None
@@ -177,10 +177,10 @@ def test_no_board_leaks_more_per_degree_than_a_part_of_its_lowest_power() -> Non
     assert fit_leakage(clock, power + 1.5 * above, 60 + above) is None
 
 
-# --- wishes and memory clocks -----------------------------------------------------------------------------------------
+# --- choices and memory clocks ----------------------------------------------------------------------------------------
 
 
-def test_other_wishes_have_other_clocks() -> None:
+def test_other_aims_have_other_clocks() -> None:
     time_s = 1 / CLOCKS + 1 / 1410
     fit = fit_frequency_model(Points(CLOCKS, BOARD.power_w(CLOCKS), rate=1 / time_s, supported_mhz=CLOCKS))
     assert fit.fixed_time_share == pytest.approx(0.5, abs=0.01)

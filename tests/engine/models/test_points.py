@@ -74,7 +74,7 @@ def test_a_column_of_row_numbers_needs_no_name(file: Path) -> None:
     assert "column 1" not in points.series
 
 
-def test_a_series_is_named_by_the_fewest_columns_that_tell_it_from_others(file: Path) -> None:
+def test_a_series_is_named_by_the_fewest_columns_that_distinguish_it(file: Path) -> None:
     """Counters of a kernel's instructions say no more than its name."""
     rows = [
         f"{kernel},{counter},{counter % 2},{size},{clock},{clock / 10}"
@@ -249,5 +249,5 @@ def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
     assert points.simulated
 
 
-def test_of_a_recording_nobody_knows_whether_a_limit_acted() -> None:
+def test_a_recording_does_not_show_whether_a_limit_acted() -> None:
     assert choose(series_of_table(session("recorded"))).limited is None

@@ -1,4 +1,4 @@
-"""Fits an energy roofline to measured speeds and powers, and says whether they determine it.
+"""Fits an energy roofline to measured speeds and powers, and decides whether they determine it.
 
 Ordinary least squares on E/W or E/Q [Holtmann2024, eqs. 6, 7] is led by the points at the ends of an axis that spans
 decades: a throttled board with a baseline of -2625 W still scores R2 = 0.99997. Here the relative residuals of power
