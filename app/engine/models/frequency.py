@@ -193,28 +193,25 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
         what = f"{clocks} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
         return readings.without_model(what)
     readings = readings.checked()
-    solution, straight = fit_forms(readings.fitted_mhz, readings.fitted_w, readings.duration)
-    modelled_w = solution.curve.power_w(readings.fitted_mhz)
-    r2 = r_squared(readings.fitted_w, modelled_w)
+    points, duration = readings.fitted, readings.duration
+    solution, straight = fit_forms(points.clock_mhz, points.power_w, duration)
+    modelled_w = solution.curve.power_w(points.clock_mhz)
+    r2 = r_squared(points.power_w, modelled_w)
     if r2 < LEAST_R2 or solution.curve.alpha_w_per_mhz <= 0:
         return readings.without_model(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
     curve = replace(
-        solution.curve,
-        p_max_w=readings.p_max_w,
-        fixed_per_mhz=readings.duration.fixed_per_mhz,
-        blend=readings.duration.blend,
+        solution.curve, p_max_w=readings.p_max_w, fixed_per_mhz=duration.fixed_per_mhz, blend=duration.blend
     )
-    clock, power, rate = readings.fitted_mhz, readings.fitted_w, readings.fitted_rate
-    posterior = posterior_of(clock, power, rate, readings.duration, readings.of_fitted(readings.points.voltage_mv))
+    posterior = posterior_of(points.clock_mhz, points.power_w, points.rate, duration, points.voltage_mv)
     optimum, optimum_reasons, overruled = _optimum(readings, posterior, curve)
     parameters, ridge_reasons = _parameters(readings, posterior, curve, solution, straight)
-    speed = [] if rate is None else speed_reason(readings.duration, clock, rate)
+    speed = [] if points.rate is None else speed_reason(duration, points.clock_mhz, points.rate)
     low, high = posterior.band_w()
     middle = curve.power_w(posterior.clock_mhz)  # its misfit is part of what is uncertain: the band holds it
     quality = Quality(
         identifiable=True,
         r2=r2,
-        rmse_w=float(np.sqrt(((power - modelled_w) ** 2).mean())),
+        rmse_w=float(np.sqrt(((points.power_w - modelled_w) ** 2).mean())),
         band_mhz=posterior.clock_mhz,
         band_w=np.stack([np.minimum(low, middle), np.maximum(high, middle)]),
     )
@@ -263,25 +260,10 @@ class _Readings:
                 duration = fit_duration(points.clock_mhz[used], points.rate[used])
         return replace(self, power_w=power_w, used=used, duration=duration, reasons=tuple(reasons), leakage=leakage)
 
-    def of_fitted(self, values: Floats | None) -> Floats | None:
-        return None if values is None else values[self.used]
-
     @property
-    def fitted_mhz(self) -> Floats:
-        return self.clock_mhz[self.used]
-
-    @property
-    def fitted_w(self) -> Floats:
-        return self.power_w[self.used]
-
-    @property
-    def fitted_rate(self) -> Floats | None:
-        return self.of_fitted(self.points.rate)
-
-    @property
-    def fitted_energy(self) -> Floats:
-        """Per work, in any unit."""
-        return self.fitted_w / (self.fitted_rate if self.fitted_rate is not None else self.fitted_mhz)
+    def fitted(self) -> Points:
+        """The points used, at the clocks they ran at and the reference temperature."""
+        return replace(self.points, clock_mhz=self.clock_mhz, power_w=self.power_w).at(self.used)
 
     @property
     def p_max_w(self) -> float:
@@ -320,8 +302,9 @@ class _Readings:
 
 def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[Optimum, list[str], list[str]]:
     """The optimum and the clock to use; why it is not bracketed, and why the model's own choice is overruled."""
-    clock, energy, supported = readings.fitted_mhz, readings.fitted_energy, readings.points.supported_mhz
-    measured = readings.measured()
+    points, measured = readings.fitted, readings.measured()
+    clock, supported = points.clock_mhz, points.supported_mhz
+    energy = points.power_w / (points.rate if points.rate is not None else clock)
     valley = survey(posterior.clock_mhz, posterior.energy)
     bracketed, reasons = optimum_flag(valley.optimum_mhz, valley.interval_mhz, np.unique(clock))
     interval = settable_interval(valley, supported)
@@ -349,15 +332,14 @@ def _parameters(
 
     What a reader would take for a fact must be one.
     """
-    clocks = np.unique(readings.fitted_mhz)
+    points, leakage = readings.fitted, readings.leakage
+    clocks = np.unique(points.clock_mhz)
     ridge, bracketed, reasons = ridge_flag(solution, straight, posterior.ridge_mhz, clocks)
-    least_w = float(readings.fitted_w.min())
+    least_w = float(points.power_w.min())
     below_range = not bracketed and ridge <= clocks[0]  # the voltage all is relative to was never seen
     idle_known = solution.standard_errors["p_idle_w"] <= _IDLE_ERROR * least_w and not below_range
     idle_w = curve.p_idle_w if curve.p_idle_w > 1e-6 * least_w else 0.0  # at its bound
-    voltage = readings.of_fitted(readings.points.voltage_mv)
-    by_voltage = None if voltage is None else voltage_ridge(readings.fitted_mhz, voltage)
-    leakage = readings.leakage
+    by_voltage = None if points.voltage_mv is None else voltage_ridge(points.clock_mhz, points.voltage_mv)
     parameters = Parameters(
         form="sharp" if curve.softness_mhz == 0 else "smooth",
         p_idle_w=idle_w if idle_known else None,
@@ -369,7 +351,7 @@ def _parameters(
         softness_mhz=curve.softness_mhz if curve.softness_mhz > 0 and bracketed else None,
         standard_errors=solution.standard_errors,
         curve=astuple(curve),
-        fixed_time_share=None if readings.fitted_rate is None else readings.duration.fixed_share(float(clocks[-1])),
+        fixed_time_share=None if points.rate is None else readings.duration.fixed_share(float(clocks[-1])),
         leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
         reference_c=leakage.reference_c if leakage is not None else None,
         voltage_ridge_mhz=by_voltage.ridge_mhz if by_voltage is not None else None,

@@ -52,7 +52,7 @@ def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[S
     activities = np.stack([activity(clock_mhz, duration, share) for share in waiting])
     x = clock_mhz / scale
     family = Family(x, power_w, activities / scale, Grid.over(float(x.min()), 56, 32))
-    bends = family.turned(np.eye(len(x))).weighed(1.0 / weights)
+    bends = family.rotated(np.eye(len(x))).weighted(1.0 / weights)
     forms = []
     for sharp in (True, False):
         starts = bends.starts(sharp)
@@ -143,18 +143,22 @@ def solve(
         if best is None or found.cost < best.cost:
             best = found
     assert best is not None
-    q = best.x
     units = np.asarray([level, level / scale, 1.0 / scale, scale, scale])[:free]
-    values = dict(zip(NAMES, (float(v) for v in q * units), strict=False))
     rss = float(2 * best.cost)
-    errors = _standard_errors(root[:, None] * _gradient(x, a, q, sharp), rss) * units
+    errors = _standard_errors(root[:, None] * _gradient(x, a, best.x, sharp), rss) * units
+    return _solution(curve, best.x * units, errors, rss, len(x))
+
+
+def _solution(curve: Curve, values: Floats, errors: Floats, rss: float, points: int) -> Solution:
+    """The curve with these parameters; a share that waits counts as one parameter more."""
+    parameters = len(values)
     return Solution(
-        curve=replace(curve, **values),
-        standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
+        curve=replace(curve, **dict(zip(NAMES, values.tolist(), strict=False))),
+        standard_errors=dict(zip(NAMES, errors.tolist(), strict=False)),
         weighted_rss=rss,
-        aicc=aicc(rss, len(x), free + (curve.waiting > 0)),
-        points=len(x),
-        parameters=free,
+        aicc=aicc(rss, points, parameters + (curve.waiting > 0)),
+        points=points,
+        parameters=parameters,
     )
 
 
@@ -166,16 +170,9 @@ def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solut
     target = root * power_w / level
     answer, *_ = np.linalg.lstsq(design, target, rcond=None)
     rss = float(((design @ answer - target) ** 2).sum())
-    idle, alpha = float(answer[0] * level), float(answer[1] * level / scale)
     errors = _standard_errors(design, rss) * np.asarray([level, level / scale])
-    return Solution(
-        curve=Curve(idle, alpha, 0.0, scale),
-        standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
-        weighted_rss=rss,
-        aicc=aicc(rss, len(clock_mhz), 2),
-        points=len(clock_mhz),
-        parameters=2,
-    )
+    values = np.asarray([answer[0] * level, answer[1] * level / scale])
+    return _solution(Curve(0.0, 0.0, 0.0, scale), values, errors, rss, len(clock_mhz))
 
 
 def aicc(rss: float, points: int, parameters: int) -> float:

@@ -85,7 +85,7 @@ def posterior_of(
     variance = 0.0
     for departure, count, _ in likely:
         basis = bases[departure.length]
-        drawn = exact.turned(basis.vectors).weighed(basis.variance(departure)).drawn(count, rng)
+        drawn = exact.rotated(basis.vectors).weighted(basis.variance(departure)).drawn(count, rng)
         curves = drawn.power_w(fine, fine_activities)
         if departure.smooth > 0:
             gain, factor = basis.posterior(departure, fine)
@@ -125,9 +125,9 @@ def _likely(family: Family, bases: dict[float, Basis]) -> list[tuple[Departure, 
 
     The counts sum to DRAWS.
     """
-    turned = {length: family.turned(basis.vectors) for length, basis in bases.items()}
+    rotated = {length: family.rotated(basis.vectors) for length, basis in bases.items()}
     tried = [
-        (departure, belief, turned[departure.length].weighed(bases[departure.length].variance(departure)))
+        (departure, belief, rotated[departure.length].weighted(bases[departure.length].variance(departure)))
         for departure, belief in OF_POWER.tried()
     ]
     kept, share = likeliest([belief + bends.log_evidence for _, belief, bends in tried])

@@ -11,7 +11,7 @@ board is no curve of this family. Both are relative to the power, and weigh the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -121,7 +121,6 @@ class Bends:
         weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
         edges = np.cumsum(weight)
         at = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
-        activity, soft, ridge, slope = np.unravel_index(at, self.log_weight.shape)
         unit = self.information[0]
         cross, square = (part.ravel()[at] for part in self.information[1:])
         # Cholesky factor of the 2 x 2 information, solved for two normal deviates: a draw from its inverse.
@@ -131,14 +130,11 @@ class Bends:
         deviate = rng.standard_normal((2, count))
         of_alpha = deviate[1] / second
         of_idle = (deviate[0] - lower * of_alpha) / first
-        return Drawn(
-            activity=activity,
-            softness=self.grid.kinds.softness[soft],
-            curvature=self.grid.kinds.curvature[soft],
-            ridge=self.grid.ridge[ridge],
-            slope=self.grid.slope[slope],
-            p_idle_w=np.maximum(self.p_idle_w.ravel()[at] + of_idle, 0.0),
-            alpha_w=np.maximum(self.alpha_w.ravel()[at] + of_alpha, 0.0),
+        best = self._at(np.unravel_index(at, self.log_weight.shape))
+        return replace(
+            best,
+            p_idle_w=np.maximum(best.p_idle_w + of_idle, 0.0),
+            alpha_w=np.maximum(best.alpha_w + of_alpha, 0.0),
         )
 
     def best(self) -> Drawn:
@@ -188,7 +184,7 @@ class Drawn:
 
 
 class Family:
-    """The frequency model on one set of points, ready to be weighed under any covariance of their departures."""
+    """The frequency model on one set of points, ready to be weighted under any covariance of their departures."""
 
     def __init__(
         self,
@@ -206,69 +202,57 @@ class Family:
         as their noise must not be in it, or the points themselves where only independent noise is looked at.
         """
         level = power_w if level_w is None else level_w
-        self._grid = grid
+        self.grid = grid
         above = grid.kinds.above(x, grid.ridge)
         scaled = activities / level
-        self._columns = np.stack([scaled, scaled, scaled], axis=1)[:, :, None, None, :] * np.stack(
+        self.columns = np.stack([scaled, scaled, scaled], axis=1)[:, :, None, None, :] * np.stack(
             [np.ones_like(above), above, above**2]
         )  # (a, 3, s, r, n): relative derivative by alpha is their sum with powers of the slope
-        self._unit = 1.0 / level
-        self._target = power_w / level
+        self.unit = 1.0 / level
+        self.target = power_w / level
         b = grid.slope
-        self._linear = np.stack([np.ones_like(b), 2 * b, b**2])
-        self._square = np.stack([np.ones_like(b), 4 * b, 6 * b**2, 4 * b**3, b**4])
-        self._prior = _prior(grid, above[:, :, int(x.argmax())])
+        self.linear = np.stack([np.ones_like(b), 2 * b, b**2])
+        self.square = np.stack([np.ones_like(b), 4 * b, 6 * b**2, 4 * b**3, b**4])
+        self.prior = _prior(grid, above[:, :, int(x.argmax())])
         if voltage is not None:
-            self._prior = self._prior + _voltage_fits(grid, above, voltage)
+            self.prior = self.prior + _voltage_fits(grid, above, voltage)
 
-    def turned(self, vectors: Floats) -> Turned:
+    def rotated(self, vectors: Floats) -> Rotated:
         """In the basis in which the covariance is diagonal: `vectors` of shape (n, n), one in each column."""
-        columns = self._columns @ vectors
+        columns = self.columns @ vectors
         first, second, third = columns[:, 0], columns[:, 1], columns[:, 2]
         squares = np.stack(
             [first**2, first * second, (2 * second**2 + first * third) / 3, second * third, third**2], axis=1
         )
-        return Turned(
-            self._grid,
-            columns,
-            squares,
-            self._unit @ vectors,
-            self._target @ vectors,
-            self._linear,
-            self._square,
-            self._prior,
-        )
+        return Rotated(self, columns, squares, self.unit @ vectors, self.target @ vectors)
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class Rotated:
     """A family in the basis of a covariance."""
 
-    _grid: Grid
-    _columns: Floats  # (a, 3, s, r, n)
-    _squares: Floats  # (a, 5, s, r, n)
-    _unit: Floats
-    _target: Floats
-    _linear: Floats
-    _square: Floats
-    _prior: Floats
+    family: Family
+    columns: Floats  # (a, 3, s, r, n)
+    squares: Floats  # (a, 5, s, r, n)
+    unit: Floats
+    target: Floats
 
-    def weighed(self, variance: Floats) -> Bends:
+    def weighted(self, variance: Floats) -> Bends:
         """The bends under relative departures of these variances, shape (n,). Flat priors on P_idle and alpha >= 0."""
-        share = 1.0 / variance
-        cross = np.einsum("aksr,kb->asrb", self._columns @ (share * self._unit), self._linear)
-        target = np.einsum("aksr,kb->asrb", self._columns @ (share * self._target), self._linear)
-        square = np.einsum("aksr,kb->asrb", self._squares @ share, self._square)
-        unit = float((self._unit**2) @ share)
-        level = float((self._unit * self._target) @ share)
-        total = float((self._target**2) @ share)
+        family, share = self.family, 1.0 / variance
+        cross = np.einsum("aksr,kb->asrb", self.columns @ (share * self.unit), family.linear)
+        target = np.einsum("aksr,kb->asrb", self.columns @ (share * self.target), family.linear)
+        square = np.einsum("aksr,kb->asrb", self.squares @ share, family.square)
+        unit = float((self.unit**2) @ share)
+        level = float((self.unit * self.target) @ share)
+        total = float((self.target**2) @ share)
         determinant = np.maximum(unit * square - cross**2, _SMALL * unit * square)
         idle = np.maximum((square * level - cross * target) / determinant, 0.0)
         alpha = np.maximum((target - idle * cross) / square, 0.0)
         rss = total + idle**2 * unit + alpha**2 * square - 2 * (idle * level + alpha * target - idle * alpha * cross)
         rss = np.maximum(rss, 0.0)
-        log_weight = self._prior - 0.5 * (rss + np.log(variance).sum() + np.log(determinant))
-        return Bends(self._grid, log_weight, idle, alpha, rss, (unit, cross, square))
+        log_weight = family.prior - 0.5 * (rss + np.log(variance).sum() + np.log(determinant))
+        return Bends(family.grid, log_weight, idle, alpha, rss, (unit, cross, square))
 
 
 def _around(axis: Floats, seen: npt.NDArray[np.bool_], count: int) -> Floats:
@@ -306,5 +290,5 @@ def closest_power_w(clock_mhz: Floats, power_w: Floats, variance: Floats, at_mhz
     scale = float(clock_mhz.max())
     x, there = clock_mhz / scale, at_mhz / scale
     family = Family(x, power_w, x[None, :], Grid.over(float(x.min()), 40, 24, FEW_KINDS))
-    best = family.turned(np.eye(len(x))).weighed(variance).best()
+    best = family.rotated(np.eye(len(x))).weighted(variance).best()
     return np.asarray(best.power_w(there, there[None, :])[0])

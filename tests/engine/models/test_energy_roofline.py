@@ -31,7 +31,7 @@ def test_the_tables_follow_from_the_fitted_figures(board: str) -> None:
     figures, pi_flop_w, pi_mem_w, eta = PUBLISHED[board]
     model = EnergyRoofline(*figures)
     assert model.eta_flop * 100 == pytest.approx(eta, abs=0.15)
-    # peaks are rounded there: 14.33 pJ x 9.7 TFLOP/s is 139.0 W, not 139.7; 102.06 pJ/B x 2.0 TB/s is 204.1 W, not 206.2
+    # peaks are rounded: 14.33 pJ x 9.7 TFLOP/s is 139.0 W, not 139.7; 102.06 pJ/B x 2.0 TB/s is 204.1 W, not 206.2
     assert model.pi_flop_w == pytest.approx(pi_flop_w, rel=0.006)
     assert model.pi_mem_w == pytest.approx(pi_mem_w, rel=0.03)
 
