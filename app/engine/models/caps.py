@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .frequency import FrequencyFit
-
-Floats = npt.NDArray[np.float64]
 
 _LEAST_LIMITS = 3
 _BINDS = 0.97  # of the power without a limit: what is drawn below it was held down
@@ -113,7 +112,7 @@ def fit_caps(
     )
 
 
-def _speed_law(power: Floats, speed: Floats, binds: npt.NDArray[np.bool_]) -> tuple[float | None, float]:
+def _speed_law(power: Floats, speed: Floats, binds: Mask) -> tuple[float | None, float]:
     """How the speed follows the power it is held down to, (power - base)^k: k, and the base in W.
 
     Least squares of the logarithms, through full speed, for each of many bases; a base other than none must explain

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .posterior import Posterior
-
-Floats = npt.NDArray[np.float64]
 
 SLOWER = (0.05, 0.1)  # shares of the full speed that may be given up
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask, Rows
 from .points import Points
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within four of their scatter
 _SPAN = 0.04  # relative: the least span of requested clocks over which standing still is significant
@@ -86,7 +83,7 @@ class _Signal:
     scatter: float
 
     @classmethod
-    def of(cls, values: Floats, rows: list[npt.NDArray[np.intp]]) -> _Signal:
+    def of(cls, values: Floats, rows: list[Rows]) -> _Signal:
         log = [np.log(values[at]) for at in rows]
         median = np.asarray([float(np.median(each)) for each in log])
         deviations = [float(each.std(ddof=1)) for each in log if len(each) > 1]

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _ROOT_5 = math.sqrt(5.0)
 _LEAST_SHARE = 0.02  # of the posterior, that a size of the departure needs to be drawn from

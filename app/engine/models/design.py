@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .duration import Duration, fit_duration
 from .frequency import MINIMUM_CLOCKS
 from .limits import effective_clocks, limited_points
 from .points import Points
 from .posterior import Posterior, posterior_of
 from .recommend import survey
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_POINTS = 4  # before anything can be estimated
 _LIKELY = 0.05  # share of the curves with their optimum at the lowest clock, from which on a lower one is tried

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats
 from .departure import OF_TIME, Smooth
-
-Floats = npt.NDArray[np.float64]
 
 _BLENDS = (1.0, 4.0)
 _FAR_BETTER = 0.25  # of the variance of the residuals of the sum

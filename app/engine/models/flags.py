@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .duration import Duration
 from .least_squares import Solution, is_bent
 from .points import Points
-
-Floats = npt.NDArray[np.float64]
 
 _UNLIKELY = 0.05  # share of the curves with their bend on one side
 _CLEAR = 3.0  # standard errors
@@ -63,7 +61,7 @@ def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
     return []
 
 
-def cap_reason(points: Points, acted: npt.NDArray[np.bool_]) -> str:
+def cap_reason(points: Points, acted: Mask) -> str:
     """At which points a limit acted, and what shows it."""
     count, first = int(acted.sum()), float(points.clock_mhz[acted].min())
     level = float(np.median(points.power_w[acted]))

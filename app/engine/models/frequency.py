@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .choices import Choice, choices
 from .curve import Curve
 from .duration import Duration, fit_duration
@@ -24,8 +25,6 @@ from .posterior import Posterior, posterior_of
 from .recommend import candidates, follow_data, recommend, settable_interval, survey
 from .voltage import voltage_ridge
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")
 
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with

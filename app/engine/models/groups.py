@@ -15,12 +15,9 @@ from ...errors import InputError
 from ..measurement import State
 from ..space.repeats import is_repeat
 from ..space.result_table import ResultTable
+from .arrays import Floats, Mask, Rows
 from .columns import Columns
 from .roles import DEVICE_COLUMNS, Roles
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
 
 _REMARKS = re.compile(r"note|comment|remark|stamp|date|error|reason|state|source", re.IGNORECASE)
 

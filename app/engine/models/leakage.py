@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .outliers import relative_weights
 from .shapes import closest_power_w
-
-Floats = npt.NDArray[np.float64]
 
 _LEAST_POINTS = 8
 _LEAST_SPREAD_C = 2.0  # standard deviation of the temperature beyond what clock, or power, explains of it

@@ -9,15 +9,13 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .curve import Curve, activity, rise
 from .duration import Duration
 from .outliers import relative_weights
 from .posterior import LEAST_FIXED, WAITING
 from .shapes import Family, Grid
-
-Floats = npt.NDArray[np.float64]
 
 LEAST_R2 = 0.8
 _LEAST_RUN = 8  # points from which on a run of residuals can be detected

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .clock_following import where_held
 from .duration import fit_duration
 from .points import Points
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _FLAT_POWER = 0.015  # relative: readings at a cap lie this close together
 _FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness is significant

@@ -6,18 +6,15 @@ import re
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
+from .arrays import Floats, Mask, Rows
 from .clock_log import Log, ceiling_w, plateaus
 from .columns import Columns
 from .groups import Group, board_of, grouped
 from .points import Points
 from .roles import DEVICE_COLUMNS, Roles
 from .settable_clocks import settable_clocks
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _LEAST_CLOCKS = 5  # of which the model can be fitted
 _BOARD = ("index", "uuid", "gpu_uuid", "pci.bus_id", "name", *DEVICE_COLUMNS)
@@ -87,11 +84,11 @@ def _utilisation(columns: Columns) -> Floats | None:
     return columns.numbers(name) if name is not None and columns.is_numeric(name) else None
 
 
-def _at(values: Floats | None, rows: npt.NDArray[np.intp]) -> Floats | None:
+def _at(values: Floats | None, rows: Rows) -> Floats | None:
     return None if values is None else values[rows]
 
 
-def _medians(values: Floats | None, at: npt.NDArray[np.intp], parts: list[npt.NDArray[np.intp]]) -> Floats | None:
+def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | None:
     """The median over each plateau; None where a plateau has no known value."""
     if values is None:
         return None

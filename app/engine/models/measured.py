@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _SAME_CLOCK = 0.0025  # relative: observed clocks this close were the same setting; steps are 7.5 MHz or more
 _FOLLOWED = 0.05  # relative: an observed clock this close to the requested one followed it

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask, Rows
 from .shapes import closest_power_w
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
 
 _LEAST_POINTS = 8  # fewer cannot distinguish a wrong reading from a wrong model
 _SUSPICIOUS = 0.03  # relative residual below which nothing is looked for

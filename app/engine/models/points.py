@@ -11,11 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from .arrays import Floats, Mask, Rows
 from .clock_log import Plateau
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
 
 CLOCK_SETTINGS = ("graphics_clock_mhz", "nvml_gr_clock")
 MEMORY_SETTINGS = ("memory_clock_mhz", "nvml_mem_clock")

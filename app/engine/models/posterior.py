@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..metering.student_t import student_t
+from .arrays import Floats
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
 from .duration import Duration, Times
 from .shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
-
-Floats = npt.NDArray[np.float64]
 
 DRAWS = 400
 _FINE = 161  # clocks at which the curves are drawn

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats
 from .curve import Curve
 from .measured import Measured
 from .posterior import Posterior
-
-Floats = npt.NDArray[np.float64]
 
 # Share of the curves with their optimum on either side of the 95 % interval. Half of what the curves alone suggest:
 # on simulated boards, where the voltage bends at a point, the interval then holds the truth in 90 to 99 %.

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
+from .arrays import Floats
 from .columns import Columns
-
-Floats = npt.NDArray[np.float64]
 
 DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
 _SCALE = {

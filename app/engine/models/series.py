@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
@@ -15,6 +14,7 @@ from ..formats.read import is_recording, read_recording
 from ..measurement import State
 from ..space.repeats import repeat_names
 from ..space.result_table import STATES, ResultTable
+from .arrays import Floats, Mask
 from .clock_log import log_times
 from .columns import Columns
 from .groups import Group, groups_of_columns, groups_of_table, parse_series, wanted_rows
@@ -23,9 +23,6 @@ from .points import CLOCK_SETTINGS, LIMIT_SETTINGS, MEMORY_SETTINGS, Points
 from .roles import Named, Roles
 from .settable_clocks import settable_clocks
 from .tables import read_table, roles_of_table, transposed
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 def read_series(

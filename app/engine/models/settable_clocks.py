@@ -6,12 +6,10 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .clock_following import where_held
 from .points import Points
-
-Floats = npt.NDArray[np.float64]
 
 # Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, reported in whole ones.
 _STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)

@@ -14,11 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask, Rows
 from .curve import rise
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +28,12 @@ class Kinds:
     share: Floats  # of the prior
 
     @property
-    def sharp(self) -> npt.NDArray[np.bool_]:
+    def sharp(self) -> Mask:
         """The form of [Schoonhoven2024, eq. 6.3]."""
         return np.asarray((self.softness == 0.0) & (self.curvature == 0.0))
 
     @property
-    def soft(self) -> npt.NDArray[np.bool_]:
+    def soft(self) -> Mask:
         """The smooth form."""
         return np.asarray(self.softness > 0.0)
 
@@ -148,7 +146,7 @@ class Bends:
         closest[:, other], likeliest[:, other] = np.inf, -np.inf
         return self._at(np.unravel_index([int(closest.argmin()), int(likeliest.argmax())], self.rss.shape))
 
-    def _at(self, at: tuple[npt.NDArray[np.intp], ...]) -> Drawn:
+    def _at(self, at: tuple[Rows, ...]) -> Drawn:
         activity, soft, ridge, slope = at
         return Drawn(
             activity=activity,
@@ -165,7 +163,7 @@ class Bends:
 class Drawn:
     """Single curves; arrays of shape (k,), clocks in units of the highest."""
 
-    activity: npt.NDArray[np.intp]  # which of the activities
+    activity: Rows  # which of the activities
     softness: Floats
     curvature: Floats
     ridge: Floats
@@ -255,7 +253,7 @@ class Rotated:
         return Bends(family.grid, log_weight, idle, alpha, rss, (unit, cross, square))
 
 
-def _around(axis: Floats, seen: npt.NDArray[np.bool_], count: int) -> Floats:
+def _around(axis: Floats, seen: Mask, count: int) -> Floats:
     """`count` values over those of an evenly spaced axis that were seen, and one step beyond."""
     found, step = axis[seen], axis[1] - axis[0]
     return np.linspace(max(axis[0], found[0] - step), min(axis[-1], found[-1] + step), count)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _LEAST_CLOCKS = 5
 _LEAST_RISE = 0.02  # relative, over the measured clocks: less is a constant

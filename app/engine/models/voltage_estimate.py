@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats
+
 if TYPE_CHECKING:
     from ...sensors.gpu import GpuInfo
     from .frequency import FrequencyFit
@@ -32,7 +34,7 @@ class VoltageEstimate:
         own = fit.gpu == board.name and fit.simulated == (board.source == "simulated")
         return cls(fit, source) if own and fit.identifiable and fit.ridge_bracketed else None
 
-    def ratio(self, clock_mhz: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def ratio(self, clock_mhz: npt.ArrayLike) -> Floats:
         """The voltage over that below the ridge at graphics clocks of any shape, no unit.
 
         NaN where the clock is unknown or above those that were fitted; below them the voltage is the ridge's.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...files import read_text
@@ -16,13 +15,13 @@ from ...sensors.event_reasons import LIMITING
 from ..formats.gpu_benches import gpu_benches_columns, is_gpu_benches
 from ..formats.kinds import other_kind
 from ..formats.read import is_recording, read_recording
+from ..models.arrays import Floats, Rows
 from ..models.columns import Columns, parse_columns
 from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
 from ..models.roofline.published_boards import board_named
 from ..space.result_table import STATES, ResultTable
 
-Floats = npt.NDArray[np.float64]
 PRECISIONS: Final = ("fp32", "fp64")  # swept by default
 TENSOR: Final = ("fp16_tensor", "bf16_tensor")
 TENSOR_FROM: Final = (8, 0)  # least compute capability with the kernel's tensor core instruction
@@ -220,7 +219,7 @@ def _short(text: str) -> str:
     return name.removesuffix(".0") if name.replace(".", "", 1).isdigit() else name
 
 
-def _of_rows(name: str, columns: Columns, rows: npt.NDArray[np.intp], column: dict[str, str | None]) -> RooflinePoints:
+def _of_rows(name: str, columns: Columns, rows: Rows, column: dict[str, str | None]) -> RooflinePoints:
     def numbers(what: str) -> Floats:
         heading = column[what]
         return columns.numbers(heading)[rows] if heading is not None else np.full(len(rows), np.nan)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...paths import resources
 from ..formats.read import read_recording
 from ..measurement import Measurement, State, speed_of
+from ..models.arrays import Floats
 from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import RooflineFit, RooflinePoints
 from ..models.roofline.published_boards import published_boards
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..store.database import Store
     from ..store.record import SessionRecord
 
-Floats = npt.NDArray[np.float64]
 _TRAFFIC = {"GB/s": 1e9, "TB/s": 1e12}  # -> B/s
 _SESSIONS = 20  # past sweeps that are offered
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...sensors.event_reasons import LIMITING
@@ -18,9 +17,9 @@ from ...sensors.load import Load
 from ..control.guard import DeviceGuard
 from ..metering.launching import require_launching
 from ..metering.meter import Meter, Window
+from ..models.arrays import Floats
 from ..models.points import Points
 
-Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]  # settings measured, and of how many
 
 LOWEST_SHARE = 0.4  # of the highest clock; the lowest ridge measured yet is at 0.49 (H200), the others near 0.7

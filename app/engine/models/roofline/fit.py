@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Floats, Mask
 from .energy_roofline import PJ, EnergyRoofline
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 PEAK_SHARE: Final = 0.995  # of the highest clock: points there count
 MOST_CONDITION: Final = 100.0
 MOST_STANDARD_ERROR: Final = 0.25
@@ -39,7 +37,7 @@ class RooflinePoints:
     bytes_per_s: Floats  # achieved, B/s
     power_w: Floats
     clock_mhz: Floats  # observed, NaN where unknown
-    limited: Bools  # a power or thermal limit acted
+    limited: Mask  # a power or thermal limit acted
     threads: Floats  # resident per multiprocessor, NaN where unknown
     power_error_w: Floats  # half of the 95 % interval, NaN where unknown
 
@@ -52,7 +50,7 @@ class RooflinePoints:
         bytes_per_s: Floats,
         power_w: Floats,
         *,
-        limited: Bools | None = None,
+        limited: Mask | None = None,
         **known: Floats,
     ) -> RooflinePoints:
         """Points of which the clock, the threads or the error of power may not be known."""
@@ -66,20 +64,20 @@ class RooflinePoints:
         kinds = np.array([["baseline", "copy"], ["flop", "roofline"]])
         return tuple(kinds[(self.flops > 0).astype(int), (self.bytes_per_s > 0).astype(int)].tolist())
 
-    def of_kind(self, kind: str) -> Bools:
+    def of_kind(self, kind: str) -> Mask:
         """Which points are of that kind."""
         return np.asarray(np.array(self.kind, dtype=object) == kind)
 
     def __len__(self) -> int:
         return len(self.power_w)
 
-    def at_peak(self) -> Bools:
+    def at_peak(self) -> Mask:
         """Points at the peak clock that no limit held back."""
         if np.isnan(self.clock_mhz).all():
             return ~self.limited
         return ~self.limited & (self.clock_mhz >= PEAK_SHARE * np.nanmax(self.clock_mhz))
 
-    def full(self) -> Bools:
+    def full(self) -> Mask:
         """Points with the most threads: fewer of them take less constant power, so they are other rooflines."""
         if np.isnan(self.threads).all():
             return np.ones(len(self), dtype=bool)
@@ -192,7 +190,7 @@ def _highest(points: RooflinePoints) -> dict[str, tuple[float, float]]:
     }
 
 
-def _alone(points: RooflinePoints, kept: Bools) -> dict[str, float]:
+def _alone(points: RooflinePoints, kept: Mask) -> dict[str, float]:
     """The energies by the baseline, flop and copy kernels: power, and what is above the baseline's per unit."""
     found: dict[str, float] = {}
     of = {kind: points.of_kind(kind) & kept for kind in ("baseline", "flop", "copy")}
