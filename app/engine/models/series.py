@@ -78,21 +78,23 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
     found = []
     for group in groups_of_columns(roles, rows, clock if requested is None else requested, wanted):
-        points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"))
-        if requested is not None and points.supported_mhz is None:
-            asked = requested[group.rows]
-            points = replace(points, supported_mhz=tuple(np.unique(asked[np.isfinite(asked)]).tolist()))
+        points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"), requested)
         limit_w = _limit_of_columns(columns, group)
         memory_mhz = None if memory is None else _single(memory[group.rows])
         found.append(replace(points, limit_w=limit_w, memory_clock_mhz=memory_mhz))
     return found
 
 
-def _of_group(every: Points, group: Group, gpu: str, memory: str | None) -> Points:
-    """The points of a group, with the clocks that can be set as far as they show; `memory` names the memory clock."""
+def _of_group(every: Points, group: Group, gpu: str, memory: str | None, settable_mhz: Floats | None) -> Points:
+    """The points of a group, with the clocks that can be set: on the board's grid, else those of `settable_mhz`.
+
+    `memory` names the memory clock.
+    """
     points = every.at(group.rows)
-    asked = points.clock_mhz if points.requested_mhz is None else points.requested_mhz
+    asked = points.clock_mhz if settable_mhz is None else settable_mhz[group.rows]
     supported, notes = settable_clocks(gpu, asked)
+    if supported is None and settable_mhz is not None:
+        supported = tuple(np.unique(asked[np.isfinite(asked)]).tolist())
     others = tuple(f"{name}={value}" for name, value in group.values.items() if name != memory)
     return replace(points, gpu=gpu, series=group.name, supported_mhz=supported, notes=notes, others=others)
 
@@ -135,12 +137,10 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     if not groups:
         what = ", ".join(f"{key}={value}" for key, value in wanted.items())
         raise InputError(f"nothing measured with {what}", f"{where}, --series", "name values that were measured")
+    settable = every.clock_mhz if every.requested_mhz is None else every.requested_mhz
     found = []
     for group in groups:
-        points = _of_group(every, group, gpu, memory)
-        if points.supported_mhz is None:
-            asked = points.clock_mhz if points.requested_mhz is None else points.requested_mhz
-            points = replace(points, supported_mhz=tuple(np.unique(asked).tolist()))
+        points = _of_group(every, group, gpu, memory, settable)
         if points.rate is not None and not np.isfinite(points.rate).any():
             points = replace(points, rate=None)
         limit = next((group.values[name] for name in LIMIT_SETTINGS if name in group.values), None)
@@ -169,18 +169,22 @@ def _check_names(table: ResultTable, where: str, wanted: Mapping[str, str], name
 
 def _points_of_table(table: ResultTable, setting: str | None, named: Named) -> Points:
     """Every measurement of a table as a point; the engine may append while we look."""
-    observed = table.values(named.clock or "observed_clock_mhz")
-    requested = None if setting is None else table.values(setting)
-    power = table.values(named.power or "power_w")
     time_s = table.values(named.time or "time_s")
-    rate = table.values(named.rate) if named.rate else 1.0 / np.where(time_s > 0, time_s, np.nan)
-    voltage, temperature = table.values("core_voltage_mv"), table.values("temperature_c")
-    arrays = (observed, power, rate, voltage, temperature, *(() if requested is None else (requested,)))
-    length = min(map(len, arrays))
-    observed, power, rate, voltage, temperature = (each[:length] for each in arrays[:5])
-    requested = None if requested is None else requested[:length]
-    clock = observed if requested is None else np.where(np.isfinite(observed), observed, requested)
-    return Points(clock, power, rate, voltage_mv=voltage, temperature_c=temperature, requested_mhz=requested)
+    arrays = {
+        "clock_mhz": table.values(named.clock or "observed_clock_mhz"),
+        "power_w": table.values(named.power or "power_w"),
+        "rate": table.values(named.rate) if named.rate else 1.0 / np.where(time_s > 0, time_s, np.nan),
+        "voltage_mv": table.values("core_voltage_mv"),
+        "temperature_c": table.values("temperature_c"),
+    }
+    if setting is not None:
+        arrays["requested_mhz"] = table.values(setting)
+    length = min(map(len, arrays.values()))
+    points = Points(**{name: values[:length] for name, values in arrays.items()})  # type: ignore[arg-type]
+    requested = points.requested_mhz
+    if requested is None:
+        return points
+    return replace(points, clock_mhz=np.where(np.isfinite(points.clock_mhz), points.clock_mhz, requested))
 
 
 def _limited_rows(table: ResultTable, group: Group) -> Mask | None:
