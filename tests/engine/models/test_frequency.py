@@ -542,7 +542,8 @@ def test_any_points_give_a_fit_a_clear_no_or_bad_input(points: list[tuple[float,
     for extra in ({}, {"rate": rate}, {"rate": rate, "limited": limited}):
         try:
             fit = fit_frequency_model(Points(clock, power, **extra))
-        except InputError:
+        except InputError as error:
+            assert error.remedy
             continue
         if fit.identifiable:
             assert fit.optimum_mhz is not None
@@ -558,7 +559,26 @@ def test_a_fit_survives_the_store() -> None:
     from app.engine.models.documents import fit_from_document, fit_to_document
 
     fit = fit_frequency_model(Points(TEN, SOFT.power_w(TEN), gpu="board", series="all", simulated=True))
-    again = fit_from_document(json.loads(json.dumps(fit_to_document(fit))))
+    document = json.loads(json.dumps(fit_to_document(fit)))
+    again = fit_from_document(document)
     assert again.power(TEN) == pytest.approx(fit.power(TEN))
     assert again.reasons == fit.reasons
     assert again.simulated
+    assert again.optimum_interval_mhz == fit.optimum_interval_mhz
+    assert again.choices == fit.choices
+    older = {name: value for name, value in document.items() if name not in ("rate", "band_mhz", "band_w", "choices")}
+    assert fit_from_document(older).ridge_mhz == fit.ridge_mhz
+
+
+def test_the_stored_document_is_flat_and_keeps_its_names() -> None:
+    """Those of databases that older programs wrote."""
+    from app.engine.models.documents import fit_to_document
+
+    document = fit_to_document(fit_frequency_model(Points(TEN, SOFT.power_w(TEN))))
+    assert sorted(document) == sorted(
+        "gpu series points clock_mhz power_w used form p_idle_w p_max_w alpha_w_per_mhz beta_per_mhz ridge_mhz "
+        "softness_mhz optimum_mhz optimum_interval_mhz recommended_clock_mhz best_measured_mhz range_mhz r2 rmse_w "
+        "identifiable optimum_bracketed ridge_bracketed reasons standard_errors simulated curve expected_loss "
+        "fixed_time_share choices band_mhz band_w voltage_mv voltage_ridge_mhz voltage_ridge_interval_mhz "
+        "leakage_w_per_c reference_c memory_clock_mhz memory_clocks rate".split()
+    )
