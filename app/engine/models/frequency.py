@@ -274,11 +274,9 @@ class _Readings:
 
         Without it, the clock that a limited point really ran at is not known either.
         """
-        points = self.points
-        kept = self.used | self.limited if points.rate is not None or not self.used.any() else self.used
-        per_work = points.power_w / (points.rate if points.rate is not None else self.clock_mhz)
-        requested = points.requested_mhz[kept] if points.requested_mhz is not None else None
-        return Measured.of(self.clock_mhz[kept], per_work[kept], requested)
+        kept = self.used | self.limited if self.points.rate is not None or not self.used.any() else self.used
+        points = replace(self.points, clock_mhz=self.clock_mhz).at(kept)
+        return Measured.of(points.clock_mhz, points.energy, points.requested_mhz)
 
     def blank(self) -> FrequencyFit:
         """What is known without a model."""
@@ -303,14 +301,13 @@ def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[O
     """The optimum and the clock to use; why it is not bracketed, and why the model's own choice is overruled."""
     points, measured = readings.fitted, readings.measured()
     clock, supported = points.clock_mhz, points.supported_mhz
-    energy = points.power_w / (points.rate if points.rate is not None else clock)
     valley = survey(posterior.clock_mhz, posterior.energy)
     bracketed, reasons = optimum_flag(valley.optimum_mhz, valley.interval_mhz, np.unique(clock))
     interval = settable_interval(valley, supported)
-    chosen = recommend(valley, interval, clock, energy, supported, bracketed=bracketed)
+    chosen = recommend(valley, interval, clock, points.energy, supported, bracketed=bracketed)
     chosen, overruled = follow_data(chosen, interval, measured, posterior, curve, supported)
     # of the points that were fitted: what a limit removed is no fault of the model
-    misfit = Measured.of(clock, energy).misfit(posterior.clock_mhz, posterior.energy.mean(axis=0), posterior.noise)
+    misfit = Measured.of(clock, points.energy).misfit(posterior.clock_mhz, posterior.energy.mean(0), posterior.noise)
     optimum = Optimum(
         optimum_mhz=valley.optimum_mhz,
         optimum_interval_mhz=interval,

@@ -49,6 +49,11 @@ class Points:
         return len(np.unique(self.clock_mhz[np.isfinite(self.clock_mhz)]))
 
     @property
+    def energy(self) -> Floats:
+        """Per work, in any unit: power over rate, or over the clock where no rate is known."""
+        return self.power_w / (self.rate if self.rate is not None else self.clock_mhz)
+
+    @property
     def best_efficiency(self) -> float:
         """Most work per energy over the points: rate (else clock) per watt."""
         speed = self.rate if self.rate is not None else self.clock_mhz

@@ -60,7 +60,7 @@ def sweep_clocks(
 
     clocks = spread_clocks(gpu.graphics_clocks_mhz(), min(FIRST_CLOCKS, points) if steered else points)
     if not clocks:
-        raise InputError("the board reports no supported clocks", gpu.info.label, "its clocks cannot be swept")
+        raise InputError("the board reports no supported clocks", gpu.info.label, "fit a file or a session instead")
     with guard.nested() as settings:
         series = _Series(gpu, settings, load, stop, on_progress)
         if memory_clock_mhz is not None:
