@@ -48,7 +48,7 @@ def where_held(points: Points) -> Held | None:
     """
     power_w, rate = points.power_w, points.rate
     observed_mhz = None if points.requested_mhz is None else points.clock_mhz
-    requested_mhz = points.clock_mhz if points.requested_mhz is None else points.requested_mhz
+    requested_mhz = points.asked_mhz
     known = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
     followers = [each for each in (observed_mhz, rate) if each is not None]
     for each in followers:

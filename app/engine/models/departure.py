@@ -136,11 +136,11 @@ class Smooth:
         """Of departures at scaled clocks `x`, both of shape (n,)."""
         bases = {length: Basis.of(x, length) for length in scales.lengths}
 
-        def evidence(departure: Departure, belief: float) -> float:
+        def evidence(departure: Departure, log_prior: float) -> float:
             basis = bases[departure.length]
             variance = basis.variance(departure)
             turned = departures @ basis.vectors
-            return belief - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
+            return log_prior - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
 
         tried = scales.tried()
         kept, share = likeliest([evidence(*each) for each in tried])

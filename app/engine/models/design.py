@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .arrays import Floats
@@ -25,19 +27,17 @@ def next_clock(points: Points) -> float | None:
     supported clocks. At least LEAST_POINTS points, with their `supported_mhz`.
     """
     supported = np.unique(np.asarray(points.supported_mhz, dtype=np.float64))
-    asked = points.clock_mhz if points.requested_mhz is None else points.requested_mhz
+    asked = points.asked_mhz
     acted = limited_points(points)
     effective = effective_clocks(points, acted)
-    free = ~acted
-    clocks = len(np.unique(effective[free]))
-    if clocks < LEAST_POINTS:
-        return _between(effective[free], asked, supported, float(effective.max()))
-    speed = points.rate[free] if points.rate is not None else None
-    duration = fit_duration(effective[free], speed) if speed is not None else Duration()
-    posterior = posterior_of(effective[free], points.power_w[free], speed, duration)
+    free = replace(points, clock_mhz=effective, voltage_mv=None).at(~acted)
+    if free.clocks < LEAST_POINTS:
+        return _between(free.clock_mhz, asked, supported, float(effective.max()))
+    duration = fit_duration(free.clock_mhz, free.rate) if free.rate is not None else Duration()
+    posterior = posterior_of(free, duration)
     low, high = survey(posterior.clock_mhz, posterior.energy).interval_mhz
     step = float(np.median(np.diff(supported))) if len(supported) > 1 else np.inf
-    if high - low < step and clocks >= MINIMUM_CLOCKS:
+    if high - low < step and free.clocks >= MINIMUM_CLOCKS:
         return None
     left = supported[~np.isin(supported, asked)]
     lowest, highest = float(posterior.clock_mhz[0]), float(posterior.clock_mhz[-1])

@@ -201,7 +201,7 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
     curve = replace(
         solution.curve, p_max_w=readings.p_max_w, fixed_per_mhz=duration.fixed_per_mhz, blend=duration.blend
     )
-    posterior = posterior_of(points.clock_mhz, points.power_w, points.rate, duration, points.voltage_mv)
+    posterior = posterior_of(points, duration)
     optimum, optimum_reasons, overruled = _optimum(readings, posterior, curve)
     parameters, ridge_reasons = _parameters(readings, posterior, curve, solution, straight)
     speed = [] if points.rate is None else speed_reason(duration, points.clock_mhz, points.rate)

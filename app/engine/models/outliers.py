@@ -27,19 +27,19 @@ def relative_weights(power_w: Floats) -> Floats:
 
 def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, free: Mask) -> tuple[Mask, str]:
     """`free` without the points that do not belong, and the reason in words ('' where all stay). Shape (n,)."""
-    gone = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
+    removed = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
     used = free.copy()
-    used[gone] = False
+    used[removed] = False
     allowed = max(1, int(_MOST * used.sum())) if used.sum() >= _LEAST_POINTS else 0
     for _ in range(allowed):
         index = _worst(clock_mhz, power_w, used)
         if index is None:
             break
         used[index] = False
-        gone.append(index)
-    if not gone:
+        removed.append(index)
+    if not removed:
         return used, ""
-    listed = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
+    listed = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(removed))
     return used, f"left out as wrong readings, at odds with all others: {listed}"
 
 
@@ -50,33 +50,33 @@ def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: R
     def misfit(kept: Rows) -> float:
         return _fit(clock_mhz, power_w, kept, kept)[0]
 
-    gone = _against_order(1.0 / power_w, rows, misfit)
+    removed = _against_order(1.0 / power_w, rows, misfit)
     if rate is None:
-        return gone
+        return removed
 
     def time_misfit(kept: Rows) -> float:
         inverse = 1.0 / clock_mhz[kept]
         line = np.polynomial.Polynomial.fit(inverse, 1.0 / rate[kept], 1)
         return float(((line(inverse) * rate[kept] - 1) ** 2).sum())
 
-    return gone + _against_order(1.0 / rate, np.setdiff1d(rows, gone), time_misfit)
+    return removed + _against_order(1.0 / rate, np.setdiff1d(rows, removed), time_misfit)
 
 
 def _against_order(falling: Floats, rows: Rows, misfit: Callable[[Rows], float]) -> list[int]:
     """The fewest of `rows` without which `falling` rises nowhere by more than _FALL; of equals the one without which
     the others fit best."""
-    gone: list[int] = []
+    removed: list[int] = []
     most = int(_MOST_FALLS * len(rows)) if len(rows) >= _LEAST_POINTS else 0
     for _ in range(most + 1):
         values = falling[rows]
         rises = np.triu((1 - _FALL) * values[None, :] > values[:, None], 1)
         counts = rises.sum(axis=0) + rises.sum(axis=1)  # of pairs of which one must be wrong
         if not counts.any():
-            return gone
+            return removed
         suspects = np.flatnonzero(counts == counts.max())
         rests = [np.delete(rows, suspect) for suspect in suspects]
         best = int(np.argmin([misfit(rest) for rest in rests]))
-        gone.append(int(rows[suspects[best]]))
+        removed.append(int(rows[suspects[best]]))
         rows = rests[best]
     return []
 

@@ -49,6 +49,11 @@ class Points:
         return len(np.unique(self.clock_mhz[np.isfinite(self.clock_mhz)]))
 
     @property
+    def asked_mhz(self) -> Floats:
+        """The requested clocks; those given where no requests are known."""
+        return self.clock_mhz if self.requested_mhz is None else self.requested_mhz
+
+    @property
     def energy(self) -> Floats:
         """Per work, in any unit: power over rate, or over the clock where no rate is known."""
         return self.power_w / (self.rate if self.rate is not None else self.clock_mhz)
@@ -124,8 +129,7 @@ class Points:
 
     def _places(self) -> tuple[Rows, str]:
         """Which point of the condensed series each row belongs to, shape (n,), and what these are in words."""
-        clock = self.clock_mhz if self.requested_mhz is None else self.requested_mhz
-        clock = np.where(np.isfinite(clock), clock, self.clock_mhz)
+        clock = np.where(np.isfinite(self.asked_mhz), self.asked_mhz, self.clock_mhz)
         values, places = np.unique(clock, return_inverse=True)
         if len(values) <= _MOST_CLOCKS:
             return places, f"of the {len(values)} clocks"

@@ -15,6 +15,7 @@ from ..metering.student_t import student_t
 from .arrays import Floats
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
 from .duration import Duration, Times
+from .points import Points
 from .shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
 
 DRAWS = 400
@@ -55,15 +56,14 @@ class Posterior:
         return np.asarray([middle + wider * (low - middle), middle + wider * (high - middle)])
 
 
-def posterior_of(
-    clock_mhz: Floats, power_w: Floats, rate: Floats | None, duration: Duration, voltage: Floats | None = None
-) -> Posterior:
-    """The posterior given points of shape (n,), n at least 3; `voltage` is NaN where unknown, None where all is."""
+def posterior_of(points: Points, duration: Duration) -> Posterior:
+    """The posterior given at least three points, with their rate and voltage where known."""
+    clock_mhz, power_w, voltage = points.clock_mhz, points.power_w, points.voltage_mv
     scale = float(clock_mhz.max())
     x = clock_mhz / scale
     fine_mhz = np.linspace(clock_mhz.min(), scale, _FINE)
     fine = fine_mhz / scale
-    times = Times.of(duration, clock_mhz, rate)
+    times = Times.of(duration, clock_mhz, points.rate)
     time, here = times.at(fine_mhz), times.at(clock_mhz)
     per_clock = here * x
     waiting = WAITING if per_clock.min() < (1 - LEAST_FIXED) * per_clock.max() else WAITING[:1]
@@ -125,10 +125,10 @@ def _likely(family: Family, bases: dict[float, Basis]) -> list[tuple[Departure, 
     """
     rotated = {length: family.rotated(basis.vectors) for length, basis in bases.items()}
     tried = [
-        (departure, belief, rotated[departure.length].weighted(bases[departure.length].variance(departure)))
-        for departure, belief in OF_POWER.tried()
+        (departure, log_prior, rotated[departure.length].weighted(bases[departure.length].variance(departure)))
+        for departure, log_prior in OF_POWER.tried()
     ]
-    kept, share = likeliest([belief + bends.log_evidence for _, belief, bends in tried])
+    kept, share = likeliest([log_prior + bends.log_evidence for _, log_prior, bends in tried])
     return [
         (tried[i][0], count, tried[i][2].weight) for i, count in zip(kept, counts(share, DRAWS), strict=True) if count
     ]

@@ -77,7 +77,7 @@ def _series_of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[Points]:
     if not rows.any():
         raise InputError("no row has a clock and a power", columns.where, "name the columns with --clock and --power")
     found = []
-    for group in groups_of_columns(roles, rows, clock if requested is None else requested, wanted):
+    for group in groups_of_columns(roles, rows, every.asked_mhz, wanted):
         points = _of_group(every, group, group.gpu, roles.names.get("memory_clock"), requested)
         limit_w = _limit_of_columns(columns, group)
         memory_mhz = None if memory is None else _single(memory[group.rows])
@@ -137,10 +137,9 @@ def _series_of_table(table: ResultTable, where: str, gpu: str, wanted: Mapping[s
     if not groups:
         what = ", ".join(f"{key}={value}" for key, value in wanted.items())
         raise InputError(f"nothing measured with {what}", f"{where}, --series", "name values that were measured")
-    settable = every.clock_mhz if every.requested_mhz is None else every.requested_mhz
     found = []
     for group in groups:
-        points = _of_group(every, group, gpu, memory, settable)
+        points = _of_group(every, group, gpu, memory, every.asked_mhz)
         if points.rate is not None and not np.isfinite(points.rate).any():
             points = replace(points, rate=None)
         limit = next((group.values[name] for name in LIMIT_SETTINGS if name in group.values), None)

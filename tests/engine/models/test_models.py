@@ -94,7 +94,7 @@ def test_the_band_holds_the_truth(clocks: Floats, noise: float) -> None:
     held = []
     for seed in range(20):
         readings = 1 + noise * np.random.default_rng(seed).normal(size=len(clocks))
-        posterior = posterior_of(clocks, BOARD.power_w(clocks) * readings, None, Duration())
+        posterior = posterior_of(Points(clocks, BOARD.power_w(clocks) * readings), Duration())
         low, high = posterior.band_w()
         truth = BOARD.power_w(posterior.clock_mhz)
         held.append(((low <= truth) & (truth <= high)).mean())
@@ -104,7 +104,7 @@ def test_the_band_holds_the_truth(clocks: Floats, noise: float) -> None:
 def test_the_band_narrows_with_more_points() -> None:
     rng = np.random.default_rng(5)
     posteriors = [
-        posterior_of(clocks, BOARD.power_w(clocks) * (1 + 0.01 * rng.normal(size=len(clocks))), None, Duration())
+        posterior_of(Points(clocks, BOARD.power_w(clocks) * (1 + 0.01 * rng.normal(size=len(clocks)))), Duration())
         for clocks in (TEN, CLOCKS)
     ]
     width = [float(np.median(np.diff(b.band_w(), axis=0) / b.power_w.mean(axis=0))) for b in posteriors]
