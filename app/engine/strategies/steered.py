@@ -139,8 +139,10 @@ def _fit(space: SearchSpace, clock_mhz: Floats, swept: Sequence[Outcome]) -> Fre
             clock_mhz=np.array([_clock_mhz(outcome, clock_mhz) for outcome in worked]),
             power_w=np.array([_power_w(outcome) for outcome in worked]),
             rate=1.0 / time_s if (time_s > 0).all() else None,
+            limited=None,
             limit_w=float(limit) if isinstance(limit, int | float) else None,
             supported_mhz=tuple(np.unique(clock_mhz).tolist()),
+            gpu="",
             series="sweep",
         )
     )

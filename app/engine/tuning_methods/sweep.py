@@ -16,7 +16,8 @@ from ...sensors.gpu import Gpu
 from ...sensors.load import Load
 from ..control.guard import DeviceGuard
 from ..metering.launching import require_launching
-from ..metering.meter import Meter, Window
+from ..metering.meter import Meter
+from ..metering.window import Window
 from ..models.arrays import Floats
 from ..models.points import Points
 
