@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..input_files import is_there
+from ..numbers import as_json
 from .arguments import add_board, add_control
 from .terminal import ProgressBar, print_description, print_json, show
 
@@ -63,7 +64,7 @@ def fit(arguments: Namespace) -> int:
 def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.models.cap_series import read_caps
     from ..engine.models.description import describe_caps, describe_fit
-    from ..engine.models.documents import fit_to_json, plain
+    from ..engine.models.documents import fit_to_json
     from ..engine.models.point_fits import fit_memory_clocks
     from ..engine.models.series import read_series
     from ..engine.store.database import Store
@@ -93,14 +94,14 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     if arguments.caps:
         raise InputError("no series has three power limits", f"{arguments.file}, --caps", "leave --caps out")
     assert fitted is not None
-    document = fit_to_json(fitted) | ({"plateaus": plain(list(plateaus))} if plateaus else {})
+    document = fit_to_json(fitted) | ({"plateaus": as_json(list(plateaus))} if plateaus else {})
     return document, [describe_fit(fitted, plateaus=plateaus)]
 
 
 def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.models.caps import compare
     from ..engine.models.description import describe_fit, describe_load
-    from ..engine.models.documents import fit_to_json, plain
+    from ..engine.models.documents import fit_to_json
     from ..engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
     from ..sensors.select import open_gpu
     from .control import guard_of
@@ -129,7 +130,7 @@ def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
         document = {
             "clocks": fit_to_json(fitted),
             "caps": _caps_to_json([caps]),
-            "comparison": None if comparison is None else {**plain(comparison), "words": comparison.words},
+            "comparison": None if comparison is None else {**as_json(comparison), "words": comparison.words},
         }
         return document, describe_load(fitted, caps, comparison, origin)
     finally:
@@ -144,10 +145,9 @@ def _best_of(caps: list[CapFit]) -> CapFit:
 
 def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
     from ..engine.models.caps import median_saving
-    from ..engine.models.documents import plain
 
     best = _best_of(caps)
-    document = {**plain(best), "energy": plain(best.energy), "points": len(best.limit_w)}
+    document = {**as_json(best), "energy": as_json(best.energy), "points": len(best.limit_w)}
     if len(caps) > 1:
         document["all_series"] = {
             "series": len(caps),

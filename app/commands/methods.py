@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
 from ..input_files import is_there
+from ..numbers import as_json
 from .arguments import add_board, add_control
 from .terminal import ProgressBar, print_description, print_json, say
 
@@ -28,7 +29,6 @@ def compare_methods_arguments(parser: ArgumentParser) -> None:
 
 def compare_methods(arguments: Namespace) -> int:
     """Measure a specification's space at every clock, or take a recording or a session, and compare the methods."""
-    from ..engine.models.documents import plain
     from ..engine.store.database import Store
     from ..engine.tuning_methods.description import describe_methods
     from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
@@ -43,7 +43,7 @@ def compare_methods(arguments: Namespace) -> int:
     else:
         methods = methods_of_recording(source, base_mhz=arguments.base_clock, methods=wanted)
     if arguments.json:
-        print_json({**plain(methods), "simulated": methods.simulated})
+        print_json({**as_json(methods), "simulated": methods.simulated})
     else:
         print_description(describe_methods(methods))
     return 0

@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threa
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from app.engine.models.curve import Curve
 from app.engine.models.design import next_clock
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
+from app.engine.models.points import Points
 from app.engine.tuning_methods.sweep import FIRST_CLOCKS, spread_clocks
 from app.sensors.simulated.truth import truth
 from app.sensors.simulated.twin import load_twin
@@ -83,24 +84,19 @@ class Readings:
         self._power.append(float(self._board.power_w[at] * (1 + self._noise * self._rng.normal())))
 
     def fit(self) -> FrequencyFit:
+        return fit_frequency_model(self._points())
+
+    def next_clock(self) -> float | None:
+        return next_clock(replace(self._points(), requested_mhz=self._board.clock_mhz[np.asarray(self._at)]))
+
+    def _points(self) -> Points:
         board, at = self._board, np.asarray(self._at)
-        return fit_frequency_model(
+        return Points(
             board.observed_mhz[at],
             np.asarray(self._power),
             rate=1 / board.time_s[at],
             limited=board.capped[at],
             supported_mhz=board.clock_mhz,
-        )
-
-    def next_clock(self) -> float | None:
-        board, at = self._board, np.asarray(self._at)
-        return next_clock(
-            board.observed_mhz[at],
-            np.asarray(self._power),
-            1 / board.time_s[at],
-            board.capped[at],
-            board.clock_mhz,
-            board.clock_mhz[at],
         )
 
 
@@ -144,7 +140,9 @@ class Bound:
 
     def __init__(self, board: Board, noise: float) -> None:
         free = ~board.capped
-        truth_fit = fit_frequency_model(board.observed_mhz[free], board.power_w[free], rate=1 / board.time_s[free])
+        truth_fit = fit_frequency_model(
+            Points(board.observed_mhz[free], board.power_w[free], rate=1 / board.time_s[free])
+        )
         assert truth_fit.curve is not None
         values, step = np.asarray(truth_fit.curve[:4]), 1e-4
         self._board, self._clocks, self._ridge_mhz = board, board.clock_mhz[free], float(values[3])

@@ -47,17 +47,18 @@ def monitor_share(board: str) -> float:
 def fit_milliseconds(*, waits: bool) -> float:
     """Median of nine; `waits`: 30 % of the time at the highest clock does not shrink with it."""
     from app.engine.models.frequency import fit_frequency_model
+    from app.engine.models.points import Points
 
     rng = np.random.default_rng(0)
     clock = np.linspace(300.0, 1980.0, 100)
     voltage = 1 + 8e-4 * np.maximum(0, clock - 1000)
     power = (80 + 0.22 * clock * voltage**2) * (1 + 0.01 * rng.standard_normal(100))
     rate = 1 / (0.3 / 1980 + 0.7 / clock) if waits else None
-    fit_frequency_model(clock, power, rate=rate)
+    fit_frequency_model(Points(clock, power, rate=rate))
     times = []
     for _ in range(9):
         begun = time.perf_counter()
-        fit_frequency_model(clock, power, rate=rate)
+        fit_frequency_model(Points(clock, power, rate=rate))
         times.append(time.perf_counter() - begun)
     return statistics.median(times) * 1e3
 

@@ -12,6 +12,7 @@ import pytest
 from app.engine.description import Description, Figure, label_as_html, side_by_side
 from app.engine.models.description import describe_caps, describe_fit, describe_load
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
+from app.engine.models.points import Points
 from app.engine.tuning_methods.clock_fits import ClockFit
 from app.engine.tuning_methods.description import describe_kernel, describe_sweep
 from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
@@ -56,7 +57,7 @@ def h200(shared_data: Path) -> FrequencyFit:
     with (shared_data / "clock-sweeps" / "h200_fp64_gemm_clock_sweep.csv").open() as file:
         rows = list(csv.DictReader(file))
     clock, power, rate = (np.asarray([float(r[n]) for r in rows]) for n in ("clock_mhz_locked", "power_w", "dgflops"))
-    return fit_frequency_model(clock, power, rate=rate, gpu="H200", series="fp64_gemm")
+    return fit_frequency_model(Points(clock, power, rate=rate, gpu="H200", series="fp64_gemm"))
 
 
 def test_a_fit_has_its_clocks_with_intervals_and_its_parameters_with_errors(h200: FrequencyFit) -> None:

@@ -11,31 +11,25 @@ from ..formats.read import is_recording, read_recording
 from ..measurement import State
 from ..space.result_table import STATES, ResultTable
 from .caps import CapFit, fit_caps
-from .columns import Columns
+from .groups import groups_of_columns, groups_of_table, parse_series, wanted_rows
 from .points import LIMIT_SETTINGS
-from .roles import DEVICE_COLUMNS, find_cap_roles
-from .series import grouped, key_columns, parse_series, same, wanted_rows
+from .roles import Named, Roles, find_cap_roles
 from .tables import read_table
 
 
-def read_caps(
-    path: Path | str,
-    *,
-    power: str | None = None,
-    time: str | None = None,
-    rate: str | None = None,
-    series: str | None = None,
-) -> list[CapFit]:
+def read_caps(path: Path | str, *, series: str | None = None, **named: str | None) -> list[CapFit]:
     """Every series of power limits in the file that `series` ('KEY=VALUE', ...) leaves; none is an empty list.
 
-    Raises InputError for a file that cannot be read.
+    `named` are columns of power, time and rate to use instead of those that the headings suggest. Raises InputError
+    for a file that cannot be read.
     """
     path = Path(path)
     wanted = parse_series(series)
     if is_recording(path):
         recording = read_recording(path)
         return caps_of_table(recording.table(), recording.device, simulated=recording.simulated, wanted=wanted)
-    return _of_columns(read_table(path), wanted, power, time, rate)
+    roles = find_cap_roles(read_table(path), Named(**named))
+    return [] if roles is None else _of_columns(roles, wanted)
 
 
 def caps_of_table(
@@ -51,47 +45,28 @@ def caps_of_table(
     length = min(len(limit), len(power), len(time_s))  # the engine may append while we look
     good = (table.states()[:length] == STATES.index(State.OK)) & np.isfinite(power[:length])
     others = [name for name in space.names if name != setting]
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for index in np.flatnonzero(good).tolist():
-        configuration = table.measurement(index).configuration
-        if all(same(str(configuration.get(key)), value) for key, value in (wanted or {}).items()):
-            groups.setdefault(tuple(configuration[name] for name in others), []).append(index)
     fits = [
         fit_caps(
-            limit[at],
-            power[at],
-            1.0 / np.where(time_s[at] > 0, time_s[at], np.nan),
+            limit[group.rows],
+            power[group.rows],
+            1.0 / np.where(time_s[group.rows] > 0, time_s[group.rows], np.nan),
             gpu=gpu,
-            series=", ".join(f"{name}={value}" for name, value in zip(others, values, strict=True)) or "all",
-            observed_clock_mhz=clock[at],
+            series=group.name,
+            observed_clock_mhz=clock[group.rows],
             simulated=simulated,
         )
-        for values, at in groups.items()
+        for group in groups_of_table(table, good, others, wanted or {})
     ]
     return [fit for fit in fits if fit is not None]
 
 
-def _of_columns(
-    columns: Columns, wanted: Mapping[str, str], power: str | None, time: str | None, rate: str | None
-) -> list[CapFit]:
-    roles = find_cap_roles(columns, power, time, rate)
-    if roles is None:
-        return []
-    rows = wanted_rows(columns, wanted)
-    limit = columns.numbers(roles.limit) * roles.limit_factor
-    drawn = columns.numbers(roles.power) * roles.power_factor
-    if roles.rate is not None:
-        speed = columns.numbers(roles.rate)
-    else:
-        assert roles.time is not None
-        seconds = columns.numbers(roles.time) * roles.time_factor
-        speed = 1.0 / np.where(seconds > 0, seconds, np.nan)
+def _of_columns(roles: Roles, wanted: Mapping[str, str]) -> list[CapFit]:
+    rows = wanted_rows(roles.columns, wanted)
+    limit, drawn, speed = roles.values("limit"), roles.power(), roles.speed()
+    assert speed is not None
     rows &= np.isfinite(limit) & np.isfinite(drawn) & np.isfinite(speed)
-    keys = key_columns(columns, roles.taken, rows, limit)
-    fits = []
-    for values, at in grouped(columns, keys, rows).items():
-        picked = dict(zip(keys, values, strict=True)) | dict(wanted)
-        told = ", ".join(f"{name}={picked[name]}" for name in columns.cells if name in picked)
-        gpu = next((columns.cells[c][at[0]] for c in columns.cells if c.lower() in DEVICE_COLUMNS), "")
-        fits.append(fit_caps(limit[at], drawn[at], speed[at], gpu=gpu, series=told or Path(columns.where).name))
+    fits = [
+        fit_caps(limit[group.rows], drawn[group.rows], speed[group.rows], gpu=group.gpu, series=group.name)
+        for group in groups_of_columns(roles, rows, limit, wanted)
+    ]
     return [fit for fit in fits if fit is not None]

@@ -1,4 +1,4 @@
-"""Power caps: what a board draws, how fast it is and what its work costs over the power limit (S1 6.5.3)."""
+"""Power caps: power, speed and energy of a load over the power limit [Schoonhoven2024, section 6.5.3]."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .frequency import FrequencyFit
-
-Floats = npt.NDArray[np.float64]
 
 _LEAST_LIMITS = 3
 _BINDS = 0.97  # of the power without a limit: what is drawn below it was held down
 _MOST_BASE = 0.98  # of the least power drawn
 _FAR_BETTER = 0.25  # of the squared residuals without a base
-_OVERSHOOT = 0.03  # relative, beyond which a limit is called not kept
+_OVERSHOOT = 0.03  # relative, beyond which a limit counts as not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def fit_caps(
     observed_clock_mhz: npt.ArrayLike | None = None,
     simulated: bool = False,
 ) -> CapFit | None:
-    """What points of shape (n,) say of a power limit; None where fewer than three different limits are known."""
+    """The fit to points of shape (n,); None where fewer than three different limits are known."""
     limit, power, speed = (np.asarray(each, dtype=np.float64) for each in (limit_w, power_w, rate))
     clock = None if observed_clock_mhz is None else np.asarray(observed_clock_mhz, dtype=np.float64)
     good = (limit > 0) & (power > 0) & (speed > 0) & np.isfinite(limit * power * speed)
@@ -113,7 +112,7 @@ def fit_caps(
     )
 
 
-def _speed_law(power: Floats, speed: Floats, binds: npt.NDArray[np.bool_]) -> tuple[float | None, float]:
+def _speed_law(power: Floats, speed: Floats, binds: Mask) -> tuple[float | None, float]:
     """How the speed follows the power it is held down to, (power - base)^k: k, and the base in W.
 
     Least squares of the logarithms, through full speed, for each of many bases; a base other than none must explain
@@ -148,7 +147,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class CapsAgainstClocks:
-    """The same load steered by clocks and by power limits (S1 figures 6.6 and 6.7)."""
+    """The same load steered by clocks and by power limits [Schoonhoven2024, figures 6.6, 6.7]."""
 
     clocks: Side
     caps: Side

@@ -1,22 +1,20 @@
-"""Clocks for different wishes: least energy, energy-delay products, least energy at almost full speed."""
+"""Clocks for different aims: least energy, energy-delay products, least energy at almost full speed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from .belief import Belief
+from .arrays import Floats
+from .posterior import Posterior
 
-Floats = npt.NDArray[np.float64]
-
-SLOWER = (0.05, 0.1)  # shares of the full speed that a person may give up
+SLOWER = (0.05, 0.1)  # shares of the full speed that may be given up
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A clock for a wish, and what it costs and brings against the fastest clock."""
+    """The best clock for an aim, and what it costs and gains against the fastest clock."""
 
     wish: str
     clock_mhz: float
@@ -24,11 +22,11 @@ class Choice:
     time: float  # over that of the fastest clock
 
 
-def choices(belief: Belief, clocks_mhz: Floats) -> tuple[Choice, ...]:
-    """For each wish the best of the clocks, shape (n,), by what is expected of energy E and time t."""
-    time = np.interp(clocks_mhz, belief.clock_mhz, belief.time)
-    drawn = belief.energy / belief.energy.min(axis=1)[:, None]
-    energy = np.interp(clocks_mhz, belief.clock_mhz, drawn.mean(axis=0))
+def choices(posterior: Posterior, clocks_mhz: Floats) -> tuple[Choice, ...]:
+    """The best of the clocks, shape (n,), for each aim, by the expected energy E and time t."""
+    time = np.interp(clocks_mhz, posterior.clock_mhz, posterior.time)
+    drawn = posterior.energy / posterior.energy.min(axis=1)[:, None]
+    energy = np.interp(clocks_mhz, posterior.clock_mhz, drawn.mean(axis=0))
     fastest = int(time.argmin())
 
     def choice(wish: str, cost: Floats) -> Choice:

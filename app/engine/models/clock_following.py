@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from .arrays import Floats, Mask, Rows
+from .points import Points
 
 _FLAT = 0.015  # relative: medians that stand still lie this close to their level, or within four of their scatter
-_SPAN = 0.04  # relative: the least span of requested clocks over which standing still says something
+_SPAN = 0.04  # relative: the least span of requested clocks over which standing still is significant
 _STILL = 0.2  # per cent of a figure for each per cent of requested clock: less is standing still
 _ROSE = 0.05  # relative: what power rises by, at least, below the clocks at which it stands
 _ROBUST = 1.48  # standard deviation of a normal distribution over its median distance from the middle
-_MANY = 24  # clocks whose neighbours are close enough to tell the scatter
+_MANY = 24  # clocks close enough together to show the scatter
 _MOST_SCATTER = 0.02
 _LAG = 0.006  # relative: how far a clock that was reached may lie below the line through those under it
 
@@ -40,12 +39,16 @@ class Held:
         )
 
 
-def where_held(requested_mhz: Floats, power_w: Floats, observed_mhz: Floats | None, rate: Floats | None) -> Held | None:
+def where_held(points: Points) -> Held | None:
     """Where neither power nor the observed clock nor the speed rises with the requested clock any more.
 
-    Arrays of shape (n,), in any order; repeats of a clock count by their median. None where the board follows
-    throughout, where neither the clock nor the speed was observed, or where fewer than four clocks were requested.
+    The clocks count as requested where no requests are given. Points in any order; repeats of a clock count by their
+    median. None where the board follows throughout, where neither the clock nor the speed was observed, or where fewer
+    than four clocks were requested.
     """
+    power_w, rate = points.power_w, points.rate
+    observed_mhz = None if points.requested_mhz is None else points.clock_mhz
+    requested_mhz = points.asked_mhz
     known = np.isfinite(requested_mhz) & (requested_mhz > 0) & (power_w > 0)
     followers = [each for each in (observed_mhz, rate) if each is not None]
     for each in followers:
@@ -80,7 +83,7 @@ class _Signal:
     scatter: float
 
     @classmethod
-    def of(cls, values: Floats, rows: list[npt.NDArray[np.intp]]) -> _Signal:
+    def of(cls, values: Floats, rows: list[Rows]) -> _Signal:
         log = [np.log(values[at]) for at in rows]
         median = np.asarray([float(np.median(each)) for each in log])
         deviations = [float(each.std(ddof=1)) for each in log if len(each) > 1]

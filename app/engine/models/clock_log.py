@@ -12,19 +12,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-import numpy.typing as npt
 
 from ..formats.dmon import READING
+from .arrays import Floats, Mask, Rows
 from .columns import Columns
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _STAMP = re.compile(r"stamp|date|time|elapsed|^t( |$|_|\[)", re.IGNORECASE)
 _DURATION = re.compile(r"run_?time|duration|latency|launch|exec|per_(run|iter|launch)", re.IGNORECASE)
 _LEAST_ROWS = 100  # fewer rows are a table
 _LONGEST_STEP_S = 15.0  # between the readings of a log
-_ROWS_PER_CLOCK = 5  # of a log whose times are numbers: they may as well be durations
+_ROWS_PER_CLOCK = 5  # of a log whose times are numbers: they may also be durations
 _FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y%m%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%H:%M:%S")
 
 _SAME_CLOCK_MHZ = 4.0  # readings of one locked clock lie this close together
@@ -98,18 +95,18 @@ def log_times(columns: Columns, clock: str, time: str | None) -> tuple[Floats, b
     return None
 
 
-def plateaus(log: Log) -> tuple[list[Plateau], list[npt.NDArray[np.intp]]]:
+def plateaus(log: Log) -> tuple[list[Plateau], list[Rows]]:
     """The plateaus by ascending clock, and the rows of each. Empty where the clock never stood still under load."""
     usable = np.isfinite(log.clock_mhz) & (log.clock_mhz > 0) & (log.power_w > 0)
     usable &= _at_working_memory_clock(log)
     idle = _idle_power(log, usable)
-    found: list[tuple[float, npt.NDArray[np.intp]]] = []
+    found: list[tuple[float, Rows]] = []
     for stretch in _stretches(log, usable):
         rows = _loaded(log, stretch)
         if len(rows) and (idle is None or np.median(log.power_w[rows]) > _IDLE * idle):
             found += [(float(np.median(log.clock_mhz[part])), part) for part in _settled(log, rows)]
     found.sort(key=lambda each: each[0])
-    groups: list[list[npt.NDArray[np.intp]]] = []
+    groups: list[list[Rows]] = []
     last = -np.inf
     for clock, rows in found:
         if clock - last > _SAME_CLOCK_MHZ:
@@ -218,7 +215,7 @@ def _rests(lowest: Plateau, second: Plateau, third: Plateau) -> bool:
     return lowest.power_w < _BELOW_LINE * line
 
 
-def _stretches(log: Log, usable: Mask) -> list[npt.NDArray[np.intp]]:
+def _stretches(log: Log, usable: Mask) -> list[Rows]:
     """Rows between two changes of the clock, in one piece and long enough."""
     rows = np.flatnonzero(usable)
     if not len(rows):
@@ -230,7 +227,7 @@ def _stretches(log: Log, usable: Mask) -> list[npt.NDArray[np.intp]]:
     return [piece for piece in pieces if _long_enough(log, piece)]
 
 
-def _long_enough(log: Log, rows: npt.NDArray[np.intp]) -> bool:
+def _long_enough(log: Log, rows: Rows) -> bool:
     return len(rows) >= _LEAST_READINGS and float(np.ptp(log.time_s[rows])) >= _LEAST_S
 
 
@@ -247,7 +244,7 @@ def _idle_power(log: Log, usable: Mask) -> float | None:
     return float(np.median(np.concatenate(lower))) if lower else None
 
 
-def _loaded(log: Log, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _loaded(log: Log, rows: Rows) -> Rows:
     """The rows of a stretch at which the board works."""
     if log.utilisation is not None and np.isfinite(log.utilisation[rows]).all():
         rows = rows[log.utilisation[rows] >= _BUSY]
@@ -262,7 +259,7 @@ def _upper_level(power: Floats) -> Mask:
     return np.asarray(power > (low + high) / 2)
 
 
-def _settled(log: Log, rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+def _settled(log: Log, rows: Rows) -> list[Rows]:
     """Pieces under load without their ramps, as far as they are long enough."""
     pieces = np.split(rows, np.flatnonzero(np.diff(rows) > 2) + 1)
     kept = []
@@ -274,13 +271,13 @@ def _settled(log: Log, rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]
     return kept
 
 
-def _at_full_load(log: Log, group: list[npt.NDArray[np.intp]]) -> list[npt.NDArray[np.intp]]:
+def _at_full_load(log: Log, group: list[Rows]) -> list[Rows]:
     """Of several stretches at one clock those of the same load as the one that draws most."""
     levels = [float(np.median(log.power_w[rows])) for rows in group]
     return [rows for rows, level in zip(group, levels, strict=True) if level >= (1 - _TWO_LEVELS) * max(levels)]
 
 
-def _plateau(log: Log, rows: npt.NDArray[np.intp]) -> Plateau:
+def _plateau(log: Log, rows: Rows) -> Plateau:
     power = log.power_w[rows]
     median = float(np.median(power))
     steps = np.diff(log.time_s)

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...spreadsheet import cell_text
-
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _MAXIMUM_ROWS = 1_000_000
 _MAXIMUM_COLUMNS = 1_000
@@ -41,7 +39,7 @@ class Columns:
         return len(next(iter(self.cells.values())))
 
     def numbers(self, name: str) -> Floats:
-        """A column as numbers, NaN where a cell is empty or says that nothing is known. Raises InputError otherwise."""
+        """A column as numbers, NaN where a cell is empty or marks an unknown value. Raises InputError otherwise."""
         values = self._values(name)
         cells = self.cells[name]
         for index in map(int, np.flatnonzero(np.isnan(values))):

@@ -1,4 +1,4 @@
-"""The curve of the frequency model: power and relative voltage over the clock (S1 eqs 6.2 and 6.3)."""
+"""The curve of the frequency model: power and relative voltage over the clock [Schoonhoven2024, eqs. 6.2, 6.3]."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats
 from .duration import Duration
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,10 @@ class Curve:
         clock = np.asarray(clock_mhz, dtype=np.float64)
         switching = activity(clock, self.duration, self.waiting) * self.voltage(clock) ** 2
         return np.minimum(self.p_max_w, self.p_idle_w + self.alpha_w_per_mhz * switching)
+
+    def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
+        """P(f) t(f), up to a factor."""
+        return self.power_w(clock_mhz) * self.duration.relative(clock_mhz)
 
 
 def activity(clock_mhz: Floats, duration: Duration, waiting: float) -> Floats:

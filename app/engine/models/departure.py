@@ -1,8 +1,8 @@
 """How measurements depart from a model: noise of their own, and a smooth part that is the model's own error.
 
 No board is a curve of the model's family. Where its points run above the curve, the next point will too: that part is
-a Gaussian process over the clock (Matern covariance, nu = 5/2), relative to the model. How large both parts are is told
-by the points themselves. Few noisy points leave the model as it is; many quiet ones overrule it.
+a Gaussian process over the clock (Matern covariance, nu = 5/2), relative to the model. The sizes of both parts are
+estimated from the points. Few noisy points leave the model as it is; many quiet ones overrule it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _ROOT_5 = math.sqrt(5.0)
-_LEAST_SHARE = 0.02  # of all belief, that a size of the departure needs to be drawn from
+_LEAST_SHARE = 0.02  # of the posterior, that a size of the departure needs to be drawn from
 _MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Relative standard deviations of the noise and of the smooth part, and over which clocks the latter changes."""
+    """Relative standard deviations of the noise and of the smooth part, and the correlation length of the latter."""
 
     noise: float
     smooth: float
@@ -36,7 +35,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What is tried for a departure, and what is believed before any point is seen."""
+    """The grid of departures and their prior."""
 
     noise: tuple[float, ...]
     smooth: tuple[float, ...]  # beside none at all
@@ -46,7 +45,7 @@ class Scales:
     lengths: tuple[float, ...]  # in units of the highest clock
 
     def tried(self) -> list[tuple[Departure, float]]:
-        """Every departure to try, with the logarithm of the belief in it."""
+        """Every departure to try, with the logarithm of its prior."""
         found = []
         share = (1 - self.no_smooth_share) / (len(self.smooth) * len(self.lengths))
         for noise in self.noise:
@@ -69,7 +68,7 @@ OF_POWER = Scales(
     no_smooth_share=0.3,
     lengths=(0.03, 0.1, 0.25),
 )
-# Of time, whose noise is small: caches and memory that change their part with the clock.
+# Of time, with little noise: the share of caches and memory changes with the clock.
 OF_TIME = Scales(
     noise=(0.001, 0.003, 0.01, 0.03),
     smooth=(0.003, 0.01, 0.03, 0.1),
@@ -98,10 +97,10 @@ class Basis:
         """Of the departure along each direction."""
         return np.asarray(departure.noise**2 + departure.smooth**2 * self.sizes)
 
-    def told(self, departure: Departure, at: Floats) -> tuple[Floats, Floats]:
-        """What departures at the points, shape (n,), tell of the smooth part at scaled clocks `at`, shape (m,).
+    def posterior(self, departure: Departure, at: Floats) -> tuple[Floats, Floats]:
+        """The smooth part at scaled clocks `at`, shape (m,), given departures at the points, shape (n,).
 
-        The matrix (n, m) that turns the former into its mean, and a factor (m, m) of what stays open: a draw is the
+        The matrix (n, m) that turns the departures into its mean, and a factor (m, m) of its covariance: a draw is the
         mean plus normal deviates times that factor.
         """
         across = departure.covariance(at, self.x) @ self.vectors
@@ -123,7 +122,7 @@ def matern(a: Floats, b: Floats, length: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Smooth:
-    """What relative departures say of the smooth part at other clocks, over all likely sizes of noise and smooth part.
+    """The smooth part at other clocks given relative departures, over all likely sizes of noise and smooth part.
 
     One size alone would be too sure: of few points a large noise explains them almost as well as a smooth part does.
     """
@@ -137,11 +136,11 @@ class Smooth:
         """Of departures at scaled clocks `x`, both of shape (n,)."""
         bases = {length: Basis.of(x, length) for length in scales.lengths}
 
-        def evidence(departure: Departure, belief: float) -> float:
+        def evidence(departure: Departure, log_prior: float) -> float:
             basis = bases[departure.length]
             variance = basis.variance(departure)
             turned = departures @ basis.vectors
-            return belief - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
+            return log_prior - 0.5 * float((turned**2 / variance + np.log(variance)).sum())
 
         tried = scales.tried()
         kept, share = likeliest([evidence(*each) for each in tried])
@@ -162,7 +161,7 @@ class Smooth:
         for (departure, _), number in zip(self.likely, counts([share for _, share in self.likely], count), strict=True):
             curves = np.zeros((number, len(at)))
             if departure.smooth > 0:
-                gain, factor = self.bases[departure.length].told(departure, at)
+                gain, factor = self.bases[departure.length].posterior(departure, at)
                 curves += self.departures @ gain + rng.standard_normal(curves.shape) @ factor
             found.append(curves)
         return np.asarray(rng.permutation(np.concatenate(found)))

@@ -1,85 +1,73 @@
-"""Which clock to measure next: the one whose reading tells most about the energy in its valley."""
+"""Which clock to measure next: the one with the most information on the energy in its valley."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from .belief import Belief, believe
+from .arrays import Floats
 from .duration import Duration, fit_duration
 from .frequency import MINIMUM_CLOCKS
 from .limits import effective_clocks, limited_points
+from .points import Points
+from .posterior import Posterior, posterior_of
 from .recommend import survey
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-
-LEAST_POINTS = 4  # before anything can be said
+LEAST_POINTS = 4  # before anything can be estimated
 _LIKELY = 0.05  # share of the curves with their optimum at the lowest clock, from which on a lower one is tried
 _LOWER = 0.75  # of the lowest clock
 _VALLEY = 0.01  # of energy: what is lost at a clock that counts a third
 
 
-def next_clock(
-    clock_mhz: Floats,
-    power_w: Floats,
-    rate: Floats | None,
-    limited: Mask | None,
-    supported_mhz: Sequence[float],
-    requested_mhz: Floats | None = None,
-) -> float | None:
-    """The supported clock to measure next after points of shape (n,); None where another would tell nothing more.
+def next_clock(points: Points) -> float | None:
+    """The supported clock to measure next; None where another would add nothing.
 
     That is once there are enough clocks for a fit and the 95 % interval of the optimum is under one step of the
-    supported clocks. `requested_mhz` are the clocks that were asked for, where others were observed. At least
-    LEAST_POINTS points.
+    supported clocks. At least LEAST_POINTS points, with their `supported_mhz`.
     """
-    supported = np.unique(np.asarray(supported_mhz, dtype=np.float64))
-    asked = clock_mhz if requested_mhz is None else requested_mhz
-    acted = limited_points(clock_mhz, power_w, rate, limited, None)
-    effective = effective_clocks(clock_mhz, rate, acted)
-    free = ~acted
-    if len(np.unique(effective[free])) < LEAST_POINTS:
-        return _between(effective[free], asked, supported, float(effective.max()))
-    speed = rate[free] if rate is not None else None
-    duration = fit_duration(effective[free], speed) if speed is not None else Duration()
-    belief = believe(effective[free], power_w[free], speed, duration)
-    valley = survey(belief.clock_mhz, belief.energy)
-    low, high = valley.interval_mhz
+    supported = np.unique(np.asarray(points.supported_mhz, dtype=np.float64))
+    asked = points.asked_mhz
+    acted = limited_points(points)
+    effective = effective_clocks(points, acted)
+    free = replace(points, clock_mhz=effective, voltage_mv=None).at(~acted)
+    if free.clocks < LEAST_POINTS:
+        return _between(free.clock_mhz, asked, supported, float(effective.max()))
+    duration = fit_duration(free.clock_mhz, free.rate) if free.rate is not None else Duration()
+    posterior = posterior_of(free, duration)
+    low, high = survey(posterior.clock_mhz, posterior.energy).interval_mhz
     step = float(np.median(np.diff(supported))) if len(supported) > 1 else np.inf
-    if high - low < step and len(np.unique(effective[free])) >= MINIMUM_CLOCKS:
+    if high - low < step and free.clocks >= MINIMUM_CLOCKS:
         return None
     left = supported[~np.isin(supported, asked)]
-    lowest, highest = float(belief.clock_mhz[0]), float(belief.clock_mhz[-1])
-    at_edge = float((belief.energy.argmin(axis=1) == 0).mean())
+    lowest, highest = float(posterior.clock_mhz[0]), float(posterior.clock_mhz[-1])
+    at_edge = float((posterior.energy.argmin(axis=1) == 0).mean())
     lower = left[left < lowest]
     if at_edge > _LIKELY and len(lower):
         return float(lower[np.abs(lower - _LOWER * lowest).argmin()])
     inside = left[(left >= lowest) & (left <= highest)]
     if not len(inside):
         return None
-    return float(inside[_told(belief, inside).argmax()])
+    return float(inside[_information(posterior, inside).argmax()])
 
 
-def _told(belief: Belief, clocks_mhz: Floats) -> Floats:
-    """How much a reading at each clock, shape (n,), is expected to tell of the energy in the valley; in any unit.
+def _information(posterior: Posterior, clocks_mhz: Floats) -> Floats:
+    """How much a reading at each clock, shape (n,), is expected to add on the energy in the valley; in any unit.
 
     That is by how much it reduces the variance of the energy at the clocks that may be the best one, each counted by
     how little is lost there.
     """
-    energy = belief.energy
+    energy = posterior.energy
     lost = (energy / energy.min(axis=1)[:, None] - 1.0).mean(axis=0)
     weight = np.exp(-lost / _VALLEY)
     log_energy = np.log(energy)
-    log_energy -= (log_energy @ weight / weight.sum())[:, None]  # what all clocks share moves none before another
+    log_energy -= (log_energy @ weight / weight.sum())[:, None]  # what all clocks share does not rank them
     log_energy -= log_energy.mean(axis=0)
-    place = np.abs(belief.clock_mhz[:, None] - clocks_mhz).argmin(axis=0)
-    log_power = np.log(belief.power_w[:, place])
+    place = np.abs(posterior.clock_mhz[:, None] - clocks_mhz).argmin(axis=0)
+    log_power = np.log(posterior.power_w[:, place])
     log_power -= log_power.mean(axis=0)
     shared = log_power.T @ log_energy / len(log_energy)
-    return np.asarray(shared**2 @ weight / ((log_power**2).mean(axis=0) + belief.noise**2))
+    return np.asarray(shared**2 @ weight / ((log_power**2).mean(axis=0) + posterior.noise**2))
 
 
 def _between(free_mhz: Floats, asked_mhz: Floats, supported: Floats, highest: float) -> float | None:

@@ -1,25 +1,51 @@
-"""Fits as the documents that `--json` prints."""
+"""Fits as the documents that `--json` prints and that the store keeps: the figures of all parts in one object."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
-from .frequency import FrequencyFit
+from ...numbers import as_json
+from .choices import Choice
+from .frequency import FrequencyFit, MemoryClock, Optimum, Parameters, Quality, Samples
 
-_EVERY = 4  # of the clocks at which a fit is drawn, for a document
+_PARTS: Final = {"samples": Samples, "parameters": Parameters, "optimum": Optimum, "quality": Quality}
+_DRAWN: Final = {*(field.name for field in dataclasses.fields(Samples)), "curve", "band_mhz", "band_w"}
+_EVERY: Final = 4  # of the clocks at which a fit is drawn, for a document
 
 
 def fit_to_json(fit: FrequencyFit) -> dict[str, Any]:
     """The document that `fit --json` prints; a figure that is not known is None."""
-    drawn_from = {"clock_mhz", "power_w", "used", "curve", "band_mhz", "band_w", "voltage_mv", "rate"}
-    names = [field.name for field in dataclasses.fields(fit) if field.name not in drawn_from]
-    document = {name: plain(getattr(fit, name)) for name in names}
+    document = {name: as_json(value) for name, value in fit_to_document(fit).items() if name not in _DRAWN}
     return document | {"curve": _curve(fit) if fit.identifiable else None}
+
+
+def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
+    """Every figure of a fit, as the store keeps it; arrays become lists."""
+    document = dataclasses.asdict(fit)
+    figures = {"points": fit.points}
+    for name in _PARTS:
+        figures |= document.pop(name)
+    return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in (figures | document).items()}
+
+
+def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
+    """A fit from its document; an older program kept fewer figures. Raises TypeError or LookupError where damaged."""
+    figures = {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
+    arrays = {"used": np.bool_} | dict.fromkeys(_DRAWN - {"used", "curve"}, np.float64)
+    figures |= {name: np.asarray(document[name], dtype=kind) for name, kind in arrays.items() if name in document}
+    figures["choices"] = tuple(Choice(**each) for each in document.get("choices", ()))
+    figures["memory_clocks"] = tuple(MemoryClock(**each) for each in document.get("memory_clocks", ()))
+    figures |= {name: part(**_of(part, figures)) for name, part in _PARTS.items()}
+    return FrequencyFit(**_of(FrequencyFit, figures))
+
+
+def _of(part: type[Any], figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that a part has."""
+    return {field.name: figures[field.name] for field in dataclasses.fields(part) if field.name in figures}
 
 
 def _curve(fit: FrequencyFit) -> dict[str, list[float]]:
@@ -28,21 +54,3 @@ def _curve(fit: FrequencyFit) -> dict[str, list[float]]:
     clock = fit.band_mhz[::_EVERY]
     named = {"clock_mhz": clock, "power_w": fit.power(clock), "low_w": low, "high_w": high}
     return {name: np.round(values, 3).tolist() for name, values in named.items()}
-
-
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    float: lambda value: value if math.isfinite(value) else None,
-    tuple: lambda value: [plain(each) for each in value],
-    list: lambda value: [plain(each) for each in value],
-    dict: lambda value: {key: plain(each) for key, each in value.items()},
-}
-
-
-def plain(value: Any) -> Any:
-    """As JSON holds it: dataclasses become objects, arrays lists; it has no NaN and no infinity, they are null."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = dataclasses.asdict(value)
-    convert = _PLAIN.get(type(value))
-    return convert(value) if convert else value

@@ -1,4 +1,4 @@
-"""How the time of the same work follows the clock: t = a + b/f, and what the measured speed says beyond that.
+"""How the time of the same work follows the clock: t = a + b/f, and the departures of the measured speed.
 
 The part a does not shrink with the clock: memory that is waited for, gaps between launches, the host. Where one part
 hides behind the other, as under a roofline, the time is nearer to the longer of the two than to their sum.
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import Floats
 from .departure import OF_TIME, Smooth
-
-Floats = npt.NDArray[np.float64]
 
 _BLENDS = (1.0, 4.0)
 _FAR_BETTER = 0.25  # of the variance of the residuals of the sum
-_TELLING_CLOCKS = 6
-_NOT_TOLD_APART = 0.03  # share of fixed time at the highest clock that is not told apart from scatter
+_ENOUGH_CLOCKS = 6
+_LEAST_FIXED = 0.03  # share of fixed time at the highest clock, below which it may be scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def fit_duration(clock_mhz: Floats, rate: Floats) -> Duration:
     """
     fits = [_fit(clock_mhz, rate, blend) for blend in _BLENDS]
     misses = [float(np.var(np.log(fit.relative(clock_mhz) * rate))) for fit in fits]
-    return fits[1] if misses[1] < _FAR_BETTER * misses[0] and len(np.unique(clock_mhz)) >= _TELLING_CLOCKS else fits[0]
+    return fits[1] if misses[1] < _FAR_BETTER * misses[0] and len(np.unique(clock_mhz)) >= _ENOUGH_CLOCKS else fits[0]
 
 
 def _fit(clock_mhz: Floats, rate: Floats, blend: float) -> Duration:
@@ -73,15 +72,15 @@ def _fit(clock_mhz: Floats, rate: Floats, blend: float) -> Duration:
     if len(np.unique(clock)) < 3 or abs(np.linalg.det(gram)) < 1e-9:
         return alone
     a, b = (float(part) for part in np.linalg.solve(gram, target) / norm)
-    if b <= 0:  # the clock does nothing for the speed: keep a trace of it, so that a clock can be told
+    if b <= 0:  # the clock does nothing for the speed: keep a trace of it, so that a clock can be derived
         b = 1e-3 * float(np.median(clock * time))
         a = float(np.median(time)) * (1 - 1e-3)
-    return found(a, b) if a * float(clock.max()) / b >= _NOT_TOLD_APART else alone
+    return found(a, b) if a * float(clock.max()) / b >= _LEAST_FIXED else alone
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Time over the clock, in the unit of 1/rate: the law, and what the points say beyond it."""
+    """Time over the clock, in the unit of 1/rate: the law, and the departures of the points from it."""
 
     duration: Duration
     scale_mhz: float

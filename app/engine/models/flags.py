@@ -1,16 +1,15 @@
-"""What the points bracket and what they only bound, each with the reason in words."""
+"""Whether the points bracket the optimum and the ridge, or only bound them, with the reasons."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .duration import Duration
 from .least_squares import Solution, is_bent
+from .points import Points
 
-Floats = npt.NDArray[np.float64]
-
-_UNLIKELY = 0.05  # share of the curves whose bend lies on one side
+_UNLIKELY = 0.05  # share of the curves with their bend on one side
 _CLEAR = 3.0  # standard errors
 _SPEED_SCATTER = 0.03  # relative
 
@@ -30,7 +29,7 @@ def optimum_flag(optimum: float, interval: tuple[float, float], clocks: Floats) 
 def ridge_flag(
     solution: Solution, straight: Solution, ridges_mhz: Floats, clocks: Floats
 ) -> tuple[float, bool, list[str]]:
-    """The ridge, or the edge that it lies beyond; whether points on both sides tell it, and why not.
+    """The ridge, or the edge that it lies beyond; whether points on both sides show it, and why not.
 
     `ridges_mhz` are those of curves that are each as likely as the next.
     """
@@ -52,7 +51,7 @@ def ridge_flag(
 
 
 def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
-    """What the measured speed says against P/f as the energy."""
+    """How the measured speed departs from the clock, where P/f is not the energy."""
     spread = float(np.std(np.log(duration.relative(clock) * rate)))
     if spread > _SPEED_SCATTER:
         return [f"speed follows the clock only to {100 * spread:.0f} %: time between the points is an estimate"]
@@ -62,9 +61,9 @@ def speed_reason(duration: Duration, clock: Floats, rate: Floats) -> list[str]:
     return []
 
 
-def cap_reason(clock: Floats, power: Floats, acted: npt.NDArray[np.bool_], *, told: bool) -> str:
-    """At which points a limit acted, and who says so."""
-    count, first = int(acted.sum()), float(clock[acted].min())
-    level = float(np.median(power[acted]))
-    source = "by the event reasons" if told else "as power or speed tell"
+def cap_reason(points: Points, acted: Mask) -> str:
+    """At which points a limit acted, and what shows it."""
+    count, first = int(acted.sum()), float(points.clock_mhz[acted].min())
+    level = float(np.median(points.power_w[acted]))
+    source = "by the event reasons" if points.limited is not None else "as power or speed show"
     return f"a limit acted at {count} points from {first:.0f} MHz up, at about {level:.0f} W ({source})"

@@ -1,17 +1,16 @@
-"""The frequency model: P(f) = min(P_max, P_idle + alpha f v(f)^2), fitted (S1 eqs 6.2, 6.3)."""
+"""The frequency model: P(f) = min(P_max, P_idle + alpha f v(f)^2), fitted [Schoonhoven2024, eqs. 6.2, 6.3]."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from .belief import believe
+from .arrays import Floats, Mask
 from .choices import Choice, choices
 from .curve import Curve
 from .duration import Duration, fit_duration
@@ -21,8 +20,16 @@ from .least_squares import LEAST_R2, Solution, fit_forms, r_squared
 from .limits import effective_clocks, limited_points
 from .measured import Measured
 from .outliers import without_outliers
+from .points import Points
+from .posterior import Posterior, posterior_of
 from .recommend import candidates, follow_data, recommend, settable_interval, survey
 from .voltage import voltage_ridge
+
+T = TypeVar("T")
+
+MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
+_IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not reported
+_NO_FLOATS: Final[Floats] = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,60 +42,119 @@ class MemoryClock:
     time: float
 
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The points of a fit; arrays of shape (n,), ascending by clock as given."""
 
-MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
-_IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not told
-_NO_FLOATS: Floats = np.empty(0)
+    clock_mhz: Floats  # observed or effective
+    power_w: Floats  # as measured
+    used: Mask  # points that took part in the fit
+    voltage_mv: Floats = field(default_factory=lambda: _NO_FLOATS)  # NaN unknown; empty: none known
+    rate: Floats = field(default_factory=lambda: _NO_FLOATS)  # in any unit; empty: not known
 
 
 @dataclass(frozen=True, slots=True)
-class FrequencyFit:
-    """A fitted model. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
+class Parameters:
+    """The parameters of the curve as far as the points identify them, and what was fitted beside it."""
 
-    gpu: str
-    series: str  # which device, kernel or configuration the points belong to
-    points: int
-    clock_mhz: Floats  # the points: observed or effective clock
-    power_w: Floats  # as measured
-    used: Mask  # points that took part in the fit
     form: Literal["sharp", "smooth"] = "sharp"
     p_idle_w: float | None = None
     p_max_w: float | None = None
     alpha_w_per_mhz: float | None = None
     beta_per_mhz: float | None = None
-    ridge_mhz: float | None = None
-    softness_mhz: float | None = None  # w of the smooth form; None for the sharp one
-    optimum_mhz: float | None = None  # of the least expected energy, continuous
-    optimum_interval_mhz: tuple[float, float] | None = None  # 95 %
-    recommended_clock_mhz: float | None = None  # a sampled or supported clock
-    best_measured_mhz: float | None = None
-    range_mhz: tuple[float, float] | None = None  # +-10 % of the optimum
-    r2: float | None = None
-    rmse_w: float | None = None
-    identifiable: bool = False
-    optimum_bracketed: bool = False
+    ridge_mhz: float | None = None  # the edge beyond which it lies where not bracketed
     ridge_bracketed: bool = False
-    reasons: tuple[str, ...] = ()
+    softness_mhz: float | None = None  # w of the smooth form; None for the sharp one
     standard_errors: dict[str, float] = field(default_factory=dict)  # by parameter name
-    simulated: bool = False
-    # What Curve is made of: P_idle, alpha, beta, ridge, softness (0: sharp), P_max (inf: none seen), the fixed time
-    # per 1/MHz, the share that waits and the blend; also where a parameter is not told on its own.
+    # The fields of `Curve`; also where a parameter is not identified on its own.
     curve: tuple[float, ...] | None = None
-    expected_loss: float | None = None  # of energy, of the recommended clock over the unknown best one
     fixed_time_share: float | None = None  # of the time at the highest clock, what does not shrink with it
-    choices: tuple[Choice, ...] = ()
-    band_mhz: Floats = field(default_factory=lambda: _NO_FLOATS)
-    band_w: Floats = field(default_factory=lambda: _NO_FLOATS)  # (2, m): 95 % band of P(f) at those clocks
-    voltage_mv: Floats = field(default_factory=lambda: _NO_FLOATS)  # of the points, NaN unknown; empty: none known
+    leakage_w_per_c: float | None = None  # where identified; the curve, not the points, is at reference_c then
+    reference_c: float | None = None
     voltage_ridge_mhz: float | None = None  # of the measured voltage curve
     voltage_ridge_interval_mhz: tuple[float, float] | None = None
-    leakage_w_per_c: float | None = None  # where the points tell it; the curve, not the points, is at reference_c then
-    reference_c: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The clock of the least energy per work, and the one to use."""
+
+    optimum_mhz: float | None = None  # of the least expected energy, continuous
+    optimum_interval_mhz: tuple[float, float] | None = None  # 95 %
+    optimum_bracketed: bool = False
+    range_mhz: tuple[float, float] | None = None  # +-10 % of the optimum
+    best_measured_mhz: float | None = None
+    recommended_clock_mhz: float | None = None  # a sampled or supported clock
+    expected_loss: float | None = None  # of energy, of the recommended clock over the unknown best one
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well the curve explains the points, and where it lies with 95 % probability."""
+
+    identifiable: bool = False
+    r2: float | None = None
+    rmse_w: float | None = None
+    band_mhz: Floats = field(default_factory=lambda: _NO_FLOATS)  # (m,)
+    band_w: Floats = field(default_factory=lambda: _NO_FLOATS)  # (2, m): 95 % band of P(f) at those clocks
+
+
+def _read(read: Callable[[FrequencyFit], T]) -> T:
+    """A property that reads a figure of a part."""
+    return property(read)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class FrequencyFit:
+    """A fitted model in parts. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
+
+    gpu: str
+    series: str  # which device, kernel or configuration the points belong to
+    samples: Samples
+    parameters: Parameters = Parameters()
+    optimum: Optimum = Optimum()
+    quality: Quality = Quality()
+    reasons: tuple[str, ...] = ()
+    simulated: bool = False
     memory_clock_mhz: float | None = None
     memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
-    rate: Floats = field(default_factory=lambda: _NO_FLOATS)  # of the points, in any unit; empty: not known
+
+    # The figures of the parts, under the names that documents use.
+    points = _read(lambda fit: len(fit.samples.clock_mhz))
+    clock_mhz = _read(lambda fit: fit.samples.clock_mhz)
+    power_w = _read(lambda fit: fit.samples.power_w)
+    used = _read(lambda fit: fit.samples.used)
+    voltage_mv = _read(lambda fit: fit.samples.voltage_mv)
+    rate = _read(lambda fit: fit.samples.rate)
+    form = _read(lambda fit: fit.parameters.form)
+    p_idle_w = _read(lambda fit: fit.parameters.p_idle_w)
+    p_max_w = _read(lambda fit: fit.parameters.p_max_w)
+    alpha_w_per_mhz = _read(lambda fit: fit.parameters.alpha_w_per_mhz)
+    beta_per_mhz = _read(lambda fit: fit.parameters.beta_per_mhz)
+    ridge_mhz = _read(lambda fit: fit.parameters.ridge_mhz)
+    ridge_bracketed = _read(lambda fit: fit.parameters.ridge_bracketed)
+    softness_mhz = _read(lambda fit: fit.parameters.softness_mhz)
+    standard_errors = _read(lambda fit: fit.parameters.standard_errors)
+    curve = _read(lambda fit: fit.parameters.curve)
+    fixed_time_share = _read(lambda fit: fit.parameters.fixed_time_share)
+    leakage_w_per_c = _read(lambda fit: fit.parameters.leakage_w_per_c)
+    reference_c = _read(lambda fit: fit.parameters.reference_c)
+    voltage_ridge_mhz = _read(lambda fit: fit.parameters.voltage_ridge_mhz)
+    voltage_ridge_interval_mhz = _read(lambda fit: fit.parameters.voltage_ridge_interval_mhz)
+    optimum_mhz = _read(lambda fit: fit.optimum.optimum_mhz)
+    optimum_interval_mhz = _read(lambda fit: fit.optimum.optimum_interval_mhz)
+    optimum_bracketed = _read(lambda fit: fit.optimum.optimum_bracketed)
+    range_mhz = _read(lambda fit: fit.optimum.range_mhz)
+    best_measured_mhz = _read(lambda fit: fit.optimum.best_measured_mhz)
+    recommended_clock_mhz = _read(lambda fit: fit.optimum.recommended_clock_mhz)
+    expected_loss = _read(lambda fit: fit.optimum.expected_loss)
+    choices = _read(lambda fit: fit.optimum.choices)
+    identifiable = _read(lambda fit: fit.quality.identifiable)
+    r2 = _read(lambda fit: fit.quality.r2)
+    rmse_w = _read(lambda fit: fit.quality.rmse_w)
+    band_mhz = _read(lambda fit: fit.quality.band_mhz)
+    band_w = _read(lambda fit: fit.quality.band_w)
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
         """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""
@@ -101,14 +167,12 @@ class FrequencyFit:
     def energy(self, clock_mhz: npt.ArrayLike) -> Floats:
         """Estimated energy per work, P(f) t(f), relative to its minimum over the sampled range (no unit).
 
-        t(f) is 1/f, or 1/f and a fixed part where the measured speed says so. Raises ValueError as `power` does.
+        t(f) is 1/f, or 1/f and a fixed part where the measured speed shows one. Raises ValueError as `power` does.
         """
         curve = self._curve()
-        duration = curve.duration
         sampled = self.clock_mhz[self.used]
-        inside = np.linspace(sampled.min(), sampled.max(), 401)
-        lowest = float((curve.power_w(inside) * duration.relative(inside)).min())
-        return np.asarray(curve.power_w(clock_mhz) * duration.relative(clock_mhz) / lowest)
+        lowest = float(curve.energy(np.linspace(sampled.min(), sampled.max(), 401)).min())
+        return np.asarray(curve.energy(clock_mhz) / lowest)
 
     def _curve(self) -> Curve:
         if self.curve is None:
@@ -116,231 +180,180 @@ class FrequencyFit:
         return Curve(*self.curve)
 
 
-def fit_frequency_model(
-    clock_mhz: npt.ArrayLike,
-    power_w: npt.ArrayLike,
-    *,
-    rate: npt.ArrayLike | None = None,
-    limited: npt.ArrayLike | None = None,
-    limit_w: float | None = None,
-    requested_mhz: npt.ArrayLike | None = None,
-    voltage_mv: npt.ArrayLike | None = None,
-    temperature_c: npt.ArrayLike | None = None,
-    supported_mhz: Sequence[float] | None = None,
-    gpu: str = "",
-    series: str = "",
-    simulated: bool = False,
-) -> FrequencyFit:
-    """Fit P(f) = min(P_max, P_idle + alpha f v(f)^2) to points of shape (n,) (S1 eqs 6.2 and 6.3).
+def fit_frequency_model(points: Points) -> FrequencyFit:
+    """Fit P(f) = min(P_max, P_idle + alpha f v(f)^2) to points [Schoonhoven2024, eqs. 6.2, 6.3].
 
-    `clock_mhz` is the observed clock, or the requested one where nothing else is known; `rate` any measure of speed
-    (its unit does not matter); `limited` tells at which points a power or thermal limit acted, where that is known;
-    `limit_w` is the limit in force; `requested_mhz` the requested clocks where the others were observed; voltage and
-    temperature are NaN where unknown. `supported_mhz` are the clocks that can be set. Points that are not finite or not
-    positive are left out. Raises ValueError where shapes differ, InputError where no point is left.
+    Points that are not finite or not positive are left out. Raises ValueError where shapes differ, InputError where no
+    point is left.
     """
-    points = _Points.of(clock_mhz, power_w, rate, limited, voltage_mv, temperature_c, requested_mhz)
-    acted = limited_points(points.clock, points.power, points.rate, points.limited, limit_w, points.requested)
-    effective = effective_clocks(points.clock, points.rate, acted)
-    reasons: list[str] = []
-    if acted.any():
-        reasons.append(cap_reason(points.clock, points.power, acted, told=points.limited is not None))
-    free = ~acted
-    duration = Duration()
-    if points.rate is not None and free.any():
-        duration = fit_duration(points.clock[free], points.rate[free])
-    if _distinct(points.clock[free]) < MINIMUM_CLOCKS and points.rate is not None and duration.fixed_per_mhz == 0:
-        free = free | acted  # too few without: where the speed tells the real clock under the cap, it is a point too
-    measured = points.measured(effective, free, acted)
-    blank = FrequencyFit(
-        gpu=gpu,
-        series=series,
-        points=len(effective),
-        clock_mhz=effective,
-        power_w=points.power,
-        used=free,
-        best_measured_mhz=measured.best_mhz,
-        simulated=simulated,
-        voltage_mv=points.voltage if points.voltage is not None else _NO_FLOATS,
-        rate=points.rate if points.rate is not None else _NO_FLOATS,
-    )
-    distinct = _distinct(effective[free])
-    if distinct < MINIMUM_CLOCKS:
-        what = f"{distinct} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
-        return _by_measurement(blank, points, (*reasons, what))
-    return _modelled(blank, points, duration, reasons, supported_mhz)
-
-
-def _modelled(
-    blank: FrequencyFit,
-    points: _Points,
-    duration: Duration,
-    reasons: list[str],
-    supported_mhz: Sequence[float] | None,
-) -> FrequencyFit:
-    """The fit to the points that `blank` uses; those it does not use were limited. `reasons` are the ones so far."""
-    effective, free = blank.clock_mhz, blank.used
-    leakage = fit_leakage(effective[free], points.power[free], points.temperature[free])
-    settled_w = points.power
-    if leakage is not None:
-        settled_w = settled_w - leakage.slope_w_per_c * (points.temperature - leakage.reference_c)
-        reasons.append(_leakage_reason(leakage))
-    used, outlier_reason = without_outliers(effective, settled_w, points.rate, free)
-    if outlier_reason:
-        reasons.append(outlier_reason)
-        if points.rate is not None:
-            duration = fit_duration(points.clock[used], points.rate[used])
-    measured = points.measured(effective, used, ~free)
-    blank = replace(blank, used=used, best_measured_mhz=measured.best_mhz)
-
-    clock, power = effective[used], settled_w[used]
-    solution, straight = fit_forms(clock, power, duration)
-    curve = solution.curve
-    residual = power - curve.power_w(clock)
-    r2 = r_squared(power, curve.power_w(clock))
-    if r2 < LEAST_R2 or curve.alpha_w_per_mhz <= 0:
-        reasons.append(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
-        return _by_measurement(blank, points, tuple(reasons))
-
-    limited = ~free
-    p_max = float(np.median(points.power[limited])) if limited.any() else None
+    readings = _Readings.of(points.usable())
+    clocks = _distinct(readings.clock_mhz[readings.used])
+    if clocks < MINIMUM_CLOCKS:
+        what = f"{clocks} different clocks below any limit; the model needs at least {MINIMUM_CLOCKS}"
+        return readings.without_model(what)
+    readings = readings.checked()
+    points, duration = readings.fitted, readings.duration
+    solution, straight = fit_forms(points.clock_mhz, points.power_w, duration)
+    modelled_w = solution.curve.power_w(points.clock_mhz)
+    r2 = r_squared(points.power_w, modelled_w)
+    if r2 < LEAST_R2 or solution.curve.alpha_w_per_mhz <= 0:
+        return readings.without_model(f"power does not follow the clock as the model has it (R² {max(r2, 0.0):.3f})")
     curve = replace(
-        curve,
-        p_max_w=math.inf if p_max is None else p_max,
-        fixed_per_mhz=duration.fixed_per_mhz,
-        blend=duration.blend,
+        solution.curve, p_max_w=readings.p_max_w, fixed_per_mhz=duration.fixed_per_mhz, blend=duration.blend
     )
-    rate = points.rate[used] if points.rate is not None else None
-    voltage = points.voltage[used] if points.voltage is not None else None
-    belief = believe(clock, power, rate, duration, voltage)
-    valley = survey(belief.clock_mhz, belief.energy)
-    clocks = np.unique(clock)
-    optimum_bracketed, why = optimum_flag(valley.optimum_mhz, valley.interval_mhz, clocks)
-    reasons += why
-    ridge, ridge_bracketed, why = ridge_flag(solution, straight, belief.ridge_mhz, clocks)
-    reasons += why
-    if rate is not None:
-        reasons += speed_reason(duration, clock, rate)
-    interval = settable_interval(valley, supported_mhz)
-    energy = power / (rate if rate is not None else clock)
-    chosen = recommend(valley, interval, clock, energy, supported_mhz, bracketed=optimum_bracketed)
-    chosen, why = follow_data(chosen, interval, measured, belief, curve, supported_mhz)
-    reasons += why
-    # of the points that were fitted: what a limit took away is no fault of the model
-    misfit = Measured.of(clock, energy).misfit(belief.clock_mhz, belief.energy.mean(axis=0), belief.noise)
-    measured_ridge = voltage_ridge(clock, voltage) if voltage is not None else None
-    shown = _shown_parameters(curve, solution, ridge, ridge_bracketed, float(clocks[0]), float(power.min()))
-    return replace(
-        blank,
-        form="sharp" if curve.softness_mhz == 0 else "smooth",
-        p_idle_w=shown["p_idle_w"],
-        p_max_w=p_max,
-        alpha_w_per_mhz=shown["alpha_w_per_mhz"],
-        beta_per_mhz=shown["beta_per_mhz"],
-        ridge_mhz=ridge,
-        softness_mhz=shown["softness_mhz"],
-        optimum_mhz=valley.optimum_mhz,
-        optimum_interval_mhz=interval,
-        recommended_clock_mhz=chosen,
-        range_mhz=(0.9 * valley.optimum_mhz, 1.1 * valley.optimum_mhz),
-        r2=r2,
-        rmse_w=float(np.sqrt((residual**2).mean())),
+    posterior = posterior_of(points, duration)
+    optimum, optimum_reasons, overruled = _optimum(readings, posterior, curve)
+    parameters, ridge_reasons = _parameters(readings, posterior, curve, solution, straight)
+    speed = [] if points.rate is None else speed_reason(duration, points.clock_mhz, points.rate)
+    low, high = posterior.band_w()
+    middle = curve.power_w(posterior.clock_mhz)  # its misfit is part of what is uncertain: the band holds it
+    quality = Quality(
         identifiable=True,
-        optimum_bracketed=optimum_bracketed,
-        ridge_bracketed=ridge_bracketed,
-        reasons=tuple(reasons),
-        standard_errors=solution.standard_errors,
-        curve=astuple(curve),
-        expected_loss=math.hypot(float(valley.loss_at(chosen)), misfit),
-        fixed_time_share=duration.fixed_share(float(clocks[-1])) if rate is not None else None,
-        choices=choices(belief, candidates(clock, supported_mhz)),
-        band_mhz=belief.clock_mhz,
-        band_w=_around(belief.band_w(), curve.power_w(belief.clock_mhz)),
-        voltage_ridge_mhz=measured_ridge.ridge_mhz if measured_ridge is not None else None,
-        voltage_ridge_interval_mhz=measured_ridge.interval_mhz if measured_ridge is not None else None,
-        leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
-        reference_c=leakage.reference_c if leakage is not None else None,
+        r2=r2,
+        rmse_w=float(np.sqrt(((points.power_w - modelled_w) ** 2).mean())),
+        band_mhz=posterior.clock_mhz,
+        band_w=np.stack([np.minimum(low, middle), np.maximum(high, middle)]),
     )
+    reasons = (*readings.reasons, *optimum_reasons, *ridge_reasons, *speed, *overruled)
+    return replace(readings.blank(), parameters=parameters, optimum=optimum, quality=quality, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
-class _Points:
-    """The points that can be used, ascending by clock; shape (n,)."""
+class _Readings:
+    """Usable points and what is known of them before any curve is fitted; arrays of shape (n,)."""
 
-    clock: Floats
-    power: Floats
-    rate: Floats | None
-    limited: Mask | None
-    voltage: Floats | None
-    temperature: Floats
-    requested: Floats | None
+    points: Points
+    clock_mhz: Floats  # that each ran at: by the speed where a limit held it below the requested one
+    power_w: Floats  # at the reference temperature, where leakage is identified
+    limited: Mask
+    used: Mask
+    duration: Duration
+    reasons: tuple[str, ...] = ()
+    leakage: Leakage | None = None
 
     @classmethod
-    def of(
-        cls,
-        clock_mhz: npt.ArrayLike,
-        power_w: npt.ArrayLike,
-        rate: npt.ArrayLike | None,
-        limited: npt.ArrayLike | None,
-        voltage_mv: npt.ArrayLike | None,
-        temperature_c: npt.ArrayLike | None,
-        requested_mhz: npt.ArrayLike | None,
-    ) -> _Points:
-        clock = np.asarray(clock_mhz, dtype=np.float64)
-        unknown = np.full(clock.shape, np.nan)
-        power = np.asarray(power_w, dtype=np.float64)
-        speed = None if rate is None else np.asarray(rate, dtype=np.float64)
-        told = None if limited is None else np.asarray(limited, dtype=np.bool_)
-        voltage = unknown if voltage_mv is None else np.asarray(voltage_mv, dtype=np.float64)
-        temperature = unknown if temperature_c is None else np.asarray(temperature_c, dtype=np.float64)
-        requested = None if requested_mhz is None else np.asarray(requested_mhz, dtype=np.float64)
-        given = (power, speed, told, voltage, temperature, requested)
-        if clock.ndim != 1 or any(a is not None and a.shape != clock.shape for a in given):
-            raise ValueError("clocks, power, rate, limited, voltage and temperature must be of the same length")
-        good = _within(clock, 1.0, 1e5) & _within(power, 1e-2, 1e6)  # MHz and W that a board can have
-        if speed is not None:
-            known = _within(speed, 1e-100, 1e100)
-            if known[good].sum() >= 2:
-                good &= known
-            else:
-                speed = None
-        if not good.any():
-            raise InputError(
-                "no point has a clock and a power", "fit", "name columns with clocks in MHz and power in W"
-            )
-        order = np.flatnonzero(good)[np.argsort(clock[good], kind="stable")]
-        return cls(
-            clock[order],
-            power[order],
-            None if speed is None else speed[order],
-            None if told is None else told[order],
-            voltage[order] if _within(voltage[order], 1.0, 1e5).any() else None,
-            temperature[order],
-            None if requested is None else requested[order],
-        )
+    def of(cls, points: Points) -> _Readings:
+        acted = limited_points(points)
+        free, duration, rate = ~acted, Duration(), points.rate
+        if rate is not None and free.any():
+            duration = fit_duration(points.clock_mhz[free], rate[free])
+        if _distinct(points.clock_mhz[free]) < MINIMUM_CLOCKS and rate is not None and duration.fixed_per_mhz == 0:
+            free = free | acted  # too few without: where the speed gives the real clock under the cap, it is a point
+        reasons = (cap_reason(points, acted),) if acted.any() else ()
+        return cls(points, effective_clocks(points, acted), points.power_w, ~free, free, duration, reasons)
 
-    def measured(self, effective_mhz: Floats, used: Mask, limited: Mask) -> Measured:
-        """The energy per work by clock: of those used, and of the limited ones where their speed is known.
+    def checked(self) -> _Readings:
+        """With the leakage, and without readings that cannot belong to the curve."""
+        points, free, power_w, reasons = self.points, self.used, self.power_w, list(self.reasons)
+        leakage = None
+        if points.temperature_c is not None:
+            leakage = fit_leakage(self.clock_mhz[free], power_w[free], points.temperature_c[free])
+            if leakage is not None:
+                power_w = power_w - leakage.slope_w_per_c * (points.temperature_c - leakage.reference_c)
+                reasons.append(leakage.words)
+        used, wrong = without_outliers(self.clock_mhz, power_w, points.rate, free)
+        duration = self.duration
+        if wrong:
+            reasons.append(wrong)
+            if points.rate is not None:
+                duration = fit_duration(points.clock_mhz[used], points.rate[used])
+        return replace(self, power_w=power_w, used=used, duration=duration, reasons=tuple(reasons), leakage=leakage)
+
+    @property
+    def fitted(self) -> Points:
+        """The points used, at the clocks they ran at and the reference temperature."""
+        return replace(self.points, clock_mhz=self.clock_mhz, power_w=self.power_w).at(self.used)
+
+    @property
+    def p_max_w(self) -> float:
+        """At which a limit held the board; infinite where none acted."""
+        return float(np.median(self.points.power_w[self.limited])) if self.limited.any() else math.inf
+
+    def measured(self) -> Measured:
+        """The energy per work by clock: of the points used, and of the limited ones where their speed is known.
 
         Without it, the clock that a limited point really ran at is not known either.
         """
-        kept = used | limited if self.rate is not None or not used.any() else used
-        per_work = self.power / (self.rate if self.rate is not None else effective_mhz)
-        requested = self.requested[kept] if self.requested is not None else None
-        return Measured.of(effective_mhz[kept], per_work[kept], requested)
+        kept = self.used | self.limited if self.points.rate is not None or not self.used.any() else self.used
+        points = replace(self.points, clock_mhz=self.clock_mhz).at(kept)
+        return Measured.of(points.clock_mhz, points.energy, points.requested_mhz)
+
+    def blank(self) -> FrequencyFit:
+        """What is known without a model."""
+        points = self.points
+        voltage = points.voltage_mv if points.voltage_mv is not None else _NO_FLOATS
+        rate = points.rate if points.rate is not None else _NO_FLOATS
+        samples = Samples(self.clock_mhz, points.power_w, self.used, voltage, rate)
+        best = Optimum(best_measured_mhz=self.measured().best_mhz)
+        return FrequencyFit(points.gpu, points.series, samples, optimum=best, simulated=points.simulated)
+
+    def without_model(self, reason: str) -> FrequencyFit:
+        """The measured energies still give a clock, where speed was measured."""
+        fit, reasons = self.blank(), (*self.reasons, reason)
+        if self.points.rate is None or _distinct(self.points.clock_mhz) < 2:
+            return replace(fit, reasons=reasons)
+        what = "the recommended clock is the one with the least measured energy"
+        optimum = replace(fit.optimum, recommended_clock_mhz=fit.best_measured_mhz)
+        return replace(fit, optimum=optimum, reasons=(*reasons, what))
 
 
-def _within(values: Floats, low: float, high: float) -> Mask:
-    """Neither NaN nor beyond the bounds."""
-    return np.asarray((values >= low) & (values <= high))
+def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[Optimum, list[str], list[str]]:
+    """The optimum and the clock to use; why it is not bracketed, and why the model's own choice is overruled."""
+    points, measured = readings.fitted, readings.measured()
+    clock, supported = points.clock_mhz, points.supported_mhz
+    valley = survey(posterior.clock_mhz, posterior.energy)
+    bracketed, reasons = optimum_flag(valley.optimum_mhz, valley.interval_mhz, np.unique(clock))
+    interval = settable_interval(valley, supported)
+    chosen = recommend(valley, interval, clock, points.energy, supported, bracketed=bracketed)
+    chosen, overruled = follow_data(chosen, interval, measured, posterior, curve, supported)
+    # of the points that were fitted: what a limit removed is no fault of the model
+    misfit = Measured.of(clock, points.energy).misfit(posterior.clock_mhz, posterior.energy.mean(0), posterior.noise)
+    optimum = Optimum(
+        optimum_mhz=valley.optimum_mhz,
+        optimum_interval_mhz=interval,
+        optimum_bracketed=bracketed,
+        range_mhz=(0.9 * valley.optimum_mhz, 1.1 * valley.optimum_mhz),
+        best_measured_mhz=measured.best_mhz,
+        recommended_clock_mhz=chosen,
+        expected_loss=math.hypot(float(valley.loss_at(chosen)), misfit),
+        choices=choices(posterior, candidates(clock, supported)),
+    )
+    return optimum, reasons, overruled
 
 
-def _by_measurement(blank: FrequencyFit, points: _Points, reasons: tuple[str, ...]) -> FrequencyFit:
-    """Without a model the measured energies still tell a clock, where speed was measured."""
-    if points.rate is None or _distinct(points.clock) < 2:
-        return replace(blank, reasons=reasons)
-    what = "the recommended clock is the one with the least measured energy"
-    return replace(blank, recommended_clock_mhz=blank.best_measured_mhz, reasons=(*reasons, what))
+def _parameters(
+    readings: _Readings, posterior: Posterior, curve: Curve, solution: Solution, straight: Solution
+) -> tuple[Parameters, list[str]]:
+    """The parameters as far as the points identify them, and why the ridge is not bracketed.
+
+    What a reader would take for a fact must be one.
+    """
+    points, leakage = readings.fitted, readings.leakage
+    clocks = np.unique(points.clock_mhz)
+    ridge, bracketed, reasons = ridge_flag(solution, straight, posterior.ridge_mhz, clocks)
+    least_w = float(points.power_w.min())
+    below_range = not bracketed and ridge <= clocks[0]  # the voltage all is relative to was never seen
+    idle_known = solution.standard_errors["p_idle_w"] <= _IDLE_ERROR * least_w and not below_range
+    idle_w = curve.p_idle_w if curve.p_idle_w > 1e-6 * least_w else 0.0  # at its bound
+    by_voltage = None if points.voltage_mv is None else voltage_ridge(points.clock_mhz, points.voltage_mv)
+    parameters = Parameters(
+        form="sharp" if curve.softness_mhz == 0 else "smooth",
+        p_idle_w=idle_w if idle_known else None,
+        p_max_w=curve.p_max_w if math.isfinite(curve.p_max_w) else None,
+        alpha_w_per_mhz=None if below_range else curve.alpha_w_per_mhz,
+        beta_per_mhz=curve.beta_per_mhz if bracketed else None,
+        ridge_mhz=ridge,
+        ridge_bracketed=bracketed,
+        softness_mhz=curve.softness_mhz if curve.softness_mhz > 0 and bracketed else None,
+        standard_errors=solution.standard_errors,
+        curve=astuple(curve),
+        fixed_time_share=None if points.rate is None else readings.duration.fixed_share(float(clocks[-1])),
+        leakage_w_per_c=leakage.slope_w_per_c if leakage is not None else None,
+        reference_c=leakage.reference_c if leakage is not None else None,
+        voltage_ridge_mhz=by_voltage.ridge_mhz if by_voltage is not None else None,
+        voltage_ridge_interval_mhz=by_voltage.interval_mhz if by_voltage is not None else None,
+    )
+    return parameters, reasons
 
 
 def _distinct(clock: Floats) -> int:
@@ -350,32 +363,3 @@ def _distinct(clock: Floats) -> int:
         if each > 1.01 * last:
             count, last = count + 1, each
     return count
-
-
-def _around(band_w: Floats, curve_w: Floats) -> Floats:
-    """The band of shape (2, m) as wide as it takes to hold the curve, whose misfit is part of what is uncertain."""
-    low, high = band_w
-    return np.stack([np.minimum(low, curve_w), np.maximum(high, curve_w)])
-
-
-def _leakage_reason(leakage: Leakage) -> str:
-    slope, error = leakage.slope_w_per_c, leakage.standard_error
-    return f"power grows by {slope:.2g} ± {error:.1g} W per °C: the curve is that at {leakage.reference_c:.0f} °C"
-
-
-def _shown_parameters(
-    curve: Curve, solution: Solution, ridge: float, ridge_bracketed: bool, low: float, least_power: float
-) -> dict[str, float | None]:
-    """The parameters as far as the points tell them: what a reader would take for a fact must be one."""
-    errors = solution.standard_errors
-    below_range = not ridge_bracketed and ridge <= low  # the voltage all is relative to was never seen
-    straight = not ridge_bracketed and not below_range
-    idle_error = errors.get("p_idle_w", math.nan)
-    idle_told = idle_error <= _IDLE_ERROR * least_power and not below_range
-    idle = curve.p_idle_w if curve.p_idle_w > 1e-6 * least_power else 0.0  # at its bound
-    return {
-        "p_idle_w": idle if idle_told else None,
-        "alpha_w_per_mhz": None if below_range else curve.alpha_w_per_mhz,
-        "beta_per_mhz": None if below_range or straight else curve.beta_per_mhz,
-        "softness_mhz": curve.softness_mhz if curve.softness_mhz > 0 and ridge_bracketed else None,
-    }

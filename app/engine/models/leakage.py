@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .outliers import relative_weights
 from .shapes import closest_power_w
-
-Floats = npt.NDArray[np.float64]
 
 _LEAST_POINTS = 8
 _LEAST_SPREAD_C = 2.0  # standard deviation of the temperature beyond what clock, or power, explains of it
@@ -32,6 +30,12 @@ class Leakage:
     slope_w_per_c: float
     standard_error: float
     reference_c: float
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        slope, error = self.slope_w_per_c, self.standard_error
+        return f"power grows by {slope:.2g} ± {error:.1g} W per °C: the curve is that at {self.reference_c:.0f} °C"
 
 
 def fit_leakage(clock_mhz: Floats, power_w: Floats, temperature_c: Floats) -> Leakage | None:

@@ -1,6 +1,6 @@
 """Least squares of the frequency model: sharp form, smooth form, and no bend at all; standard errors and AICc.
 
-The parameters a person sees come from here. What is recommended comes from all plausible curves (`belief`).
+The printed parameters come from here, the recommendation from all plausible curves (`posterior`).
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from .belief import LEAST_FIXED, WAITING
+from .arrays import Floats
 from .curve import Curve, activity, rise
 from .duration import Duration
 from .outliers import relative_weights
+from .posterior import LEAST_FIXED, WAITING
 from .shapes import Family, Grid
 
-Floats = npt.NDArray[np.float64]
-
 LEAST_R2 = 0.8
-_LEAST_RUN = 8  # points from which residuals can be told to run together
+_LEAST_RUN = 8  # points from which on a run of residuals can be detected
 _ALIKE = 2.5  # standard deviations of what chance makes of the correlation of neighbours
 _FLOOR = 1e-3  # relative: smaller residuals are clean, whatever their order
 _FEW = 7  # points, up to which the correction of AICc outweighs any bend
@@ -43,8 +41,8 @@ class Solution:
 def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[Solution, Solution]:
     """The best form for points of shape (n,), and the straight line that it was compared with.
 
-    The best is the one with the smallest AICc, of those that follow the points and whose residuals are clean, where
-    any do; of few points the sharp form where a straight line is clearly not enough (`is_bent`).
+    The best is the one with the smallest AICc, of those that follow the points with clean residuals, where any
+    do; of few points the sharp form where a straight line is clearly not enough (`is_bent`).
     """
     weights = relative_weights(power_w)
     scale = float(clock_mhz.max())
@@ -52,7 +50,7 @@ def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[S
     activities = np.stack([activity(clock_mhz, duration, share) for share in waiting])
     x = clock_mhz / scale
     family = Family(x, power_w, activities / scale, Grid.over(float(x.min()), 56, 32))
-    bends = family.turned(np.eye(len(x))).weighed(1.0 / weights)
+    bends = family.rotated(np.eye(len(x))).weighted(1.0 / weights)
     forms = []
     for sharp in (True, False):
         starts = bends.starts(sharp)
@@ -77,7 +75,7 @@ def fit_forms(clock_mhz: Floats, power_w: Floats, duration: Duration) -> tuple[S
 
 
 def is_bent(form: Solution, straight: Solution) -> bool:
-    """Whether the points tell a form from the straight line.
+    """Whether the points distinguish a form from the straight line.
 
     They do where its AICc is smaller. Of few points that criterion refuses every bend, however small its residuals;
     there the F-test decides: with m points and two parameters more than the line, residuals of a straight board shrink
@@ -143,39 +141,36 @@ def solve(
         if best is None or found.cost < best.cost:
             best = found
     assert best is not None
-    q = best.x
     units = np.asarray([level, level / scale, 1.0 / scale, scale, scale])[:free]
-    values = dict(zip(NAMES, (float(v) for v in q * units), strict=False))
     rss = float(2 * best.cost)
-    errors = _standard_errors(root[:, None] * _gradient(x, a, q, sharp), rss) * units
+    errors = _standard_errors(root[:, None] * _gradient(x, a, best.x, sharp), rss) * units
+    return _solution(curve, best.x * units, errors, rss, len(x))
+
+
+def _solution(curve: Curve, values: Floats, errors: Floats, rss: float, points: int) -> Solution:
+    """The curve with these parameters; a share that waits counts as one parameter more."""
+    parameters = len(values)
     return Solution(
-        curve=replace(curve, **values),
-        standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
+        curve=replace(curve, **dict(zip(NAMES, values.tolist(), strict=False))),
+        standard_errors=dict(zip(NAMES, errors.tolist(), strict=False)),
         weighted_rss=rss,
-        aicc=aicc(rss, len(x), free + (curve.waiting > 0)),
-        points=len(x),
-        parameters=free,
+        aicc=aicc(rss, points, parameters + (curve.waiting > 0)),
+        points=points,
+        parameters=parameters,
     )
 
 
 def solve_straight(clock_mhz: Floats, power_w: Floats, weights: Floats) -> Solution:
-    """P = P_idle + alpha f: no bend within the points. P_idle may come out negative, which says that there is one."""
+    """P = P_idle + alpha f: no bend within the points. A negative P_idle shows that there is one."""
     scale, level = float(clock_mhz.max()), float(power_w.mean())
     root = np.sqrt(weights)
     design = root[:, None] * np.stack([np.ones_like(clock_mhz), clock_mhz / scale], axis=1)
     target = root * power_w / level
     answer, *_ = np.linalg.lstsq(design, target, rcond=None)
     rss = float(((design @ answer - target) ** 2).sum())
-    idle, alpha = float(answer[0] * level), float(answer[1] * level / scale)
     errors = _standard_errors(design, rss) * np.asarray([level, level / scale])
-    return Solution(
-        curve=Curve(idle, alpha, 0.0, scale),
-        standard_errors={name: float(error) for name, error in zip(NAMES, errors, strict=False)},
-        weighted_rss=rss,
-        aicc=aicc(rss, len(clock_mhz), 2),
-        points=len(clock_mhz),
-        parameters=2,
-    )
+    values = np.asarray([answer[0] * level, answer[1] * level / scale])
+    return _solution(Curve(0.0, 0.0, 0.0, scale), values, errors, rss, len(clock_mhz))
 
 
 def aicc(rss: float, points: int, parameters: int) -> float:

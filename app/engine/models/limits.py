@@ -3,45 +3,34 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask
 from .clock_following import where_held
 from .duration import fit_duration
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from .points import Points
 
 _FLAT_POWER = 0.015  # relative: readings at a cap lie this close together
-_FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness says something
-_LAG = 0.02  # relative: how far a clock told by the speed lies below the requested one that was not reached
-_TELLING_CLOCKS = 5  # needed to say how the speed follows the clock
+_FLAT_SPAN = 0.04  # relative: the least span of clocks over which flatness is significant
+_LAG = 0.02  # relative: how far the clock that the speed shows lies below the requested one that was not reached
+_ENOUGH_CLOCKS = 5  # needed to fit how the speed follows the clock
 _AT_CAP = 0.994  # of the level of the flat top
 _NEAR_LIMIT = 0.985  # of the power limit
 
 
-def limited_points(
-    clock_mhz: Floats,
-    power_w: Floats,
-    rate: Floats | None,
-    limited: Mask | None,
-    limit_w: float | None,
-    requested_mhz: Floats | None = None,
-) -> Mask:
-    """Points at which a limit acted. Told by the event reasons (`limited`) where known, else seen in the points:
+def limited_points(points: Points) -> Mask:
+    """Points at which a limit acted, shape (n,): by the event reasons (`limited`) where known, else by the points.
 
-    power at the limit, neither power nor speed nor observed clock growing with the requested one over the highest ones,
-    or a speed at the highest ones that belongs to a lower clock. Shape (n,).
+    Those show it as power at the limit, as neither power nor speed nor observed clock growing with the requested one
+    over the highest ones, or as a speed at the highest ones that belongs to a lower clock.
     """
-    if limited is not None:
-        return limited.copy()
+    if points.limited is not None:
+        return points.limited.copy()
+    clock_mhz, power_w, rate = points.clock_mhz, points.power_w, points.rate
     seen = np.zeros(len(clock_mhz), dtype=np.bool_)
-    if limit_w is not None and limit_w > 0:
-        seen |= power_w >= _NEAR_LIMIT * limit_w
+    if points.limit_w is not None and points.limit_w > 0:
+        seen |= power_w >= _NEAR_LIMIT * points.limit_w
     seen |= _flat_top(clock_mhz, power_w, rate)
-    if requested_mhz is None:
-        held = where_held(clock_mhz, power_w, None, rate)
-    else:
-        held = where_held(requested_mhz, power_w, clock_mhz, rate)
+    held = where_held(points)
     if held is not None:
         seen |= held.points
     return seen if rate is None else seen | _held_top(clock_mhz, power_w, rate, seen)
@@ -51,12 +40,12 @@ def _held_top(clock_mhz: Floats, power_w: Floats, rate: Floats, seen: Mask) -> M
     """The highest clock, and the next where that one is held too, if speed and power lag behind the others."""
     held = seen.copy()
     clocks = np.unique(clock_mhz[~seen])[::-1]
-    if len(clocks) <= _TELLING_CLOCKS:
+    if len(clocks) <= _ENOUGH_CLOCKS:
         return held
     for count in (2, 1):
         rest = ~seen & (clock_mhz < clocks[count - 1])
         top = ~seen & ~rest
-        if len(np.unique(clock_mhz[rest])) < _TELLING_CLOCKS:
+        if len(np.unique(clock_mhz[rest])) < _ENOUGH_CLOCKS:
             continue
         duration = fit_duration(clock_mhz[rest], rate[rest])
         spread = float(np.std(np.log(duration.relative(clock_mhz[rest]) * rate[rest])))
@@ -100,13 +89,13 @@ def _flat_top(clock_mhz: Floats, power_w: Floats, rate: Floats | None) -> Mask:
     return flat
 
 
-def effective_clocks(clock_mhz: Floats, rate: Floats | None, limited: Mask) -> Floats:
-    """The clock each point ran at: as given, but from the speed where a limit held it below what was asked for."""
-    effective = clock_mhz.astype(np.float64).copy()
+def effective_clocks(points: Points, limited: Mask) -> Floats:
+    """The clock each point ran at: as given, but from the speed where a limit held it below the requested one."""
+    effective = points.clock_mhz.astype(np.float64).copy()
     free = ~limited
-    if rate is None or not limited.any() or free.sum() < 3:
+    if points.rate is None or not limited.any() or free.sum() < 3:
         return effective
-    told = fit_duration(clock_mhz[free], rate[free]).clock_of(rate)
-    lower = limited & (told < 0.99 * clock_mhz)
-    effective[lower] = told[lower]
+    reached = fit_duration(points.clock_mhz[free], points.rate[free]).clock_of(points.rate)
+    lower = limited & (reached < 0.99 * points.clock_mhz)
+    effective[lower] = reached[lower]
     return effective

@@ -6,17 +6,15 @@ import re
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
+from .arrays import Floats, Mask, Rows
 from .clock_log import Log, ceiling_w, plateaus
 from .columns import Columns
+from .groups import Group, board_of, grouped
 from .points import Points
 from .roles import DEVICE_COLUMNS, Roles
 from .settable_clocks import settable_clocks
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _LEAST_CLOCKS = 5  # of which the model can be fitted
 _BOARD = ("index", "uuid", "gpu_uuid", "pci.bus_id", "name", *DEVICE_COLUMNS)
@@ -26,34 +24,23 @@ _REMEDY = (
 )
 
 
-def series_of_log(columns: Columns, roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> list[Points]:
-    """One series for each board in the log. Raises InputError where none has five clocks, saying what was found."""
-    clock = columns.numbers(roles.clock) * roles.clock_factor
-    if roles.power is None:
+def series_of_log(roles: Roles, times_s: Floats, rows: Mask, *, timed: bool) -> list[Points]:
+    """One series for each board in the log. Raises InputError where none has five clocks, naming those found."""
+    columns = roles.columns
+    if "power" not in roles.names:
         raise InputError("a log without a column of power", columns.where, "name it with --power")
-    power = columns.numbers(roles.power) * roles.power_factor
-    memory = columns.numbers(roles.memory_clock) * roles.memory_clock_factor if roles.memory_clock else None
-    busy = _column(columns, r"util", not_in=r"mem|enc|dec")
-    rate = columns.numbers(roles.rate) if roles.rate and not re.search(r"pci|[rt]x", roles.rate.lower()) else None
-    temperature = columns.numbers(roles.temperature) if roles.temperature else None
+    clock, power, temperature = roles.values("clock"), roles.values("power"), roles.known("temperature")
+    memory, busy = roles.known("memory_clock"), _utilisation(columns)
+    rate = None if re.search(r"pci|[rt]x", roles.names.get("rate", "").lower()) else roles.known("rate")
     boards = [name for name in columns.cells if name.lower() in _BOARD and len(set(columns.cells[name])) > 1]
-    found, said = [], ""
-    for board in dict.fromkeys(zip(*(columns.cells[name] for name in boards), strict=True)) or [()]:
-        at = np.flatnonzero(rows & _is_of(columns, boards, board))
-        log = Log(
-            times_s[at],
-            clock[at],
-            power[at],
-            None if memory is None else memory[at],
-            None if busy is None else busy[at],
-            timed=timed,
-        )
+    found, problem = [], ""
+    for board, at in grouped(columns, boards, rows).items():
+        log = Log(times_s[at], clock[at], power[at], _at(memory, at), _at(busy, at), timed=timed)
         levels, parts = plateaus(log)
-        said = said or _found_words(log, [level.clock_mhz for level in levels])
+        problem = problem or _problem(log, [level.clock_mhz for level in levels])
         if len(levels) < _LEAST_CLOCKS:
             continue
-        told = dict(zip(boards, board, strict=True))
-        gpu = next((columns.cells[n][at[0]] for n in columns.cells if n.lower() in ("name", *DEVICE_COLUMNS)), "")
+        gpu = board_of(columns, at[0], ("name", *DEVICE_COLUMNS))
         clocks = np.array([level.clock_mhz for level in levels])
         supported, notes = settable_clocks(gpu, clocks)
         kept = sum(level.readings for level in levels)
@@ -67,43 +54,41 @@ def series_of_log(columns: Columns, roles: Roles, times_s: Floats, rows: Mask, *
                 clock_mhz=clocks,
                 power_w=np.array([level.power_w for level in levels]),
                 rate=_medians(rate, at, parts),
-                limited=None,
                 limit_w=ceiling_w(log),
                 supported_mhz=supported or tuple(clocks.tolist()),
                 gpu=gpu,
-                series=", ".join(f"{name}={value}" for name, value in told.items()) or Path(columns.where).name,
+                series=Group(at, dict(zip(boards, board, strict=True)), unnamed=Path(columns.where).name).name,
                 notes=(note, *notes),
                 temperature_c=_medians(temperature, at, parts),
-                others=tuple(told.values()),
+                others=board,
                 plateaus=tuple(levels),
             )
         )
     if not found:
-        raise InputError(said or "a log without a clock and a power", columns.where, _REMEDY)
+        raise InputError(problem or "a log without a clock and a power", columns.where, _REMEDY)
     return found
 
 
-def _found_words(log: Log, clocks: list[float]) -> str:
-    """What a log holds that is not enough for a fit."""
+def _problem(log: Log, clocks: list[float]) -> str:
+    """Why a log is not enough for a fit."""
     if not clocks:
         return f"{log.words}, in which the clock never stood still under load"
     listed = ", ".join(f"{clock:.0f}" for clock in clocks)
     return f"{log.words}, in which the clock stood still under load only at {listed} MHz"
 
 
-def _column(columns: Columns, pattern: str, not_in: str) -> Floats | None:
-    name = next((n for n in columns.cells if re.search(pattern, n.lower()) and not re.search(not_in, n.lower())), None)
+def _utilisation(columns: Columns) -> Floats | None:
+    """Of the board, per cent; None where no column holds it."""
+    names = (name for name in columns.cells if "util" in name.lower() and not re.search("mem|enc|dec", name.lower()))
+    name = next(names, None)
     return columns.numbers(name) if name is not None and columns.is_numeric(name) else None
 
 
-def _is_of(columns: Columns, names: list[str], values: tuple[str, ...]) -> Mask:
-    same = np.ones(len(columns), dtype=np.bool_)
-    for name, value in zip(names, values, strict=True):
-        same &= np.asarray([cell == value for cell in columns.cells[name]])
-    return same
+def _at(values: Floats | None, rows: Rows) -> Floats | None:
+    return None if values is None else values[rows]
 
 
-def _medians(values: Floats | None, at: npt.NDArray[np.intp], parts: list[npt.NDArray[np.intp]]) -> Floats | None:
+def _medians(values: Floats | None, at: Rows, parts: list[Rows]) -> Floats | None:
     """The median over each plateau; None where a plateau has no known value."""
     if values is None:
         return None

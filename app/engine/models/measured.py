@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _SAME_CLOCK = 0.0025  # relative: observed clocks this close were the same setting; steps are 7.5 MHz or more
 _FOLLOWED = 0.05  # relative: an observed clock this close to the requested one followed it
-_LEAST_DEGREES = 3  # of repeats beyond the first of each clock, from which on they tell the scatter
-_LEAST_SCATTER = 0.01  # of a reading, where no repeats tell it
+_LEAST_DEGREES = 3  # of repeats beyond the first of each clock, from which on they show the scatter
+_LEAST_SCATTER = 0.01  # of a reading, where no repeats show it
 _NORMAL_SPREAD = 1.4826  # standard deviation over the median absolute one, of a normal distribution
 _LEAST_REPEATED = 0.0025  # where they do: what drifts between two clocks is not seen between repeats
 

@@ -1,19 +1,15 @@
-"""Readings that cannot belong to the curve: one at a wrong clock, one taken while something else ran."""
+"""Readings that cannot belong to the curve: at a wrong clock, or while something else ran."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask, Rows
 from .shapes import closest_power_w
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
-
-_LEAST_POINTS = 8  # fewer cannot tell a wrong reading from a wrong model
+_LEAST_POINTS = 8  # fewer cannot distinguish a wrong reading from a wrong model
 _SUSPICIOUS = 0.03  # relative residual below which nothing is looked for
 _FAR = 0.05  # relative residual, from the curve through the others, that a wrong reading has at least
 _GAIN = 8.0  # how much smaller the squared residuals of the others must become
@@ -24,27 +20,27 @@ _MOST_FALLS = 0.2  # share of the points that may be left out for that
 
 
 def relative_weights(power_w: Floats) -> Floats:
-    """Weights of squared residuals: their variance taken as proportional to the power, between a fixed error in W
-    (steps of the reading, drift) and one proportional to the power (noise, gain)."""
+    """Weights of squared residuals: a variance proportional to the power lies between a fixed error in W (steps of
+    the reading, drift) and one proportional to the power (noise, gain)."""
     return np.asarray(power_w.mean() / power_w)
 
 
 def without_outliers(clock_mhz: Floats, power_w: Floats, rate: Floats | None, free: Mask) -> tuple[Mask, str]:
     """`free` without the points that do not belong, and the reason in words ('' where all stay). Shape (n,)."""
-    gone = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
+    removed = _impossible(clock_mhz, power_w, rate, np.flatnonzero(free))
     used = free.copy()
-    used[gone] = False
+    used[removed] = False
     allowed = max(1, int(_MOST * used.sum())) if used.sum() >= _LEAST_POINTS else 0
     for _ in range(allowed):
         index = _worst(clock_mhz, power_w, used)
         if index is None:
             break
         used[index] = False
-        gone.append(index)
-    if not gone:
+        removed.append(index)
+    if not removed:
         return used, ""
-    told = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(gone))
-    return used, f"left out as wrong readings, at odds with all others: {told}"
+    listed = ", ".join(f"{power_w[i]:.1f} W at {clock_mhz[i]:.0f} MHz" for i in sorted(removed))
+    return used, f"left out as wrong readings, at odds with all others: {listed}"
 
 
 def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: Rows) -> list[int]:
@@ -54,33 +50,33 @@ def _impossible(clock_mhz: Floats, power_w: Floats, rate: Floats | None, rows: R
     def misfit(kept: Rows) -> float:
         return _fit(clock_mhz, power_w, kept, kept)[0]
 
-    gone = _against_order(1.0 / power_w, rows, misfit)
+    removed = _against_order(1.0 / power_w, rows, misfit)
     if rate is None:
-        return gone
+        return removed
 
     def time_misfit(kept: Rows) -> float:
         inverse = 1.0 / clock_mhz[kept]
         line = np.polynomial.Polynomial.fit(inverse, 1.0 / rate[kept], 1)
         return float(((line(inverse) * rate[kept] - 1) ** 2).sum())
 
-    return gone + _against_order(1.0 / rate, np.setdiff1d(rows, gone), time_misfit)
+    return removed + _against_order(1.0 / rate, np.setdiff1d(rows, removed), time_misfit)
 
 
 def _against_order(falling: Floats, rows: Rows, misfit: Callable[[Rows], float]) -> list[int]:
     """The fewest of `rows` without which `falling` rises nowhere by more than _FALL; of equals the one without which
     the others fit best."""
-    gone: list[int] = []
+    removed: list[int] = []
     most = int(_MOST_FALLS * len(rows)) if len(rows) >= _LEAST_POINTS else 0
     for _ in range(most + 1):
         values = falling[rows]
         rises = np.triu((1 - _FALL) * values[None, :] > values[:, None], 1)
         counts = rises.sum(axis=0) + rises.sum(axis=1)  # of pairs of which one must be wrong
         if not counts.any():
-            return gone
+            return removed
         suspects = np.flatnonzero(counts == counts.max())
         rests = [np.delete(rows, suspect) for suspect in suspects]
         best = int(np.argmin([misfit(rest) for rest in rests]))
-        gone.append(int(rows[suspects[best]]))
+        removed.append(int(rows[suspects[best]]))
         rows = rests[best]
     return []
 
@@ -91,7 +87,8 @@ def _worst(clock_mhz: Floats, power_w: Floats, used: Mask) -> int | None:
     if np.abs(residual).max() < _SUSPICIOUS:
         return None
     inner = (clock_mhz[rows] > clock_mhz[rows].min()) & (clock_mhz[rows] < clock_mhz[rows].max())
-    suspects = rows[inner][np.argsort(np.abs(residual[inner]))[::-1][:4]]  # at an end nothing tells wrong from steep
+    # not at the ends, where a steep curve looks like a wrong reading
+    suspects = rows[inner][np.argsort(np.abs(residual[inner]))[::-1][:4]]
     best: tuple[float, int] | None = None
     for suspect in suspects:
         others = rows[rows != suspect]

@@ -1,8 +1,7 @@
 """From the curves that explain the points to one clock: the one with the least energy to expect.
 
-The valley of the energy is flat and its bottom uncertain, so the clock is not read off the best curve alone: every
-curve that explains the points has its say, and the clock with the smallest expected loss against the (unknown) best is
-taken.
+The valley of the energy is flat and its bottom uncertain, so the clock is not read off the best curve alone: all curves
+that explain the points count, and the clock with the smallest expected loss against the (unknown) best is recommended.
 """
 
 from __future__ import annotations
@@ -13,16 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .belief import Belief
+from .arrays import Floats
 from .curve import Curve
 from .measured import Measured
+from .posterior import Posterior
 
-Floats = npt.NDArray[np.float64]
-
-# Share of the curves with their optimum on either side of the 95 % interval. Half of what the curves alone would say:
-# on simulated boards, whose voltage bends at a point, the interval then holds the truth in 90 to 99 %.
+# Share of the curves with their optimum on either side of the 95 % interval. Half of what the curves alone suggest:
+# on simulated boards, where the voltage bends at a point, the interval then holds the truth in 90 to 99 %.
 _TAIL = 0.025
-_TRUST = 0.5  # of a point's departure from the curves: half is taken for real, half for noise
+_TRUST = 0.5  # of a point's departure from the curves: half counts as real, half as noise
 _CLEARLY = 0.003  # expected loss by which another clock must be better than what was measured, where not bracketed
 _AS_GOOD = 0.001  # a sampled clock this close to the best one is preferred: it was seen to be obeyed
 
@@ -70,14 +68,15 @@ def follow_data(
     chosen_mhz: float,
     interval_mhz: tuple[float, float],
     measured: Measured,
-    belief: Belief,
+    posterior: Posterior,
     curve: Curve,
     supported_mhz: Sequence[float] | None,
 ) -> tuple[float, list[str]]:
     """The clock to recommend in place of the model's choice where that contradicts the measurements, and why."""
-    smooth = curve.power_w(belief.clock_mhz) * curve.duration.relative(belief.clock_mhz)
+    smooth = curve.energy(posterior.clock_mhz)
     low, high = interval_mhz
-    excess = measured.contradicted(chosen_mhz, belief.clock_mhz, belief.energy.mean(axis=0), smooth, belief.noise)
+    modelled = posterior.energy.mean(axis=0)
+    excess = measured.contradicted(chosen_mhz, posterior.clock_mhz, modelled, smooth, posterior.noise)
     if excess is not None:
         better = _on_grid(measured.best_mhz, supported_mhz)
         if better != chosen_mhz:
@@ -118,7 +117,7 @@ def recommend(
 
     Of those, one in `interval_mhz` where there is any. `energy` per work, in any unit, as it was measured at the
     sampled clocks, shape (n,). Where the optimum is not bracketed, or where only sampled clocks are known, what was
-    measured there counts beside what the curves say, and a clock between the sampled ones must be clearly better.
+    measured there counts beside the curves, and a clock between the sampled ones must be clearly better.
     """
     sampled, at = np.unique(sampled_mhz, return_inverse=True)
     within = candidates(sampled, supported_mhz)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
 
 from ...errors import InputError
+from .arrays import Floats
 from .columns import Columns
 
 DEVICE_COLUMNS = ("gpu", "gpu_name", "device", "device_name", "dev", "board")
@@ -20,16 +23,14 @@ _SCALE = {
 }
 _UNITS = frozenset(unit for scale in _SCALE.values() for unit in scale)
 _RATE = re.compile(r"flops?\b|flop/s|gb/?s\b|\bg?b_per_s|ops\b|throughput|rate\b|per_s\b|iterations?/s|\bfps\b")
-_NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
-_LIMIT = re.compile(r"limit|cap\b|_cap|cap_")
-_NOT_DRAWN = re.compile(r"limit|cap|mem|idle")
 _PER_ENERGY = re.compile(r"/w\b|/j\b|per_w|per_j")
-_MEMORY = re.compile(r"mem")
+_NOT_GRAPHICS = re.compile(r"mem|video|vid|cpu|host")
 _SPREAD = re.compile(r"std|stdev|variance|_sd\b|_ci\b|_low\b|_high\b|uncertainty")
 _OF_ONE = re.compile(r"launch|per_iter|per_run|kernel")  # the time of one of many, where a total is there as well
 _WORD = re.compile(r"[A-Z]+(?![a-zµ])|[A-Z]?[a-zµ]+")
+_LETTERS = {"f": "clock", "p": "power", "t": "time"}  # columns named by the symbol of a quantity
 
-# What a clock's name says: that it was asked for, that it was seen, or that it is neither. The first that fits counts.
+# What a clock's name says: that it was requested, observed, or neither. The first that fits counts.
 _EXTREME = frozenset(("peak", "max", "maximum", "min", "minimum", "boost", "base"))
 _REQUESTED = ("applied", "locked", "lock", "set", "requested", "request", "target", "application", "applications")
 _REQUESTED_NAMES = frozenset(("nvml_gr_clock",))
@@ -38,124 +39,144 @@ _MEASURED_NAMES = re.compile(r"core_freq|sm_clock")
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
-    """Names of the columns, and what to multiply each by to get MHz, W, s and J."""
+class Named:
+    """Columns that the user names; None for those to be found by their headings."""
 
-    clock: str
-    clock_factor: float
-    requested: str | None  # a second clock column, where the first is the observed one
-    requested_factor: float
-    power: str | None
-    power_factor: float
-    time: str | None
-    time_factor: float
-    energy: str | None
-    energy_factor: float
-    rate: str | None
-    voltage: str | None = None
-    voltage_factor: float = 1.0
-    temperature: str | None = None
-    memory_clock: str | None = None
-    memory_clock_factor: float = 1.0
-
-    @property
-    def taken(self) -> set[str]:
-        """Columns that hold one of these; the memory clock is none of them: it tells one series from another."""
-        named = (self.clock, self.requested, self.power, self.time, self.energy, self.rate)
-        return {name for name in (*named, self.voltage, self.temperature) if name}
+    clock: str | None = None
+    power: str | None = None
+    time: str | None = None
+    rate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CapRoles:
-    """Names of the columns of a sweep of power limits, and what to multiply each by to get W, s."""
+class _Rule:
+    """How the heading of a quantity is recognised: by its words, and by a unit of that kind where it has one."""
 
-    limit: str
-    limit_factor: float
-    power: str
-    power_factor: float
-    time: str | None
-    time_factor: float
-    rate: str | None
+    kind: str
+    words: tuple[str, ...]
+    only: re.Pattern[str] = re.compile("")
+    never: re.Pattern[str] = re.compile("(?!)")
+    preferred: str = ""
+    of_one_first: bool = False
+
+    def fits(self, name: str) -> bool:
+        lower = name.lower()
+        return bool(_is(name, self.kind, *self.words) and self.only.search(lower) and not self.never.search(lower))
+
+    def rank(self, name: str) -> tuple[bool, bool, bool]:
+        """The lowest is chosen: a peak only where there is nothing else."""
+        of_one = self.of_one_first and _OF_ONE.search(name.lower())
+        return name != self.preferred, bool(_words(name) & _EXTREME), not of_one
+
+
+_RULES = {
+    "limit": _Rule("power", ("limit", "cap"), only=re.compile(r"limit|cap\b|_cap|cap_")),
+    "power": _Rule("power", ("power",), never=re.compile("limit|cap|mem|idle"), preferred="power_w"),
+    "energy": _Rule("energy", ("energy",), preferred="energy_j", of_one_first=True),
+    "time": _Rule("time", ("time", "duration"), never=re.compile("stamp"), preferred="time_s", of_one_first=True),
+    "voltage": _Rule("voltage", ("volt", "vcore", "vgpu")),
+    "temperature": _Rule("temperature", ("temp",), never=re.compile("mem|hot")),
+    "memory_clock": _Rule("clock", ("clock", "freq"), re.compile("mem"), re.compile("peak|max|min|boost|base")),
+}
+_KINDS = {role: rule.kind for role, rule in _RULES.items()} | {"clock": "clock", "requested": "clock"}
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the columns of a table hold, by role: 'clock', 'requested', 'rate' and those of the rules above.
+
+    'requested' is a second clock column, where the one of 'clock' was observed.
+    """
+
+    columns: Columns
+    names: Mapping[str, str]
 
     @property
     def taken(self) -> set[str]:
-        """Columns that hold one of these."""
-        return {name for name in (self.limit, self.power, self.time, self.rate) if name}
+        """Columns that hold one of these, the memory clock aside: it distinguishes series."""
+        return {name for role, name in self.names.items() if role != "memory_clock"}
+
+    def values(self, role: str) -> Floats:
+        """The column in MHz, W, s, J, mV, degrees Celsius, or as it is. Raises InputError where a cell is no number."""
+        name = self.names[role]
+        return self.columns.numbers(name) * _SCALE.get(_KINDS.get(role, ""), {}).get(_unit(name), 1.0)
+
+    def known(self, role: str) -> Floats | None:
+        """As `values`; None where no column has that role."""
+        return self.values(role) if role in self.names else None
+
+    def power(self) -> Floats:
+        """Power in W, from energy and time where it was not measured itself."""
+        return self.values("power") if "power" in self.names else self.values("energy") / self._time()
+
+    def speed(self) -> Floats | None:
+        """The rate, else runs per second; None where neither rate nor time is known."""
+        if "rate" in self.names:
+            return self.values("rate")
+        return 1.0 / self._time() if "time" in self.names else None
+
+    def _time(self) -> Floats:
+        time = self.values("time")
+        return np.where(time > 0, time, np.nan)
 
 
-def find_cap_roles(columns: Columns, power: str | None, time: str | None, rate: str | None) -> CapRoles | None:
-    """The columns of a sweep of power limits; None where there is no limit, or nothing to tell power and speed."""
-    numeric = [name for name in columns.cells if columns.is_numeric(name) and not _SPREAD.search(name.lower())]
-    limit = next((n for n in numeric if _LIMIT.search(n.lower()) and _is(n, "power", "limit", "cap")), None)
-    powers = [n for n in numeric if n != limit and _is(n, "power", "power") and not _NOT_DRAWN.search(n.lower())]
-    chosen_power = power or _first(powers, "power_w")
-    times = [n for n in numeric if _is(n, "time", "time", "runtime", "duration") and "stamp" not in n.lower()]
-    chosen_time = time or _first(times, "time_s")
-    rates = [n for n in numeric if _RATE.search(n.lower()) and not _PER_ENERGY.search(n.lower())]
-    chosen_rate = rate or next((n for n in rates if n not in (limit, chosen_power, chosen_time)), None)
-    if limit is None or chosen_power is None or (chosen_time is None and chosen_rate is None):
-        return None
-    return CapRoles(
-        limit=limit,
-        limit_factor=_factor(limit, "power"),
-        power=chosen_power,
-        power_factor=_factor(chosen_power, "power"),
-        time=chosen_time,
-        time_factor=_factor(chosen_time, "time"),
-        rate=chosen_rate,
-    )
+def find_roles(columns: Columns, named: Named) -> Roles:
+    """The columns of a sweep of clocks: as named, else by the header. Raises InputError listing the columns."""
+    numeric = _numeric(columns, named)
+    there = f"there are: {_listed(list(columns.cells))}"
+    clock, requested = _clocks(numeric, named.clock)
+    if clock is None:
+        raise InputError("no column with clocks", columns.where, f"name it with --clock; {there}")
+    names = {"clock": clock} | ({"requested": requested} if requested else {})
+    names |= _by_rules(numeric, named, ("power", "energy", "time", "voltage", "temperature", "memory_clock"))
+    if "power" not in names and not {"energy", "time"} <= set(names):
+        raise InputError("no column with power", columns.where, f"name it with --power; {there}")
+    return Roles(columns, _with_rate(names, numeric, named))
 
 
-def find_roles(columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None) -> Roles:
-    """Which column is what: as named, else by the header. Raises InputError naming the columns there are."""
-    names = list(columns.cells)
-    for option, name in (("--clock", clock), ("--power", power), ("--time", time), ("--rate", rate)):
+def find_cap_roles(columns: Columns, named: Named) -> Roles | None:
+    """The columns of a sweep of power limits; None where there is no limit, or no power and speed.
+
+    Raises InputError as `find_roles` does where a named column is missing.
+    """
+    numeric = _numeric(columns, named)
+    names = _with_rate(_by_rules(numeric, named, ("limit", "power", "time")), numeric, named)
+    complete = {"limit", "power"} <= set(names) and {"time", "rate"} & set(names)
+    return Roles(columns, names) if complete else None
+
+
+def _numeric(columns: Columns, named: Named) -> list[str]:
+    """The columns of numbers, spreads aside. Raises InputError where a named column is missing."""
+    for option in fields(named):
+        name = getattr(named, option.name)
         if name is not None and name not in columns.cells:
-            raise InputError(f"no column '{name}'", f"{columns.where}, {option}", f"there are: {_listed(names)}")
-    numeric = [name for name in names if columns.is_numeric(name) and not _SPREAD.search(name.lower())]
-    chosen_clock, requested = _clocks(numeric, clock)
-    if chosen_clock is None:
-        raise InputError("no column with clocks", columns.where, f"name it with --clock; there are: {_listed(names)}")
-    powers = [n for n in numeric if _is(n, "power", "power") and not _NOT_DRAWN.search(n.lower())]
-    chosen_power = power or _first(powers, "power_w")
-    energies = [n for n in numeric if _is(n, "energy", "energy")]
-    energies.sort(key=lambda n: not _OF_ONE.search(n.lower()))
-    chosen_energy = _first(energies, "energy_j")
-    times = [n for n in numeric if _is(n, "time", "time", "runtime", "duration") and "stamp" not in n.lower()]
-    times.sort(key=lambda n: not _OF_ONE.search(n.lower()))
-    chosen_time = time or _first(times, "time_s")
-    rates = [n for n in numeric if _RATE.search(n.lower()) and not _PER_ENERGY.search(n.lower())]
-    chosen_rate = rate or next((n for n in rates if n not in (chosen_clock, chosen_power, chosen_time)), None)
-    voltage = next((n for n in numeric if _is(n, "voltage", "volt", "vcore", "vgpu")), None)
-    warmth = next((n for n in numeric if _is(n, "temperature", "temp") and not re.search(r"mem|hot", n.lower())), None)
-    memories = [n for n in numeric if _MEMORY.search(n.lower()) and _is(n, "clock", "clock", "freq")]
-    memory = next((n for n in memories if not _words(n) & _EXTREME), None)
-    if chosen_power is None and (chosen_energy is None or chosen_time is None):
-        raise InputError("no column with power", columns.where, f"name it with --power; there are: {_listed(names)}")
-    return Roles(
-        clock=chosen_clock,
-        clock_factor=_factor(chosen_clock, "clock"),
-        requested=requested,
-        requested_factor=_factor(requested, "clock"),
-        power=chosen_power,
-        power_factor=_factor(chosen_power, "power"),
-        time=chosen_time,
-        time_factor=_factor(chosen_time, "time"),
-        energy=chosen_energy,
-        energy_factor=_factor(chosen_energy, "energy"),
-        rate=chosen_rate,
-        voltage=voltage,
-        voltage_factor=_factor(voltage, "voltage"),
-        temperature=warmth,
-        memory_clock=memory,
-        memory_clock_factor=_factor(memory, "clock"),
-    )
+            there = f"there are: {_listed(list(columns.cells))}"
+            raise InputError(f"no column '{name}'", f"{columns.where}, --{option.name}", there)
+    return [name for name in columns.cells if columns.is_numeric(name) and not _SPREAD.search(name.lower())]
+
+
+def _by_rules(numeric: Sequence[str], named: Named, roles: Sequence[str]) -> dict[str, str]:
+    """The column of each role that has one: the named one, the preferred one, else the first."""
+    found = {}
+    for role in roles:
+        rule = _RULES[role]
+        chosen = getattr(named, role, None) or min(filter(rule.fits, numeric), key=rule.rank, default=None)
+        if chosen is not None:
+            found[role] = chosen
+    return found
+
+
+def _with_rate(names: dict[str, str], numeric: Sequence[str], named: Named) -> dict[str, str]:
+    others = (name for name in numeric if name not in names.values())
+    rates = (name for name in others if _RATE.search(name.lower()) and not _PER_ENERGY.search(name.lower()))
+    rate = named.rate or next(rates, None)
+    return names if rate is None else names | {"rate": rate}
 
 
 def _clocks(numeric: Sequence[str], named: str | None) -> tuple[str | None, str | None]:
     """The column of the clocks that the board ran at, else were requested; and that of the requests beside it.
 
-    A name says which: 'avg_clock_mhz' was observed, 'clock_applied_mhz' requested, 'peak_clock_mhz' is neither and
+    The name decides: 'avg_clock_mhz' was observed, 'clock_applied_mhz' requested, 'peak_clock_mhz' is neither and
     never used. Beside an observed clock the plain 'clock_mhz' is the requested one.
     """
     clocks = [n for n in numeric if _is(n, "clock", "clock", "freq") and not _NOT_GRAPHICS.search(n.lower())]
@@ -183,9 +204,9 @@ def _words(name: str) -> set[str]:
 
 
 def _is(name: str, kind: str, *words: str) -> bool:
-    """The name says the quantity, and its unit, where it has one, is one of that quantity."""
+    """Whether the name holds a word of the quantity, and its unit, where it has one, is one of that quantity."""
     lower = name.lower()
-    if not any(word in lower for word in words) and lower not in ("f", "p", "t"):
+    if not any(word in lower for word in words) and _LETTERS.get(lower) != kind:
         return lower in _SCALE[kind]
     unit = _unit(name)
     return unit in _SCALE[kind] or unit not in _UNITS
@@ -198,17 +219,6 @@ def _unit(name: str) -> str:
     """
     words = re.split(r"[^a-zµ]+", name.lower())
     return next((word for word in reversed(words) if word in _UNITS), "")
-
-
-def _factor(name: str | None, kind: str) -> float:
-    return _SCALE[kind].get(_unit(name), 1.0) if name else 1.0
-
-
-def _first(names: Sequence[str], preferred: str) -> str | None:
-    """The preferred one, else the first; a peak only where there is nothing else."""
-    if preferred in names:
-        return preferred
-    return next(iter(sorted(names, key=lambda name: bool(_words(name) & _EXTREME))), None)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats
 from .clock_following import where_held
+from .points import Points
 
-if TYPE_CHECKING:
-    from .points import Points
-
-Floats = npt.NDArray[np.float64]
-
-# Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, told in whole ones.
+# Boards from Turing on, whose clocks go in steps of 15 MHz; on Volta in steps of 7.5 MHz, reported in whole ones.
 _STEPS_OF_15 = re.compile(r"\b(RTX|T4|A\d{1,3}|A\d000|L\d{1,2}S?|H\d{3}|GH\d{3}|B\d{3}|GB\d{3})\b", re.IGNORECASE)
 _STEPS_MHZ = (15.0, 7.5)
-_TELLING_CLOCKS = 5  # on a grid by chance: hardly
+_ENOUGH_CLOCKS = 5  # hardly on a grid by chance
 _HIGHEST_MHZ = 100_000.0  # beyond any board: a figure in another unit, of which no grid is made
 
 
@@ -31,19 +26,16 @@ def settable_clocks(gpu: str, clock_mhz: Floats) -> tuple[tuple[float, ...] | No
     named = bool(_STEPS_OF_15.search(gpu))
     for step in _STEPS_MHZ:
         grid = np.floor(np.arange(0.0, known[-1] + 1.0, step))
-        if np.isin(known, grid).all() and (named or len(known) >= _TELLING_CLOCKS):
+        if np.isin(known, grid).all() and (named or len(known) >= _ENOUGH_CLOCKS):
             between = tuple(grid[(grid >= known[0]) & (grid <= known[-1])].tolist())
             of = f" of {gpu}" if gpu else ""
-            return between, (f"clocks{of} taken to go in steps of {step:g} MHz, as the given ones do",)
+            return between, (f"clocks{of} assumed to go in steps of {step:g} MHz, as the given ones do",)
     return None, ()
 
 
 def only_followed(points: Points) -> Points:
-    """The series with the clocks that the board follows as those that can be set; its notes say where it does not."""
-    if points.requested_mhz is not None:
-        held = where_held(points.requested_mhz, points.power_w, points.clock_mhz, points.rate)
-    else:
-        held = where_held(points.clock_mhz, points.power_w, None, points.rate)
+    """The series with the clocks that the board follows as those that can be set; its notes name where it does not."""
+    held = where_held(points)
     if held is None:
         return points
     supported = points.supported_mhz

@@ -3,7 +3,7 @@
 For a given bend the model is linear in P_idle and alpha, so both follow from sums over the points. The square of the
 voltage is a polynomial of the slope, so those sums are needed per ridge and kind only. Thousands of bends cost a
 few milliseconds. They give the starting points of the least-squares fit, and, weighted by how well each explains the
-points, what the points say about ridge and optimum: an interval instead of a single number.
+points, the posterior of ridge and optimum: an interval instead of a single number.
 
 What a reading departs from the curve by is noise of its own and a smooth part, shared with its neighbours, where the
 board is no curve of this family. Both are relative to the power, and weigh the bends through their covariance.
@@ -11,14 +11,12 @@ board is no curve of this family. Both are relative to the power, and weigh the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Floats, Mask, Rows
 from .curve import rise
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +25,15 @@ class Kinds:
 
     softness: Floats
     curvature: Floats  # of v = 1 + slope (u + curvature u^2), u the clock above the ridge
-    share: Floats  # of the belief before any point is seen
+    share: Floats  # of the prior
 
     @property
-    def sharp(self) -> npt.NDArray[np.bool_]:
-        """The form of eq 6.3."""
+    def sharp(self) -> Mask:
+        """The form of [Schoonhoven2024, eq. 6.3]."""
         return np.asarray((self.softness == 0.0) & (self.curvature == 0.0))
 
     @property
-    def soft(self) -> npt.NDArray[np.bool_]:
+    def soft(self) -> Mask:
         """The smooth form."""
         return np.asarray(self.softness > 0.0)
 
@@ -59,7 +57,8 @@ def _kinds(softness: list[float], curvature: list[float], sharp_share: float) ->
 
 KINDS = _kinds([0.0, 0.01, 0.02, 0.035, 0.055, 0.08, 0.11], [0.0] * 7, 0.4)
 FEW_KINDS = _kinds([0.0, 0.02, 0.07], [0.0] * 3, 0.4)
-# A measured voltage rises at first straight, later ever steeper (S1 figure 6.8): power alone does not tell that apart.
+# A measured voltage rises at first straight, later ever steeper [Schoonhoven2024, figure 6.8]; power
+# alone does not show it.
 VOLTAGE_KINDS = _kinds([0.0, 0.0, 0.0, 0.02, 0.055], [0.0, 1.5, 4.0, 0.0, 0.0], 0.3)
 _TOP_VOLTAGE, _TOP_VOLTAGE_SPREAD = 0.35, 0.3  # logarithm of the voltage at the highest clock over that at the ridge
 _RIDGE, _RIDGE_SPREAD = 0.67, 0.3  # of the highest clock; measured boards lie at 0.49 to 0.8
@@ -106,7 +105,7 @@ class Bends:
 
     @property
     def weight(self) -> Floats:
-        """Over the best weight, the activities taken together; shape (kinds, ridge, slope)."""
+        """Over the best weight, summed over the activities; shape (kinds, ridge, slope)."""
         return np.asarray(np.exp(self.log_weight - self.log_weight.max()).sum(axis=0))
 
     @property
@@ -116,11 +115,10 @@ class Bends:
         return top + float(np.log(np.exp(self.log_weight - top).sum()))
 
     def drawn(self, count: int, rng: np.random.Generator) -> Drawn:
-        """`count` bends evenly by weight, P_idle and alpha each drawn from what is left open about them."""
+        """`count` bends evenly by weight, P_idle and alpha each drawn from its posterior."""
         weight = np.exp(self.log_weight - self.log_weight.max()).ravel()
         edges = np.cumsum(weight)
         at = np.searchsorted(edges, (np.arange(count) + 0.5) / count * edges[-1])
-        activity, soft, ridge, slope = np.unravel_index(at, self.log_weight.shape)
         unit = self.information[0]
         cross, square = (part.ravel()[at] for part in self.information[1:])
         # Cholesky factor of the 2 x 2 information, solved for two normal deviates: a draw from its inverse.
@@ -130,14 +128,11 @@ class Bends:
         deviate = rng.standard_normal((2, count))
         of_alpha = deviate[1] / second
         of_idle = (deviate[0] - lower * of_alpha) / first
-        return Drawn(
-            activity=activity,
-            softness=self.grid.kinds.softness[soft],
-            curvature=self.grid.kinds.curvature[soft],
-            ridge=self.grid.ridge[ridge],
-            slope=self.grid.slope[slope],
-            p_idle_w=np.maximum(self.p_idle_w.ravel()[at] + of_idle, 0.0),
-            alpha_w=np.maximum(self.alpha_w.ravel()[at] + of_alpha, 0.0),
+        best = self._at(np.unravel_index(at, self.log_weight.shape))
+        return replace(
+            best,
+            p_idle_w=np.maximum(best.p_idle_w + of_idle, 0.0),
+            alpha_w=np.maximum(best.alpha_w + of_alpha, 0.0),
         )
 
     def best(self) -> Drawn:
@@ -151,7 +146,7 @@ class Bends:
         closest[:, other], likeliest[:, other] = np.inf, -np.inf
         return self._at(np.unravel_index([int(closest.argmin()), int(likeliest.argmax())], self.rss.shape))
 
-    def _at(self, at: tuple[npt.NDArray[np.intp], ...]) -> Drawn:
+    def _at(self, at: tuple[Rows, ...]) -> Drawn:
         activity, soft, ridge, slope = at
         return Drawn(
             activity=activity,
@@ -168,7 +163,7 @@ class Bends:
 class Drawn:
     """Single curves; arrays of shape (k,), clocks in units of the highest."""
 
-    activity: npt.NDArray[np.intp]  # which of the activities
+    activity: Rows  # which of the activities
     softness: Floats
     curvature: Floats
     ridge: Floats
@@ -187,7 +182,7 @@ class Drawn:
 
 
 class Family:
-    """The frequency model on one set of points, ready to be weighed under any covariance of their departures."""
+    """The frequency model on one set of points, ready to be weighted under any covariance of their departures."""
 
     def __init__(
         self,
@@ -205,79 +200,67 @@ class Family:
         as their noise must not be in it, or the points themselves where only independent noise is looked at.
         """
         level = power_w if level_w is None else level_w
-        self._grid = grid
+        self.grid = grid
         above = grid.kinds.above(x, grid.ridge)
         scaled = activities / level
-        self._columns = np.stack([scaled, scaled, scaled], axis=1)[:, :, None, None, :] * np.stack(
+        self.columns = np.stack([scaled, scaled, scaled], axis=1)[:, :, None, None, :] * np.stack(
             [np.ones_like(above), above, above**2]
         )  # (a, 3, s, r, n): relative derivative by alpha is their sum with powers of the slope
-        self._unit = 1.0 / level
-        self._target = power_w / level
+        self.unit = 1.0 / level
+        self.target = power_w / level
         b = grid.slope
-        self._linear = np.stack([np.ones_like(b), 2 * b, b**2])
-        self._square = np.stack([np.ones_like(b), 4 * b, 6 * b**2, 4 * b**3, b**4])
-        self._prior = _prior(grid, above[:, :, int(x.argmax())])
+        self.linear = np.stack([np.ones_like(b), 2 * b, b**2])
+        self.square = np.stack([np.ones_like(b), 4 * b, 6 * b**2, 4 * b**3, b**4])
+        self.prior = _prior(grid, above[:, :, int(x.argmax())])
         if voltage is not None:
-            self._prior = self._prior + _voltage_fits(grid, above, voltage)
+            self.prior = self.prior + _voltage_fits(grid, above, voltage)
 
-    def turned(self, vectors: Floats) -> Turned:
+    def rotated(self, vectors: Floats) -> Rotated:
         """In the basis in which the covariance is diagonal: `vectors` of shape (n, n), one in each column."""
-        columns = self._columns @ vectors
+        columns = self.columns @ vectors
         first, second, third = columns[:, 0], columns[:, 1], columns[:, 2]
         squares = np.stack(
             [first**2, first * second, (2 * second**2 + first * third) / 3, second * third, third**2], axis=1
         )
-        return Turned(
-            self._grid,
-            columns,
-            squares,
-            self._unit @ vectors,
-            self._target @ vectors,
-            self._linear,
-            self._square,
-            self._prior,
-        )
+        return Rotated(self, columns, squares, self.unit @ vectors, self.target @ vectors)
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class Rotated:
     """A family in the basis of a covariance."""
 
-    _grid: Grid
-    _columns: Floats  # (a, 3, s, r, n)
-    _squares: Floats  # (a, 5, s, r, n)
-    _unit: Floats
-    _target: Floats
-    _linear: Floats
-    _square: Floats
-    _prior: Floats
+    family: Family
+    columns: Floats  # (a, 3, s, r, n)
+    squares: Floats  # (a, 5, s, r, n)
+    unit: Floats
+    target: Floats
 
-    def weighed(self, variance: Floats) -> Bends:
+    def weighted(self, variance: Floats) -> Bends:
         """The bends under relative departures of these variances, shape (n,). Flat priors on P_idle and alpha >= 0."""
-        share = 1.0 / variance
-        cross = np.einsum("aksr,kb->asrb", self._columns @ (share * self._unit), self._linear)
-        target = np.einsum("aksr,kb->asrb", self._columns @ (share * self._target), self._linear)
-        square = np.einsum("aksr,kb->asrb", self._squares @ share, self._square)
-        unit = float((self._unit**2) @ share)
-        level = float((self._unit * self._target) @ share)
-        total = float((self._target**2) @ share)
+        family, share = self.family, 1.0 / variance
+        cross = np.einsum("aksr,kb->asrb", self.columns @ (share * self.unit), family.linear)
+        target = np.einsum("aksr,kb->asrb", self.columns @ (share * self.target), family.linear)
+        square = np.einsum("aksr,kb->asrb", self.squares @ share, family.square)
+        unit = float((self.unit**2) @ share)
+        level = float((self.unit * self.target) @ share)
+        total = float((self.target**2) @ share)
         determinant = np.maximum(unit * square - cross**2, _SMALL * unit * square)
         idle = np.maximum((square * level - cross * target) / determinant, 0.0)
         alpha = np.maximum((target - idle * cross) / square, 0.0)
         rss = total + idle**2 * unit + alpha**2 * square - 2 * (idle * level + alpha * target - idle * alpha * cross)
         rss = np.maximum(rss, 0.0)
-        log_weight = self._prior - 0.5 * (rss + np.log(variance).sum() + np.log(determinant))
-        return Bends(self._grid, log_weight, idle, alpha, rss, (unit, cross, square))
+        log_weight = family.prior - 0.5 * (rss + np.log(variance).sum() + np.log(determinant))
+        return Bends(family.grid, log_weight, idle, alpha, rss, (unit, cross, square))
 
 
-def _around(axis: Floats, seen: npt.NDArray[np.bool_], count: int) -> Floats:
+def _around(axis: Floats, seen: Mask, count: int) -> Floats:
     """`count` values over those of an evenly spaced axis that were seen, and one step beyond."""
     found, step = axis[seen], axis[1] - axis[0]
     return np.linspace(max(axis[0], found[0] - step), min(axis[-1], found[-1] + step), count)
 
 
 def _prior(grid: Grid, top_rise: Floats) -> Floats:
-    """What is believed before any point is seen, as logarithms; shape (kinds, ridge, slope)."""
+    """The logarithm of the prior; shape (kinds, ridge, slope)."""
     top = np.log1p(grid.slope * top_rise[:, :, None])
     return np.asarray(
         np.log(grid.kinds.share)[:, None, None]
@@ -305,5 +288,5 @@ def closest_power_w(clock_mhz: Floats, power_w: Floats, variance: Floats, at_mhz
     scale = float(clock_mhz.max())
     x, there = clock_mhz / scale, at_mhz / scale
     family = Family(x, power_w, x[None, :], Grid.over(float(x.min()), 40, 24, FEW_KINDS))
-    best = family.turned(np.eye(len(x))).weighed(variance).best()
+    best = family.rotated(np.eye(len(x))).weighted(variance).best()
     return np.asarray(best.power_w(there, there[None, :])[0])

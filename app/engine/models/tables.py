@@ -13,7 +13,7 @@ from ..formats.dmon import dmon_columns, is_dmon
 from ..formats.gpu_benches import is_gpu_benches
 from ..formats.kinds import is_trace, refused_gpu_benches
 from .columns import Columns, parse_columns
-from .roles import Roles, find_roles
+from .roles import Named, Roles, find_roles
 
 _CLOCK_HEADING = re.compile(r"(?P<what>.*?)[ _@-]*(?P<clock>\d+(\.\d+)?) ?(?P<unit>mhz|ghz)?", re.IGNORECASE)
 _CLOCKS_MHZ = (100.0, 10_000.0)  # of a heading that is a clock
@@ -47,16 +47,16 @@ def _of_trace(path: Path) -> Columns:
     return Columns(str(path), cells, 2)
 
 
-def roles_of_table(columns: Columns, clock: str | None, power: str | None, time: str | None, rate: str | None) -> Roles:
-    """As `find_roles`; a wide table is called one. Raises InputError."""
+def roles_of_table(columns: Columns, named: Named) -> Roles:
+    """As `find_roles`; the error for a wide table recommends --transpose. Raises InputError."""
     try:
-        return find_roles(columns, clock, power, time, rate)
+        return find_roles(columns, named)
     except InputError:
         clocks = sorted(clock for _, clock in wide_headings(columns).values())
         if not clocks:
             raise
         what = f"one row per application, and one column per clock from {clocks[0]:g} to {clocks[-1]:g} MHz"
-        remedy = "add --transpose: the cells are taken for W; --rate FILE or --time FILE names such a table of speeds"
+        remedy = "add --transpose: the cells are read as W; --rate FILE or --time FILE names such a table of speeds"
         raise InputError(what, columns.where, remedy) from None
 
 
@@ -93,9 +93,9 @@ def transposed(columns: Columns, tables: Mapping[str, Columns]) -> Columns:
     cells: dict[str, list[str]] = {name: [] for name in (*labels, "clock_mhz", *wanted)}
     for (label, clock), figures in rows.items():
         more = {name: table.get((label, clock), {}).get(name, "") for name, table in others.items()}
-        told = dict(zip(labels, label, strict=True)) | {"clock_mhz": f"{clock:g}"} | figures | more
+        row = dict(zip(labels, label, strict=True)) | {"clock_mhz": f"{clock:g}"} | figures | more
         for name, column in cells.items():
-            column.append(told.get(name, ""))
+            column.append(row.get(name, ""))
     missing = next((name for name in others if not any(cells[name])), None)
     if missing is not None:
         what = "no row and clock of it is in the other table"

@@ -1,13 +1,12 @@
-"""The ridge on a measured voltage curve: constant below it, rising ever steeper above it (S1 6.8)."""
+"""The ridge on a measured voltage curve: constant below it, steeper and steeper above [Schoonhoven2024, figure 6.8]."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from .arrays import Floats
 
 _LEAST_CLOCKS = 5
 _LEAST_RISE = 0.02  # relative, over the measured clocks: less is a constant
@@ -26,7 +25,7 @@ class VoltageRidge:
 
 
 def voltage_ridge(clock_mhz: Floats, voltage: Floats) -> VoltageRidge | None:
-    """The ridge of voltages of shape (n,), NaN where unknown; None where points on both sides do not tell it."""
+    """The ridge of voltages of shape (n,), NaN where unknown; None where points on both sides do not show it."""
     known = np.isfinite(voltage) & (voltage > 0)
     clock, value = clock_mhz[known], voltage[known]
     clocks = np.unique(clock)

@@ -18,6 +18,7 @@ from ...errors import InputError, WattridgeError
 from ...paths import data_folder
 from ..children.lock import SessionLock
 from ..measurement import Measurement
+from ..models.documents import fit_from_document, fit_to_document
 from ..models.frequency import FrequencyFit
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
@@ -29,8 +30,6 @@ from .record import (
     LoadedSession,
     NewSession,
     SessionRecord,
-    fit_from_document,
-    fit_to_document,
     measurement_to_row,
     measurements_from_rows,
     objective_from_text,

@@ -1,8 +1,8 @@
-"""`ClockFit`: a frequency model, the power limits beside it and where both are from; those in files and sessions."""
+"""`ClockFit`: a frequency model, the power limits beside it and their origin; those in files and sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from ..space.result_table import ResultTable
 if TYPE_CHECKING:
     from ..store.database import Store
 
-_MOST = 6  # series of a file that are taken one by one; of more, the best of each board
+_MOST = 6  # series of a file that are fitted one by one; of more, the best of each board
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ClockFit:
 
     fit: FrequencyFit | None
     caps: CapFit | None
-    origin: str  # where it is from, in words
+    origin: str  # file, session or sweep
 
     @property
     def _either(self) -> FrequencyFit | CapFit:
@@ -46,19 +46,19 @@ class ClockFit:
 
     @property
     def label(self) -> str:
-        """Board and load; a simulated one says so wherever it is shown."""
-        said = " (simulated)" if self.simulated else ""
+        """Board and load; '(simulated)' wherever it is shown."""
+        marked = " (simulated)" if self.simulated else ""
         series = "" if self._either.series == self.origin else f" · {self._either.series}"
-        return f"{self.gpu or 'unnamed board'}{said}{series}"
+        return f"{self.gpu or 'unnamed board'}{marked}{series}"
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes two the same: a later one takes the place of an earlier one."""
+        """What makes two the same: a later one replaces an earlier one."""
         return self.gpu, self._either.series, self.origin
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What a person should know, of the clocks first."""
+        """What limits the fits, of the clocks first."""
         return tuple(reason for part in (self.fit, self.caps) if part is not None for reason in part.reasons)
 
     @property
@@ -68,31 +68,18 @@ class ClockFit:
 
 
 def fits_of_file(path: Path) -> list[ClockFit]:
-    """What a CSV or a recording tells of clocks and power limits. Raises InputError where that is nothing."""
-    caps = read_caps(path)
-    try:
-        series = read_series(path)
-    except InputError:
-        if not caps:
-            raise
-        series = []
-    return _paired(series, caps, path.name)
+    """The fits of clocks and power limits in a CSV or a recording. Raises InputError where there is none."""
+    return _found(lambda: read_series(path), read_caps(path), path.name)
 
 
 def fits_of_table(table: ResultTable, gpu: str, origin: str, *, simulated: bool) -> list[ClockFit]:
-    """What measurements tell. Raises InputError where that is nothing."""
+    """The fits of measurements. Raises InputError where there is none."""
     caps = caps_of_table(table, gpu, simulated=simulated)
-    try:
-        series = series_of_table(table, gpu=gpu, simulated=simulated)
-    except InputError:
-        if not caps:
-            raise
-        series = []
-    return _paired(series, caps, origin)
+    return _found(lambda: series_of_table(table, gpu=gpu, simulated=simulated), caps, origin)
 
 
 def fits_of_store(store: Store, session: int) -> list[ClockFit]:
-    """What a stored session tells. Raises InputError where that is nothing."""
+    """The fits of a stored session. Raises InputError where there is none."""
     loaded = store.load(session)
     record = loaded.record
     origin = f"session {session}, {record.title}"
@@ -103,6 +90,16 @@ def newest_fit(store: Store, gpu: str) -> list[ClockFit]:
     """The newest fit of a board of that name that was made here; nothing where there is none."""
     found = store.latest_fit(gpu)
     return [] if found is None else [ClockFit(found[0], None, found[1])]
+
+
+def _found(read: Callable[[], list[Points]], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:
+    """Raises the InputError of `read` where there are no power limits either."""
+    try:
+        return _paired(read(), caps, origin)
+    except InputError:
+        if not caps:
+            raise
+        return _paired([], caps, origin)
 
 
 def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> list[ClockFit]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
 from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
 from ...sensors.load import Load
 from ..control.guard import DeviceGuard
+from ..models.cap_series import caps_of_table
+from ..models.caps import CapFit, fit_caps
 from ..models.frequency import FrequencyFit
+from ..models.point_fits import fit_memory_clocks
+from ..models.series import series_of_table
 from ..space.result_table import ResultTable
 from ..store.record import LoadedSession
-from .sweep import Sweep, steered_sweep, sweep_clocks, sweep_limits
-
-if TYPE_CHECKING:
-    from ..models.caps import CapFit
-    from ..models.points import Points
+from .sweep import sweep_clocks, sweep_limits
 
 
 def fit_of_sweep(
@@ -33,23 +32,26 @@ def fit_of_sweep(
 ) -> tuple[FrequencyFit, str]:
     """Sweep the clocks under full load and fit; the fit, and what it was fitted to in words.
 
-    At most `points` clocks, each where it tells most, or evenly spread where not `steered`; with `memory_clocks` at
+    At most `points` clocks, each where it adds most, or evenly spread where not `steered`; with `memory_clocks` at
     each memory clock of the board. Raises WattridgeError where the board cannot run or be set, or where `stop` ended
     the sweep.
     """
-    from ..models.point_fits import fit_memory_clocks
-
-    inside = guard if guard is not None else DeviceGuard(gpu)
-    measure = steered_sweep if steered else sweep_clocks
     series = []
-    with running_board(gpu, inside) as (board, load):
+    with running_board(gpu, guard) as (board, inside, load):
         for memory in gpu.memory_clocks_mhz() if memory_clocks else [None]:
-            sweep = measure(
-                board, inside, points=points, load=load, memory_clock_mhz=memory, on_progress=on_progress, stop=stop
+            sweep = sweep_clocks(
+                board,
+                inside,
+                points=points,
+                steered=steered,
+                load=load,
+                memory_clock_mhz=memory,
+                on_progress=on_progress,
+                stop=stop,
             )
             if stop is not None and stop.is_set():
                 raise WattridgeError("the clock sweep was stopped", gpu.info.label)
-            series.append(points_of_sweep(gpu, sweep))
+            series.append(sweep.points)
     fit = fit_memory_clocks(series)
     count = sum(len(each.clock_mhz) for each in series)
     simulated = ", simulated" if gpu.info.source == "simulated" else ""
@@ -65,19 +67,18 @@ def caps_of_sweep(
     guard: DeviceGuard | None = None,
 ) -> CapFit:
     """The same load as of `fit_of_sweep` under `points` power limits. Raises WattridgeError as that does."""
-    from ..models.caps import fit_caps
-
-    inside = guard if guard is not None else DeviceGuard(gpu)
-    with running_board(gpu, inside) as (board, load):
-        sweep = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    with running_board(gpu, guard) as (board, inside, load):
+        swept = sweep_limits(board, inside, points=points, load=load, on_progress=on_progress, stop=stop).points
+    assert swept.requested_mhz is not None
+    assert swept.rate is not None
     fit = fit_caps(
-        sweep.requested,
-        sweep.power_w,
-        sweep.rate,
-        gpu=gpu.info.name,
-        series=sweep.series,
-        observed_clock_mhz=sweep.clock_mhz,
-        simulated=gpu.info.source == "simulated",
+        swept.requested_mhz,
+        swept.power_w,
+        swept.rate,
+        gpu=swept.gpu,
+        series=swept.series,
+        observed_clock_mhz=swept.clock_mhz,
+        simulated=swept.simulated,
     )
     if fit is None:
         raise WattridgeError("the sweep of power limits was stopped", gpu.info.label)
@@ -85,13 +86,14 @@ def caps_of_sweep(
 
 
 @contextmanager
-def running_board(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | None]]:
-    """The board ready to run a load, and the load; None is the one that `sweep_clocks` takes by itself.
+def running_board(gpu: Gpu, guard: DeviceGuard | None) -> Iterator[tuple[Gpu, DeviceGuard, Load | None]]:
+    """The board ready to run a load, its guard, and the load; None is the one that `sweep_clocks` runs by default.
 
     A real board runs multiply-adds on all its multiprocessors. Raises WattridgeError where it may not be set.
     """
+    guard = guard if guard is not None else DeviceGuard(gpu)
     if gpu.info.source != "nvml":
-        yield gpu, None
+        yield gpu, guard, None
         return
     from ..runner.cuda.open import require_cuda
     from ..runner.cuda.square_wave import WaveGpu
@@ -99,30 +101,7 @@ def running_board(gpu: Gpu, guard: DeviceGuard) -> Iterator[tuple[Gpu, Load | No
     guard.open()
     require_cuda(gpu)
     with closing(WaveGpu(gpu)) as board:
-        yield board, board.wave_loads()[0]
-
-
-def points_of_sweep(gpu: Gpu, sweep: Sweep) -> Points:
-    """A sweep as one series for the frequency model."""
-    from ..models.points import Points
-
-    memory = sweep.memory_clock_mhz
-    return Points(
-        clock_mhz=sweep.clock_mhz,
-        power_w=sweep.power_w,
-        rate=sweep.rate,
-        limited=sweep.limited,
-        limit_w=sweep.limit_w,
-        supported_mhz=tuple(float(clock) for clock in gpu.graphics_clocks_mhz()),
-        gpu=gpu.info.name,
-        series=sweep.series if memory is None else f"{sweep.series}, memory_clock_mhz={memory:.0f}",
-        simulated=gpu.info.source == "simulated",
-        voltage_mv=sweep.voltage_mv,
-        temperature_c=sweep.temperature_c,
-        memory_clock_mhz=memory,
-        others=(sweep.series,),
-        requested_mhz=sweep.requested,
-    )
+        yield board, guard, board.wave_loads()[0]
 
 
 def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
@@ -132,9 +111,7 @@ def fit_of_session(session: LoadedSession) -> tuple[FrequencyFit, str]:
 
 
 def caps_of_session(session: LoadedSession) -> list[CapFit]:
-    """What a stored session says of power limits; nothing where it has none."""
-    from ..models.cap_series import caps_of_table
-
+    """The power limits of a stored session; empty where it has none."""
     return caps_of_table(session.table, session.record.gpu, simulated=session.record.source == "simulated")
 
 
@@ -144,7 +121,6 @@ def fit_of_table(table: ResultTable, title: str, gpu: str, source: str) -> tuple
     Raises InputError where they hold too few clocks.
     """
     from ..models.point_fits import fit_memory_clocks
-    from ..models.series import series_of_table
 
     fit = fit_memory_clocks(series_of_table(table, gpu=gpu, simulated=source == "simulated"))
     return fit, f"session of {title}, {fit.series}{'' if source == 'nvml' else f', {source}'}"

@@ -7,34 +7,38 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...files import read_text
+from ...numbers import finite_or_none
 from ...sensors.event_reasons import LIMITING
 from ..formats.gpu_benches import gpu_benches_columns, is_gpu_benches
 from ..formats.kinds import other_kind
 from ..formats.read import is_recording, read_recording
+from ..models.arrays import Floats, Rows
 from ..models.columns import Columns, parse_columns
 from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import Estimate, RooflineFit, RooflinePoints, fit_roofline
 from ..models.roofline.published_boards import board_named
 from ..space.result_table import STATES, ResultTable
 
-Floats = npt.NDArray[np.float64]
-PRECISIONS: Final = ("fp32", "fp64")  # that are swept unless others are asked for
+PRECISIONS: Final = ("fp32", "fp64")  # swept by default
 TENSOR: Final = ("fp16_tensor", "bf16_tensor")
-TENSOR_FROM: Final = (8, 0)  # compute capability whose tensor cores know the kernel's instruction
+TENSOR_FROM: Final = (8, 0)  # least compute capability with the kernel's tensor core instruction
 _WORD_BYTE: Final = {"fp32": 4, "fp64": 8, "fp16_tensor": 2, "bf16_tensor": 2}
 KERNEL: Final = "roofline_"  # and the precision: the name of a sweep's kernel
-_OF_POINTS: Final = (  # keys of a roofline's document that need measured points
-    *("standard_errors", "r2", "r2_with_throttled", "mean_relative_error", "max_relative_error"),
-    *("max_relative_error_with_throttled", "condition_number", "share_of_peak"),
-    *("least_squares_per_flop", "least_squares_per_byte"),
+_ENERGIES: Final = (  # figures of a model that are in its document, where they are known
+    *("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w", "pi_flop_w", "pi_mem_w"),
+    *("energy_balance", "effective_energy_balance", "eta_flop"),
 )
+_OF_FIT: Final = (  # figures of a fit, likewise
+    *("r2", "r2_with_throttled", "mean_relative_error", "max_relative_error", "condition_number"),
+    *("identifiable", "points", "throttled"),
+)
+_UNKNOWN: Final = (math.nan, math.nan)
 _RATE, _TRAFFIC = "GFLOP/s", "GB/s"
 _MAXIMUM_BYTES: Final = 32 << 20
-_COLUMNS: Final = {  # of a CSV: what a point is, and the names it goes by
+_COLUMNS: Final = {  # of a CSV: each figure and its headings
     "rate": ("gflops", "gflop/s", "gflop_s"),
     "traffic": ("gbs", "gb/s", "gb_s"),
     "power": ("power_w", "power"),
@@ -44,7 +48,7 @@ _DEVICE: Final = ("gpu", "device", "device_name", "dev")
 
 
 def precision_of(kernel: str) -> str:
-    """Of a sweep's kernel by its name; 'fp32' where the name tells none."""
+    """Of a sweep's kernel by its name; 'fp32' where the name holds none."""
     return kernel.removeprefix(KERNEL) if kernel.startswith(KERNEL) else "fp32"
 
 
@@ -54,7 +58,7 @@ def word_byte(precision: str) -> int:
 
 
 def precision_words(precision: str) -> str:
-    """As people write it: 'FP16 tensor'."""
+    """As it is usually written: 'FP16 tensor'."""
     kind, _, unit = precision.partition("_")
     return f"{kind.upper()} {unit}".rstrip()
 
@@ -69,22 +73,18 @@ def points_of_table(table: ResultTable, gpu: str, precision: str) -> RooflinePoi
             "a roofline needs the work, the traffic and the power of each point: wattridge roofline --gpu G",
         )
     ok = [at for at in range(len(table)) if STATES[table.states()[at]].value == "ok"]
-    told = [table.measurement(at) for at in ok]
-    threads = table.values("threads_per_multiprocessor")[ok]
-    half = [
-        (m.intervals["power_w"][1] - m.intervals["power_w"][0]) / 2 if "power_w" in m.intervals else math.nan
-        for m in told
-    ]
-    return _points(
+    measured = [table.measurement(at) for at in ok]
+    low, high = np.array([m.intervals.get("power_w", _UNKNOWN) for m in measured]).reshape(-1, 2).T
+    return RooflinePoints.of(
         gpu,
         precision,
-        rate=table.values(_RATE)[ok],
-        traffic=table.values(_TRAFFIC)[ok],
+        flops=table.values(_RATE)[ok] * 1e9,
+        bytes_per_s=table.values(_TRAFFIC)[ok] * 1e9,
         power_w=table.values("power_w")[ok],
-        clock_mhz=np.array([m.observed_clock_mhz for m in told]),
-        limited=np.array([bool(m.event_reasons & LIMITING) for m in told]),
-        threads=threads,
-        power_error_w=np.array(half),
+        limited=np.array([bool(m.event_reasons & LIMITING) for m in measured], dtype=bool),
+        clock_mhz=np.array([m.observed_clock_mhz for m in measured]),
+        threads=table.values("threads_per_multiprocessor")[ok],
+        power_error_w=(high - low) / 2,
     )
 
 
@@ -140,7 +140,7 @@ def fit_points(points: RooflinePoints) -> RooflineFit:
 
 
 def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
-    """What each microbenchmark reached of the board's theoretical peak (S4 table 3), 0..1; empty where none is known.
+    """Share of the theoretical peak that each microbenchmark reached [Holtmann2024, table 3]; empty where unknown.
 
     flop: speed of the flop kernel; copy: traffic of the copy kernel; roofline_*: both of the roofline kernel.
     """
@@ -162,19 +162,12 @@ def shares_of_peak(fit: RooflineFit) -> dict[str, float]:
 
 def to_json(fit: RooflineFit) -> dict[str, Any]:
     """One precision, as `roofline --json` prints it: a figure that the points do not determine is null."""
-    model, board = fit.model, board_named(fit.gpu)
+    board = board_named(fit.gpu)
     return {
-        **model_to_json(model, fit.precision, identifiable=fit.identifiable),
+        **model_to_json(fit.model, fit.precision, identifiable=fit.identifiable),
+        **{name: getattr(fit, name) for name in _OF_FIT},
         "standard_errors": list(fit.relative.standard_errors) if fit.identifiable else None,
-        "r2": fit.r2,
-        "r2_with_throttled": fit.r2_with_throttled,
-        "mean_relative_error": fit.mean_relative_error,
-        "max_relative_error": fit.max_relative_error,
         "max_relative_error_with_throttled": fit.max_relative_error_all,
-        "condition_number": fit.condition_number,
-        "identifiable": fit.identifiable,
-        "points": fit.points,
-        "throttled": fit.throttled,
         "theoretical_peak_gflops": board.gflops.get(fit.precision) if board else None,
         "theoretical_bandwidth_gb_s": board.bandwidth_gb_s if board else None,
         "share_of_peak": shares_of_peak(fit) or None,
@@ -189,7 +182,9 @@ def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
     """A published roofline with the keys of `to_json`: what needs measured points is null."""
     return {
         **model_to_json(model, precision),
-        **dict.fromkeys(_OF_POINTS),
+        **dict.fromkeys((*_OF_FIT, "standard_errors", "max_relative_error_with_throttled", "share_of_peak")),
+        "least_squares_per_flop": None,
+        "least_squares_per_byte": None,
         "theoretical_peak_gflops": model.peak_flops / 1e9,
         "theoretical_bandwidth_gb_s": model.bandwidth / 1e9,
         "identifiable": True,
@@ -201,28 +196,15 @@ def published_to_json(model: EnergyRoofline, precision: str) -> dict[str, Any]:
 
 def model_to_json(model: EnergyRoofline, precision: str, *, identifiable: bool = True) -> dict[str, float | None]:
     """What follows from the five figures of a roofline, units in the names; energies only where they are known."""
-
-    def known(value: float) -> float | None:
-        return value if identifiable and math.isfinite(value) else None
-
+    word = word_byte(precision)
     return {
-        "eps_flop_pj": known(model.eps_flop_pj),
-        "eps_mem_pj_per_b": known(model.eps_mem_pj_per_b),
-        "eps_mop_pj_per_word": known(model.eps_mop_pj(word_byte(precision))),
-        "word_byte": word_byte(precision),
-        "pi_0_w": known(model.pi_0_w),
-        "pi_flop_w": known(model.pi_flop_w),
-        "pi_mem_w": known(model.pi_mem_w),
+        **{name: finite_or_none(getattr(model, name)) if identifiable else None for name in _ENERGIES},
+        "eps_mop_pj_per_word": finite_or_none(model.eps_mop_pj(word)) if identifiable else None,
+        "word_byte": word,
         "peak_gflops": model.peak_flops / 1e9,
         "bandwidth_gb_s": model.bandwidth / 1e9,
         "time_balance": model.time_balance,
-        "energy_balance": known(model.energy_balance),
-        "effective_energy_balance": known(model.effective_energy_balance) if identifiable else None,
-        "eta_flop": known(model.eta_flop) if identifiable else None,
     }
-
-
-# --- inside -----------------------------------------------------------------------------------------------------------
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
@@ -231,13 +213,13 @@ def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
     return {name: getattr(estimate, name) for name in ("eps_flop_pj", "eps_mem_pj_per_b", "pi_0_w")}
 
 
-def _short(text: str | None) -> str:
+def _short(text: str) -> str:
     """A device's name or number: '3.0' is 3."""
-    told = (text or "").strip()
-    return told.removesuffix(".0") if told.replace(".", "", 1).isdigit() else told
+    name = text.strip()
+    return name.removesuffix(".0") if name.replace(".", "", 1).isdigit() else name
 
 
-def _of_rows(name: str, columns: Columns, rows: npt.NDArray[np.intp], column: dict[str, str | None]) -> RooflinePoints:
+def _of_rows(name: str, columns: Columns, rows: Rows, column: dict[str, str | None]) -> RooflinePoints:
     def numbers(what: str) -> Floats:
         heading = column[what]
         return columns.numbers(heading)[rows] if heading is not None else np.full(len(rows), np.nan)
@@ -245,42 +227,4 @@ def _of_rows(name: str, columns: Columns, rows: npt.NDArray[np.intp], column: di
     rate, traffic, power_w = numbers("rate"), numbers("traffic"), numbers("power")
     if not (np.isfinite(rate).all() and np.isfinite(traffic).all() and (power_w > 0).all()):
         raise InputError(f"{name} has a point without speed, traffic or power", columns.where, "leave it out")
-    nothing = np.full(len(rows), np.nan)
-    return _points(
-        name,
-        "fp32",
-        rate=rate,
-        traffic=traffic,
-        power_w=power_w,
-        clock_mhz=numbers("clock"),
-        limited=np.zeros(len(rows), dtype=bool),
-        threads=nothing,
-        power_error_w=nothing,
-    )
-
-
-def _points(
-    gpu: str,
-    precision: str,
-    *,
-    rate: Floats,
-    traffic: Floats,
-    power_w: Floats,
-    clock_mhz: Floats,
-    limited: npt.NDArray[np.bool_],
-    threads: Floats,
-    power_error_w: Floats,
-) -> RooflinePoints:
-    kinds = {(True, True): "roofline", (True, False): "flop", (False, True): "copy", (False, False): "baseline"}
-    return RooflinePoints(
-        gpu=gpu,
-        precision=precision,
-        flops=rate * 1e9,
-        bytes_per_s=traffic * 1e9,
-        power_w=power_w,
-        clock_mhz=clock_mhz,
-        limited=limited,
-        threads=threads,
-        power_error_w=power_error_w,
-        kind=tuple(kinds[work > 0, moved > 0] for work, moved in zip(rate, traffic, strict=True)),
-    )
+    return RooflinePoints.of(name, "fp32", rate * 1e9, traffic * 1e9, power_w, clock_mhz=numbers("clock"))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import InputError
 from ...paths import resources
 from ..formats.read import read_recording
 from ..measurement import Measurement, State, speed_of
+from ..models.arrays import Floats
 from ..models.roofline.energy_roofline import EnergyRoofline
 from ..models.roofline.fit import RooflineFit, RooflinePoints
 from ..models.roofline.published_boards import published_boards
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from ..store.database import Store
     from ..store.record import SessionRecord
 
-Floats = npt.NDArray[np.float64]
 _TRAFFIC = {"GB/s": 1e9, "TB/s": 1e12}  # -> B/s
 _SESSIONS = 20  # past sweeps that are offered
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Measured points, and the fit where they give one; or a published roofline, which has no points."""
+    """Measured points with their fit, where there is one; or a published roofline, which has no points."""
 
     points: RooflinePoints
     fit: RooflineFit | None
@@ -45,14 +44,14 @@ class Sweep:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes two sweeps the same: a later one takes the place of an earlier one."""
+        """What makes two sweeps the same: a later one replaces an earlier one."""
         return self.points.gpu, self.points.precision, self.origin
 
     @property
     def label(self) -> str:
-        """Board, precision and where the figures come from: a simulated one says so wherever it is shown."""
-        said = "" if self.source == "nvml" else f" ({self.source})"
-        return f"{self.points.gpu} · {precision_words(self.points.precision)}{said}"
+        """Board, precision and where the figures come from: '(simulated)' wherever it is shown."""
+        marked = "" if self.source == "nvml" else f" ({self.source})"
+        return f"{self.points.gpu} · {precision_words(self.points.precision)}{marked}"
 
     @property
     def model(self) -> EnergyRoofline | None:
@@ -63,7 +62,7 @@ class Sweep:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why there is no fit, or what a person should know of it."""
+        """Why there is no fit, or what limits it."""
         if self.published is not None:
             return (f"published figures: {self.origin}; nothing was measured here",)
         return (self.why_not,) if self.fit is None else self.fit.reasons
@@ -111,7 +110,7 @@ def sweep_of_session(
 ) -> Sweep:
     """The sweep of a running or past session. `board` is one that is here: its power limit is known.
 
-    Raises InputError where the session tells no work, traffic or power.
+    Raises InputError where the session holds no work, traffic or power.
     """
     points = points_of_table(table, gpu, precision_of(title))
     if not len(points):
@@ -122,20 +121,16 @@ def sweep_of_session(
 
 def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
     """The sweeps of a cache or CSV, one per board. Raises InputError."""
-    told = read_points(path)
     source = "simulated" if _simulated(path) else "recorded"
-    return [
-        replace(sweep_of_points(points, source, path.name, _limit_held(points)), limit_seen=True) for points in told
-    ]
-
-
-def _limit_held(points: RooflinePoints) -> float | None:
-    """The power, W, at which a limit held the board back, where a file's points tell so."""
-    return float(np.median(points.power_w[points.limited])) if points.limited.any() else None
+    found = []
+    for points in read_points(path):
+        limit_w = float(np.median(points.power_w[points.limited])) if points.limited.any() else None
+        found.append(replace(sweep_of_points(points, source, path.name, limit_w), limit_seen=True))
+    return found
 
 
 def _simulated(path: Path) -> bool:
-    """The file says of itself that its figures are simulated."""
+    """Whether the file declares its figures simulated."""
     try:
         recording = read_recording(path)
     except InputError:  # a plain CSV of points is no session
@@ -147,23 +142,23 @@ def sweeps_of_store(store: Store, session: int, board: GpuInfo | None = None) ->
     """The sweep of a stored session. Raises InputError."""
     loaded = store.load(session)
     record = loaded.record
-    told = {"gpu": record.gpu, "title": record.title, "source": record.source, "session": session}
-    return [sweep_of_session(loaded.table, board=board, **told)]  # type: ignore[arg-type]
+    gpu, title, source = record.gpu, record.title, record.source
+    return [sweep_of_session(loaded.table, gpu=gpu, title=title, source=source, session=session, board=board)]
 
 
 def past_sweeps(store: Store) -> list[tuple[int, str]]:
     """(session, words) of the stored sessions that swept the intensity, the newest first."""
     found = []
     for record in _sessions(store)[:_SESSIONS]:
-        said = "" if record.source == "nvml" else f" ({record.source})"
-        found.append((record.id, f"{record.id}  {precision_words(precision_of(record.title))} · {record.gpu}{said}"))
+        marked = "" if record.source == "nvml" else f" ({record.source})"
+        found.append((record.id, f"{record.id}  {precision_words(precision_of(record.title))} · {record.gpu}{marked}"))
     return found
 
 
 def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
-    """The person's own: of each board and precision the newest sweep that gives a fit. `board`: as `sweep_of_session`.
+    """The user's own: of each board and precision the newest sweep that gives a fit. `board`: as `sweep_of_session`.
 
-    One that cannot be read, or is not enough for a fit, is passed over.
+    One that cannot be read, or is not enough for a fit, is skipped.
     """
     found: dict[tuple[str, str, str], Sweep] = {}
     for record in _sessions(store):
@@ -180,10 +175,9 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
 
 
 def recorded_sweeps() -> list[Sweep]:
-    """Of the real boards whose sweeps come with the program."""
-    nobody = threading.Event()
+    """Those of real boards that come with the program."""
     files = sorted((resources() / "recordings").glob("*-roofline-*.json.gz"))
-    return [sweep for file in files for sweep in sweeps_of_file(file, nobody)]
+    return [sweep for file in files for sweep in sweeps_of_file(file, threading.Event())]
 
 
 def published_sweeps() -> list[Sweep]:
@@ -191,18 +185,7 @@ def published_sweeps() -> list[Sweep]:
     nothing = np.empty(0)
     return [
         Sweep(
-            RooflinePoints(
-                gpu=board.name,
-                precision=precision,
-                flops=nothing,
-                bytes_per_s=nothing,
-                power_w=nothing,
-                clock_mhz=nothing,
-                limited=np.empty(0, dtype=bool),
-                threads=nothing,
-                power_error_w=nothing,
-                kind=(),
-            ),
+            RooflinePoints.of(board.name, precision, nothing, nothing, nothing),
             fit=None,
             why_not="",
             source="published",
@@ -227,7 +210,7 @@ def limit_of(board: GpuInfo) -> float | None:
 
 
 def kernel_of(measurement: Measurement, title: str, gpu: str = "") -> PlacedKernel | None:
-    """The work and traffic of a measured configuration by its speeds; None where it does not tell both."""
+    """The work and traffic of a measured configuration by its speeds; None where it does not hold both."""
     values = measurement.values
     time_s = values.get("time_s", float("nan"))
     speed = speed_of(values)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
@@ -16,12 +15,12 @@ from ..measurement import Measurement, State
 from ..models.design import next_clock
 from ..models.frequency import MINIMUM_CLOCKS, fit_frequency_model
 from ..models.point_fits import fit_points
+from ..models.points import Points
 from ..space.search_space import SearchSpace
 from ..strategies.methods import Clocks, Seen, Steering, energy_of, seen_of
 from .fits import running_board
-from .sweep import FIRST_CLOCKS, spread_clocks, steered_sweep
+from .sweep import FIRST_CLOCKS, spread_clocks, sweep_clocks
 
-Floats = npt.NDArray[np.float64]
 SWEEP_CLOCKS = 8
 SAMPLE = 16  # configurations of a recording, of which the best is swept
 
@@ -34,25 +33,21 @@ def steer_by_sweep(
     on_progress: Callable[[int, int], None] | None = None,
     stop: threading.Event | None = None,
 ) -> Steering | None:
-    """From a sweep of the board under full load; None where its points tell no optimum. Raises WattridgeError."""
-    from .fits import points_of_sweep
-
-    inside = guard if guard is not None else DeviceGuard(gpu)
-    with running_board(gpu, inside) as (board, load):
-        sweep = steered_sweep(board, inside, points=points, load=load, on_progress=on_progress, stop=stop)
+    """From a sweep of the board under full load; None where its points show no optimum. Raises WattridgeError."""
+    with running_board(gpu, guard) as (board, inside, load):
+        sweep = sweep_clocks(board, inside, points=points, steered=True, load=load, on_progress=on_progress, stop=stop)
     if stop is not None and stop.is_set():
         raise WattridgeError("the clock sweep was stopped", gpu.info.label)
-    fit = fit_points(points_of_sweep(gpu, sweep))
+    fit = fit_points(sweep.points)
     if fit.range_mhz is None:
         return None
-    count = len(sweep.clock_mhz)
-    return Steering(fit, count, sweep.seconds, f"a sweep of {count} clocks, {sweep.series}")
+    return Steering(fit, len(sweep), sweep.seconds, f"a sweep of {len(sweep)} clocks, {sweep.points.series}")
 
 
 def steer_by_measurements(
     space: SearchSpace, measured: Mapping[int, Measurement], *, points: int = SWEEP_CLOCKS, seed: int = 0
 ) -> Steering | None:
-    """From measurements that are there: one good configuration at a few clocks; None where they tell no optimum.
+    """From existing measurements: one good configuration at a few clocks; None where they show no optimum.
 
     The good one is the most efficient of a sample at the highest clock, which counts as measured.
     """
@@ -66,22 +61,21 @@ def steer_by_measurements(
         return None
     row_at = {float(clocks.of_row[row]): int(row) for row in clocks.alike(best.row)}
     waiting: list[float] = [float(c) for c in spread_clocks([int(c) for c in row_at], FIRST_CLOCKS)]
-    taken: dict[float, Measurement] = {}
+    swept: dict[float, Measurement] = {}
     while waiting:
         clock = waiting.pop()
         found = measured.get(row_at.get(clock, -1))
         if found is not None and found.state is State.OK and math.isfinite(energy_of(found.values)):
-            taken[clock] = found
-        if not waiting and FIRST_CLOCKS <= len(taken) < points:
-            chosen = next_clock(*_series(taken), None, list(row_at))
-            waiting = [] if chosen is None or chosen in taken or chosen not in row_at else [chosen]
-    clock_mhz, power_w, rate = _series(taken)
-    fit = fit_frequency_model(clock_mhz, power_w, rate=rate, supported_mhz=list(row_at))
+            swept[clock] = found
+        if not waiting and FIRST_CLOCKS <= len(swept) < points:
+            chosen = next_clock(_series(swept, row_at))
+            waiting = [] if chosen is None or chosen in swept or chosen not in row_at else [chosen]
+    fit = fit_frequency_model(_series(swept, row_at))
     if fit.range_mhz is None:
         return None
-    asked = {*at_top, *(row_at[clock] for clock in taken)}
-    seconds = sum(measured[row].cost_s for row in asked if row in measured)
-    return Steering(fit, len(asked), seconds, f"{len(taken)} clocks of one configuration, the best of {len(at_top)}")
+    used = {*at_top, *(row_at[clock] for clock in swept)}
+    seconds = sum(measured[row].cost_s for row in used if row in measured)
+    return Steering(fit, len(used), seconds, f"{len(swept)} clocks of one configuration, the best of {len(at_top)}")
 
 
 def _seen(row: int, measured: Mapping[int, Measurement]) -> Seen:
@@ -89,9 +83,9 @@ def _seen(row: int, measured: Mapping[int, Measurement]) -> Seen:
     return seen_of(row, found is not None and found.state is State.OK, found.values if found is not None else {})
 
 
-def _series(taken: Mapping[float, Measurement]) -> tuple[Floats, Floats, Floats]:
-    """Clocks, powers and speeds, ascending by clock."""
-    clock = np.asarray(sorted(taken))
-    energy = np.asarray([energy_of(taken[c].values) for c in clock.tolist()])
-    rate = 1.0 / np.asarray([taken[c].values["time_s"] for c in clock.tolist()])
-    return clock, energy * rate, rate
+def _series(swept: Mapping[float, Measurement], supported: Iterable[float]) -> Points:
+    """The measurements by clock, ascending."""
+    clock = np.asarray(sorted(swept))
+    energy = np.asarray([energy_of(swept[c].values) for c in clock.tolist()])
+    rate = 1.0 / np.asarray([swept[c].values["time_s"] for c in clock.tolist()])
+    return Points(clock, energy * rate, rate, supported_mhz=tuple(supported))

@@ -1,4 +1,4 @@
-"""The ways to tune for energy side by side, from a stored session, a recording, or the measurements of a session."""
+"""The published ways to tune for energy side by side, from a stored session, a recording, or measurements."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def methods_of_table(
     base_mhz: float | None = None,
     methods: Sequence[str] = tuple(METHODS),
 ) -> Methods:
-    """Of measurements; the model of the clocks is fitted to some of them, as if it had asked for those alone."""
+    """Of measurements; the model of the clocks is fitted to some of them, as if those alone had been measured."""
     measured = measured_rows(table)
     return compare_methods(
         table.space,

@@ -139,7 +139,7 @@ def test_a_sweep_of_a_simulated_board_survives_a_program_that_is_held_up_again_a
     twin = dataclasses.replace(twin, power=dataclasses.replace(twin.power, leakage_share=0.0))
     board, punctual = SimulatedGpu(twin, clock=Often()), SimulatedGpu(twin, clock=VirtualClock())
     known, sweep = (sweep_clocks(gpu, DeviceGuard(gpu), points=4) for gpu in (punctual, board))
-    assert sweep.power_w == pytest.approx(known.power_w, rel=3e-3)
+    assert sweep.points.power_w == pytest.approx(known.points.power_w, rel=3e-3)
 
 
 def test_stopping_leaves_the_board_idle_and_no_figure() -> None:
@@ -165,11 +165,14 @@ def test_a_sweep_tells_power_and_speed_at_observed_clocks_and_restores() -> None
     steps: list[tuple[int, int]] = []
     load = Load("known", "fp32", 2e11, 1e9)
     sweep = sweep_clocks(board, DeviceGuard(board), load=load, points=6, on_progress=lambda *at: steps.append(at))
-    assert sweep.clock_mhz.tolist() == sweep.requested.tolist() == spread_clocks(CLOCKS, 6)
-    assert sweep.power_w == pytest.approx(IDLE_W + 50.0 * sweep.clock_mhz / 1500.0, rel=1e-3)
-    assert sweep.rate == pytest.approx(2e11 / sweep.time_s / 1e9)
+    points = sweep.points
+    assert points.requested_mhz is not None
+    assert points.clock_mhz.tolist() == points.requested_mhz.tolist() == spread_clocks(CLOCKS, 6)
+    assert points.power_w == pytest.approx(IDLE_W + 50.0 * points.clock_mhz / 1500.0, rel=1e-3)
+    assert points.rate == pytest.approx(2e11 / sweep.time_s / 1e9)
     assert steps == [(i, 6) for i in range(1, 7)]
-    assert not sweep.limited.any()
+    assert points.limited is not None
+    assert not points.limited.any()
     assert board.clock_mhz == 700
 
 
@@ -179,7 +182,7 @@ def test_a_stopped_sweep_keeps_what_it_has() -> None:
     sweep = sweep_clocks(
         board, DeviceGuard(board), load=HEAVY, stop=stop, on_progress=lambda done, _: stop.set() if done == 2 else None
     )
-    assert len(sweep.clock_mhz) == 2
+    assert len(sweep) == 2
     assert board.clock_mhz == 1500.0
 
 

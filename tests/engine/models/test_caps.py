@@ -12,6 +12,7 @@ from app.engine.models.caps import compare, fit_caps, median_saving
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
+from app.errors import InputError
 from app.sensors.select import open_gpu
 
 LIMITS = np.asarray([100.0, 150.0, 200.0, 250.0, 300.0])
@@ -49,7 +50,7 @@ def test_the_model_of_a_limit() -> None:
     assert fit.best_within_5_percent_w == 250
 
 
-def test_power_that_no_speed_comes_from_is_told() -> None:
+def test_power_that_no_speed_comes_from_is_found() -> None:
     """60 W are drawn however slow the work."""
     limits = np.linspace(100, 300, 9)
     power = np.minimum(limits, 270)
@@ -68,13 +69,21 @@ def test_limits_that_never_bind_are_said() -> None:
     assert fit_caps(LIMITS[:2], [1.0, 2.0], [1.0, 1.0]) is None
 
 
+def test_a_named_column_that_is_missing_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "caps.csv"
+    path.write_text("power_limit_w,power_w,time_s\n100,98,2\n200,190,1\n")
+    with pytest.raises(InputError, match="no column 'watts'") as caught:
+        read_caps(path, power="watts")
+    assert "--power" in caught.value.where
+
+
 def test_a_table_without_limits_has_none() -> None:
     assert caps_of_table(ResultTable(space_of_table({"block": ()}, [(1,), (2,)])), "", simulated=False) == []
 
 
 @pytest.mark.parametrize("board", ["a100", "a4000"])
 def test_clocks_reach_lower_than_limits(board: str) -> None:
-    """S1 6.5.3: limits do not cover the range of clocks, and a fully loading kernel saves more by clocks."""
+    """Limits do not cover the range of clocks, and full load saves more by clocks [Schoonhoven2024, section 6.5.3]."""
     gpu = open_gpu(f"simulated:{board}", speed=float("inf"))
     try:
         limit = gpu.info.power_limit.current_w

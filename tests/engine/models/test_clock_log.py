@@ -15,8 +15,8 @@ import pytest
 from app.cli import main
 from app.engine.formats.dmon import dmon_columns, is_dmon
 from app.engine.models.point_fits import fit_points
-from app.engine.models.points import Points
-from app.engine.models.series import read_points, read_series
+from app.engine.models.points import Points, choose
+from app.engine.models.series import read_series
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.clock import VirtualClock
@@ -44,7 +44,7 @@ def readings(
     unlocked_at_rest: bool = True,
     passes: int = 1,
 ) -> Rows:
-    """What a simulated A100 reports while a person locks one clock after the other, resting in between."""
+    """What a simulated A100 reports while the user locks one clock after the other, resting in between."""
     gpu = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
     places = [[channel.name for channel in gpu.channels].index(name) for name in CHANNELS.values()]
     rows: Rows = []
@@ -76,11 +76,11 @@ def write(path: Path, rows: Rows, columns: int = 4, *, units: bool = False, head
         writer.writerow([header, *names])
         for seconds, values in rows:
             stamp = begin + timedelta(seconds=seconds - rows[0][0])
-            told = stamp.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] if header == "timestamp" else f"{seconds:.3f}"
+            time = stamp.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] if header == "timestamp" else f"{seconds:.3f}"
             cells = [f"{value:.2f}" for value in values[:columns]]
             if units:
                 cells = [f"{cell} {name.split('[')[1][:-1]}" for cell, name in zip(cells, names, strict=True)]
-            writer.writerow([told, *cells])
+            writer.writerow([time, *cells])
     return path
 
 
@@ -106,16 +106,16 @@ def test_every_locked_clock_becomes_one_point(
 ) -> None:
     """Whether or not the log says at what memory clock and how busy the board was."""
     rows = readings(CLOCKS, unlocked_at_rest=unlocked_at_rest, passes=passes)
-    check(read_points(write(tmp_path / "log.csv", rows, columns)))
+    check(choose(read_series(write(tmp_path / "log.csv", rows, columns))))
 
 
 def test_a_load_that_never_rests_and_a_log_with_units(tmp_path: Path) -> None:
-    check(read_points(write(tmp_path / "log.csv", readings(CLOCKS, rest_s=0.0), 2, units=True)))
+    check(choose(read_series(write(tmp_path / "log.csv", readings(CLOCKS, rest_s=0.0), 2, units=True))))
 
 
 @pytest.mark.parametrize("header", ["time_s", "elapsed [s]"])
 def test_times_may_be_seconds(tmp_path: Path, header: str) -> None:
-    check(read_points(write(tmp_path / "log.csv", readings(CLOCKS), header=header)))
+    check(choose(read_series(write(tmp_path / "log.csv", readings(CLOCKS), header=header))))
 
 
 def test_the_model_of_a_log_is_that_of_the_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,12 +138,12 @@ def test_a_log_of_thirty_thousand_readings_is_read_at_once(tmp_path: Path) -> No
     assert len(rows) > 30_000
     path = write(tmp_path / "log.csv", rows)
     begin = time.process_time()
-    fit_points(points := read_points(path))
+    fit_points(points := choose(read_series(path)))
     assert time.process_time() - begin < 20
     check(points)
 
 
-def test_boards_in_one_log_are_told_apart(tmp_path: Path) -> None:
+def test_boards_in_one_log_are_separated(tmp_path: Path) -> None:
     path = tmp_path / "two.csv"
     rows = write(tmp_path / "one.csv", readings(CLOCKS), 2).read_text().splitlines()
     path.write_text("\n".join([f"{rows[0]},index", *(f"{row},{board}" for row in rows[1:] for board in (0, 1))]))
@@ -161,9 +161,9 @@ def test_a_power_limit_that_held_the_board_is_seen(tmp_path: Path) -> None:
         rows += [(len(rows) * 0.1 + at / 10, [clock, clock / 10 + rng.normal(0, 0.2)]) for at in range(60)]
     for _ in range(200):
         rows.append((rows[-1][0] + 0.1, [float(rng.choice([1365, 1380, 1395])), 139 + rng.normal(0, 0.3)]))
-    points = read_points(write(tmp_path / "log.csv", rows, 2))
+    points = choose(read_series(write(tmp_path / "log.csv", rows, 2)))
     assert points.limit_w == pytest.approx(139, rel=0.01)
-    assert read_points(write(tmp_path / "free.csv", rows[:-200], 2)).limit_w is None
+    assert choose(read_series(write(tmp_path / "free.csv", rows[:-200], 2))).limit_w is None
 
 
 # --- logs that hold no sweep, and tables that are no logs -------------------------------------------------------------
@@ -207,16 +207,16 @@ def test_a_long_table_of_measurements_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     lines = [f"2026/04/19 17:{at // 60:02}:{at % 60:02},{900 + 15 * (at % 20)},{at % 20 + 90},0.5" for at in range(200)]
     path.write_text("\n".join(["timestamp,clock_mhz,power_w,runtime_s", *lines]))
-    assert not read_points(path).plateaus
+    assert not choose(read_series(path)).plateaus
     path.write_text("\n".join(["timestamp,clock_mhz,power_w", *(line.rpartition(",")[0] for line in lines[:20])]))
-    assert not read_points(path).plateaus
+    assert not choose(read_series(path)).plateaus
 
 
 def test_a_descending_sweep_sorted_by_clock_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     clocks = np.repeat(np.arange(1410, 285, -15), 3)
     path.write_text("\n".join(["clock_mhz,power_w,time_s", *(f"{c},{c / 10},{1000 / c:.4f}" for c in clocks)]))
-    assert read_points(path).rate is not None
+    assert choose(read_series(path)).rate is not None
 
 
 def test_a_table_of_very_many_rows_is_fitted_by_its_medians(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_table_of_very_many_rows_is_fitted_by_its_medians(tmp_path: Path) -> N
     rows = zip(clock, power, 1 / clock, strict=True)
     path.write_text("\n".join(["clock_mhz,power_w,time_s", *(f"{c:.0f},{p:.3f},{t:.6f}" for c, p, t in rows)]))
     begin = time.process_time()
-    fit = fit_points(read_points(path))
+    fit = fit_points(choose(read_series(path)))
     assert time.process_time() - begin < 20
     assert fit.points == 81
     assert any("30894 rows" in reason and "scatters by 1.0 %" in reason for reason in fit.reasons)

@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from app.engine.models.columns import parse_columns
 from app.engine.models.documents import fit_to_json
 from app.engine.models.point_fits import fit_points
-from app.engine.models.roles import find_roles
-from app.engine.models.series import read_points, read_series
+from app.engine.models.points import choose
+from app.engine.models.roles import Named, find_roles
+from app.engine.models.series import read_series
 from app.errors import InputError
 
 
 def roles(header: str, **named: str) -> tuple[str, str | None]:
     """The columns of the clock that the board ran at, and of the one that was requested."""
     cells = ",".join(str(900 + at) for at in range(header.count(",") + 1))
-    options = dict.fromkeys(("clock", "power", "time", "rate")) | named
-    found = find_roles(parse_columns(f"{header},power_w\n{cells},80\n", "file.csv"), **options)  # type: ignore[arg-type]
-    return found.clock, found.requested
+    found = find_roles(parse_columns(f"{header},power_w\n{cells},80\n", "file.csv"), Named(**named))
+    return found.names["clock"], found.names.get("requested")
 
 
 @pytest.mark.parametrize("word", ["applied", "target", "set", "locked", "requested"])
 @pytest.mark.parametrize("observed", ["avg", "mean", "observed", "actual"])
-def test_requests_and_observations_are_told_apart(word: str, observed: str) -> None:
+def test_requests_and_observations_are_distinguished(word: str, observed: str) -> None:
     request, seen = f"clock_{word}_mhz", f"{observed}_clock_mhz"
     assert roles(f"{request},{seen}") == (seen, request)
     assert roles(f"{seen},{request}") == (seen, request)
@@ -56,13 +56,18 @@ def test_beside_an_observed_clock_the_plain_one_was_requested() -> None:
 def test_a_power_that_is_a_peak_is_not_the_mean(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_text("clock_mhz,peak_power_w,avg_power_w\n900,120,80\n1000,130,90\n")
-    assert read_points(path).power_w.tolist() == [80, 90]
+    assert choose(read_series(path)).power_w.tolist() == [80, 90]
+
+
+def test_columns_named_by_their_symbols_are_found() -> None:
+    found = find_roles(parse_columns("t,p,f\n2,80,900\n1,90,1000\n", "file.csv"), Named())
+    assert found.names == {"clock": "f", "power": "p", "time": "t"}
 
 
 def test_where_nothing_was_observed_the_request_counts(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     path.write_text("locked_clock_ghz,observed_clock_mhz,power_w\n0.9,897.5,80\n1.0,,90\n1.1,N/A,99\n")
-    points = read_points(path)
+    points = choose(read_series(path))
     assert points.clock_mhz.tolist() == [897.5, 1000, 1100]
     assert points.requested_mhz is not None
     assert points.requested_mhz.tolist() == [900, 1000, 1100]
@@ -70,7 +75,9 @@ def test_where_nothing_was_observed_the_request_counts(tmp_path: Path) -> None:
 
 def test_the_laptop_board_is_judged_by_the_clocks_it_ran_at(shared_data: Path) -> None:
     """Requests above 2145 MHz change nothing; 2145 MHz costs 23 % more than 1305."""
-    document = fit_to_json(fit_points(read_points(shared_data / "clock-sweeps/rtx4050_laptop_conv_transpose2d.csv")))
+    document = fit_to_json(
+        fit_points(choose(read_series(shared_data / "clock-sweeps/rtx4050_laptop_conv_transpose2d.csv")))
+    )
     [followed] = [reason for reason in document["reasons"] if "follows" in reason]
     assert "up to 2145 MHz" in followed
     assert "up to 3105 MHz" in followed

@@ -1,4 +1,4 @@
-"""The frequency model: real sweeps, boards of known truth, and points that cannot tell a model."""
+"""The frequency model: real sweeps, boards of known truth, and points that determine none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.engine.formats.read import read_recording
 from app.engine.models.curve import Curve
 from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.point_fits import fit_points
-from app.engine.models.points import Points
+from app.engine.models.points import Points, choose
 from app.errors import InputError
 
 CLOCKS = np.arange(210.0, 1411.0, 15.0)
@@ -43,7 +43,7 @@ def h200(shared_data: Path) -> dict[str, np.ndarray]:
 def test_h200_under_its_cap(shared_data: Path) -> None:
     sweep = h200(shared_data)
     clock, power, rate = sweep["clock_mhz_locked"], sweep["power_w"], sweep["dgflops"]
-    fit = fit_frequency_model(clock, power, rate=rate)
+    fit = fit_frequency_model(Points(clock, power, rate=rate))
     assert fit.ridge_mhz == pytest.approx(969, abs=40)
     assert fit.p_idle_w == pytest.approx(80.5, abs=2.5)
     assert fit.p_max_w == pytest.approx(598.5, abs=0.5)
@@ -67,10 +67,12 @@ def test_a100_recommends_a_clock_between_the_ten_that_were_sampled(shared_data: 
     cache = read_recording(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")
     table = cache.table()
     fit = fit_frequency_model(
-        table.values("observed_clock_mhz"),
-        table.values("power_w"),
-        rate=1 / table.values("time_s"),
-        supported_mhz=CLOCKS,
+        Points(
+            table.values("observed_clock_mhz"),
+            table.values("power_w"),
+            rate=1 / table.values("time_s"),
+            supported_mhz=CLOCKS,
+        )
     )
     measured_at_81_clocks = {1035: 21.16, 1020: 21.17, 1050: 21.34, 960: 21.61, 1080: 21.79}
     assert fit.recommended_clock_mhz is not None
@@ -81,14 +83,14 @@ def test_a100_recommends_a_clock_between_the_ten_that_were_sampled(shared_data: 
     assert fit.p_idle_w == pytest.approx(32, abs=1.5)
     assert fit.optimum_interval_mhz is not None
     assert fit.optimum_interval_mhz[0] <= 1035 <= fit.optimum_interval_mhz[1]
-    assert fit.p_max_w is None, "no limit acted, so none is told"
+    assert fit.p_max_w is None, "no limit acted, so none is reported"
 
 
 def test_ridge_below_the_swept_clocks_is_not_bracketed(shared_data: Path) -> None:
     from app.engine.models.point_fits import fit_points
-    from app.engine.models.series import read_points
+    from app.engine.models.series import read_series
 
-    fit = fit_points(read_points(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"))
+    fit = fit_points(choose(read_series(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")))
     assert not fit.ridge_bracketed
     assert fit.ridge_mhz == 1485, "the edge"
     assert not fit.optimum_bracketed
@@ -109,7 +111,7 @@ def titan_xp(shared_data: Path, memory_clock: float) -> Iterator[tuple[np.ndarra
 @pytest.mark.parametrize(("memory_clock", "least_r2"), [(5705, 0.995), (4705, 0.992)])
 def test_67_microbenchmarks_of_a_titan_xp(shared_data: Path, memory_clock: float, least_r2: float) -> None:
     sweeps = list(titan_xp(shared_data, memory_clock))
-    fits = [fit_frequency_model(clock, power) for clock, power in sweeps]
+    fits = [fit_frequency_model(Points(clock, power)) for clock, power in sweeps]
     assert len(fits) == 67
     assert min(fit.r2 or 0.0 for fit in fits) >= least_r2
     if memory_clock == 5705:
@@ -124,7 +126,7 @@ def test_67_microbenchmarks_of_a_titan_xp(shared_data: Path, memory_clock: float
 
 @pytest.mark.parametrize("board", [BOARD, SOFT])
 def test_quiet_points_give_the_parameters_back(board: Curve) -> None:
-    fit = fit_frequency_model(TEN, board.power_w(TEN), supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(TEN, board.power_w(TEN), supported_mhz=CLOCKS))
     assert fit.form == ("smooth" if board.softness_mhz else "sharp")
     assert fit.p_idle_w == pytest.approx(40.0, rel=0.01)
     assert fit.alpha_w_per_mhz == pytest.approx(0.08, rel=0.01)
@@ -145,7 +147,7 @@ def test_two_per_cent_of_noise_costs_little_energy_and_the_interval_is_honest(bo
     regrets, covered = [], 0
     for seed in range(60):
         noise = 1 + 0.02 * np.random.default_rng(seed).normal(size=len(TEN))
-        fit = fit_frequency_model(TEN, board.power_w(TEN) * noise, supported_mhz=CLOCKS)
+        fit = fit_frequency_model(Points(TEN, board.power_w(TEN) * noise, supported_mhz=CLOCKS))
         assert fit.recommended_clock_mhz is not None
         assert fit.optimum_interval_mhz is not None
         regrets.append(regret(board, fit.recommended_clock_mhz))
@@ -163,7 +165,7 @@ def test_capped_points_are_seen_and_do_not_bend_the_curve() -> None:
     power = np.minimum(board.power_w(clock), cap_w)
     rate = np.minimum(clock, reached)
     for known in ({}, {"limited": reached < clock}, {"limit_w": cap_w}):
-        fit = fit_frequency_model(clock, power, rate=rate, supported_mhz=CLOCKS, **known)  # type: ignore[arg-type]
+        fit = fit_frequency_model(Points(clock, power, rate=rate, supported_mhz=CLOCKS, **known))  # type: ignore[arg-type]
         assert fit.ridge_mhz == pytest.approx(800, abs=10), known
         assert fit.p_max_w == pytest.approx(cap_w)
         assert fit.recommended_clock_mhz is not None
@@ -175,20 +177,20 @@ def test_a_single_capped_point_at_the_top_is_seen_by_its_speed() -> None:
     power, rate = BOARD.power_w(TEN), TEN.copy()
     rate[-1] = 1330.0
     power[-1] = BOARD.power_w(1330.0)
-    fit = fit_frequency_model(TEN, power, rate=rate)
+    fit = fit_frequency_model(Points(TEN, power, rate=rate))
     assert not fit.used[-1]
     assert fit.clock_mhz[-1] == pytest.approx(1330, rel=0.005)
     assert fit.ridge_mhz == pytest.approx(1000, abs=5)
 
 
 def test_work_that_partly_waits_for_memory_has_its_optimum_lower() -> None:
-    """Where half the time does not shrink with the clock, P/f is not the energy: the measured speed tells."""
+    """Where half the time does not shrink with the clock, P/f is not the energy: the measured speed shows it."""
     time_s = 1 / CLOCKS + 1 / 1410
     energy = SOFT.power_w(CLOCKS) * time_s
     best = float(CLOCKS[energy.argmin()])
     sampled = CLOCKS[::8]
     at = np.searchsorted(CLOCKS, sampled)
-    fit = fit_frequency_model(sampled, SOFT.power_w(sampled), rate=1 / time_s[at], supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(sampled, SOFT.power_w(sampled), rate=1 / time_s[at], supported_mhz=CLOCKS))
     assert fit.optimum_mhz == pytest.approx(best, abs=20)
     assert fit.recommended_clock_mhz is not None
     assert np.interp(fit.recommended_clock_mhz, CLOCKS, energy) <= 1.002 * energy.min()
@@ -200,7 +202,7 @@ def test_dense_quiet_measurements_keep_a_model_that_does_not_fit_in_bounds() -> 
     step = np.where(CLOCKS > 700, 1.25, 1.0)
     power = 30 + 0.07 * CLOCKS * step**2
     energy = power / CLOCKS
-    fit = fit_frequency_model(CLOCKS, power)
+    fit = fit_frequency_model(Points(CLOCKS, power))
     assert fit.recommended_clock_mhz is not None
     assert np.interp(fit.recommended_clock_mhz, CLOCKS, energy) <= 1.02 * energy.min()
 
@@ -208,7 +210,7 @@ def test_dense_quiet_measurements_keep_a_model_that_does_not_fit_in_bounds() -> 
 def test_a_reading_at_a_wrong_clock_is_left_out_and_said() -> None:
     power = BOARD.power_w(TEN)
     power[4] *= 1.3
-    fit = fit_frequency_model(TEN, power, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(TEN, power, supported_mhz=CLOCKS))
     assert not fit.used[4]
     assert fit.used.sum() == 9
     assert fit.ridge_mhz == pytest.approx(1000, abs=10)
@@ -220,7 +222,7 @@ def test_power_does_not_fall_where_the_clock_rises(wrong: list[int], factor: flo
     """Two of ten readings taken while the board rested, or worked for others: public sweeps of programs have such."""
     power = BOARD.power_w(TEN)
     power[wrong] *= factor
-    fit = fit_frequency_model(TEN, power, rate=TEN, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(TEN, power, rate=TEN, supported_mhz=CLOCKS))
     assert not fit.used[wrong].any()
     assert fit.used.sum() == len(TEN) - len(wrong)
     assert fit.recommended_clock_mhz == pytest.approx(1000, abs=75)
@@ -232,7 +234,7 @@ def test_the_same_work_does_not_take_longer_where_the_clock_rises() -> None:
     """A reading that waited for something else."""
     speed = 1 / (0.3 / 1410 + 0.7 / TEN)
     speed[6] *= 0.6
-    fit = fit_frequency_model(TEN, BOARD.power_w(TEN), rate=speed, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(TEN, BOARD.power_w(TEN), rate=speed, supported_mhz=CLOCKS))
     assert not fit.used[6]
     assert fit.used.sum() == len(TEN) - 1
     assert fit.fixed_time_share == pytest.approx(0.3, abs=0.02)
@@ -241,13 +243,13 @@ def test_the_same_work_does_not_take_longer_where_the_clock_rises() -> None:
 def test_another_load_at_most_clocks_is_not_called_a_wrong_reading() -> None:
     power = BOARD.power_w(TEN)
     power[5:] *= 0.4
-    fit = fit_frequency_model(TEN, power, rate=TEN)
+    fit = fit_frequency_model(Points(TEN, power, rate=TEN))
     assert fit.used.sum() >= 9
 
 
 def test_points_come_back_in_the_order_of_their_clocks() -> None:
     order = np.random.default_rng(0).permutation(len(TEN))
-    fit = fit_frequency_model(TEN[order], BOARD.power_w(TEN)[order])
+    fit = fit_frequency_model(Points(TEN[order], BOARD.power_w(TEN)[order]))
     assert fit.clock_mhz.tolist() == TEN.tolist()
     assert fit.power_w == pytest.approx(BOARD.power_w(TEN))
 
@@ -270,7 +272,7 @@ def test_few_clocks_of_a_v100_do_not_recommend_one_that_they_contradict(shared_d
     at = np.linspace(0, 12, count).round().astype(int)
     for supported in (None, clock):
         fit = fit_frequency_model(
-            clock[at], sweep["power_w"][at], rate=sweep["throughput"][at], supported_mhz=supported
+            Points(clock[at], sweep["power_w"][at], rate=sweep["throughput"][at], supported_mhz=supported)
         )
         there = energy[clock == fit.recommended_clock_mhz].item()
         assert there <= 1.01 * energy[at].min(), (fit.recommended_clock_mhz, supported)
@@ -282,7 +284,12 @@ def test_seven_clocks_that_recommended_the_lowest(shared_data: Path) -> None:
     sweep = clock_sweep(shared_data / "clock-sweeps/v100_srad_13_clocks.csv")
     given = np.isin(sweep["clock_mhz"], [757, 885, 1012, 1140, 1275, 1402, 1530])
     fit = fit_frequency_model(
-        sweep["clock_mhz"][given], sweep["power_w"][given], rate=sweep["throughput"][given], supported_mhz=CLOCKS_V100
+        Points(
+            sweep["clock_mhz"][given],
+            sweep["power_w"][given],
+            rate=sweep["throughput"][given],
+            supported_mhz=CLOCKS_V100,
+        )
     )
     assert fit.recommended_clock_mhz in (885, 952, 1012)
 
@@ -295,7 +302,7 @@ def test_a_clock_that_repeats_show_to_be_better_is_recommended_in_place_of_the_m
     clock = np.repeat(TEN, 3)
     rate = clock * np.where(clock == TEN[2], 1.25, 1.0)
     power = BOARD.power_w(clock) * (1 + 0.002 * np.random.default_rng(4).normal(size=len(clock)))
-    fit = fit_frequency_model(clock, power, rate=rate, supported_mhz=TEN)
+    fit = fit_frequency_model(Points(clock, power, rate=rate, supported_mhz=TEN))
     assert fit.recommended_clock_mhz == fit.best_measured_mhz == TEN[2]
     energy = {float(each): float((power / rate)[clock == each].mean()) for each in TEN}
     assert min(energy, key=lambda each: energy[each]) == TEN[2]
@@ -310,7 +317,7 @@ def test_no_recommendation_is_far_above_the_least_of_quiet_repeats(seed: int, co
     shape = 1 + misfit * rng.uniform(-1, 1, size=count)
     clock = np.repeat(clocks, 3)
     power = np.repeat(BOARD.power_w(clocks) * shape, 3) * (1 + 0.002 * rng.normal(size=3 * count))
-    fit = fit_frequency_model(clock, power, rate=clock, supported_mhz=clocks)
+    fit = fit_frequency_model(Points(clock, power, rate=clock, supported_mhz=clocks))
     energy = {float(each): float((power / clock)[clock == each].mean()) for each in np.unique(fit.clock_mhz[fit.used])}
     assert fit.recommended_clock_mhz is not None
     if fit.used.all():
@@ -322,7 +329,7 @@ def test_the_least_measured_energy_is_that_of_a_clock_not_of_a_lucky_reading() -
     power = BOARD.power_w(clock) * np.tile([1.0, 1.01, 0.99, 1.0], len(TEN))
     power[clock == TEN[7]] *= [0.7, 1.1, 1.1, 1.1]
     assert (power / clock).argmin() in np.flatnonzero(clock == TEN[7])
-    fit = fit_frequency_model(clock, power, rate=clock)
+    fit = fit_frequency_model(Points(clock, power, rate=clock))
     assert fit.best_measured_mhz in (TEN[5], TEN[6])
 
 
@@ -332,20 +339,20 @@ def test_a_single_reading_does_not_beat_repeats_within_their_scatter() -> None:
     rate = clock.copy()
     repeated = (power / rate)[:45].reshape(9, 5).mean(axis=1).min()
     rate[-1] = power[-1] / (0.99 * repeated)
-    assert fit_frequency_model(clock, power, rate=rate).best_measured_mhz in TEN[4:7]
+    assert fit_frequency_model(Points(clock, power, rate=rate)).best_measured_mhz in TEN[4:7]
 
 
 def test_observed_clocks_of_one_request_are_repeats() -> None:
     requested = np.repeat(TEN, 3)
     observed = requested + np.tile([-4.0, 0.0, 9.0], len(TEN))
-    fit = fit_frequency_model(observed, BOARD.power_w(observed), rate=observed, requested_mhz=requested)
+    fit = fit_frequency_model(Points(observed, BOARD.power_w(observed), rate=observed, requested_mhz=requested))
     assert fit.best_measured_mhz in TEN
 
 
 def test_capped_points_without_a_speed_are_not_the_least_energy() -> None:
     """The requested clock is not the real one there, and its power over it falls without end."""
     power = np.minimum(BOARD.power_w(CLOCKS[::5]), 125.0)
-    fit = fit_frequency_model(CLOCKS[::5], power)
+    fit = fit_frequency_model(Points(CLOCKS[::5], power))
     assert fit.best_measured_mhz == pytest.approx(1000, abs=75)
     assert fit.recommended_clock_mhz == pytest.approx(1000, abs=75)
 
@@ -353,10 +360,10 @@ def test_capped_points_without_a_speed_are_not_the_least_energy() -> None:
 # --- few clocks -------------------------------------------------------------------------------------------------------
 
 
-def test_five_of_81_clocks_tell_the_bend(shared_data: Path) -> None:
+def test_five_of_81_clocks_show_the_bend(shared_data: Path) -> None:
     sweep = clock_sweep(shared_data / "clock-sweeps/a100_five_of_81_clocks.csv")
     fit = fit_frequency_model(
-        sweep["clock_mhz"], sweep["power_w"], rate=1 / sweep["time_ms"], supported_mhz=CLOCKS[CLOCKS >= 285]
+        Points(sweep["clock_mhz"], sweep["power_w"], rate=1 / sweep["time_ms"], supported_mhz=CLOCKS[CLOCKS >= 285])
     )
     assert fit.form == "sharp"
     assert fit.rmse_w == pytest.approx(0.30, abs=0.05)
@@ -370,7 +377,7 @@ def test_five_of_81_clocks_tell_the_bend(shared_data: Path) -> None:
 def test_a_recommendation_outside_its_interval_says_why(shared_data: Path) -> None:
     """Nothing is known of other clocks than the five, and none of these is in the interval."""
     sweep = clock_sweep(shared_data / "clock-sweeps/a100_five_of_81_clocks.csv")
-    fit = fit_frequency_model(sweep["clock_mhz"], sweep["power_w"], rate=1 / sweep["time_ms"])
+    fit = fit_frequency_model(Points(sweep["clock_mhz"], sweep["power_w"], rate=1 / sweep["time_ms"]))
     assert fit.recommended_clock_mhz == 1125
     assert fit.optimum_interval_mhz is not None
     assert fit.optimum_interval_mhz[1] < 1125
@@ -389,7 +396,7 @@ def test_what_repeats_confirm_overrules_the_model() -> None:
         volts = 1 + rng.uniform(0.0005, 0.002) * np.maximum(0.0, clock - rng.uniform(800, 1400))
         power = (60 + 0.1 * clock * volts**2) * (1 + 0.002 * rng.normal(size=len(clock)))
         power[clock == rng.choice(clocks)] *= rng.uniform(0.9, 1.0)
-        fit = fit_frequency_model(clock, power, rate=clock, supported_mhz=np.arange(600.0, 1800.0, 15.0))
+        fit = fit_frequency_model(Points(clock, power, rate=clock, supported_mhz=np.arange(600.0, 1800.0, 15.0)))
         energy = {mhz: float((power / clock)[clock == mhz].mean()) for mhz in clocks}
         assert fit.recommended_clock_mhz is not None
         if fit.recommended_clock_mhz in energy:
@@ -408,11 +415,7 @@ def test_the_clock_at_which_a_limit_holds_the_board_is_recommended_where_it_is_t
         clock_mhz=real if observed else requested,
         power_w=power,
         rate=real,
-        limited=None,
-        limit_w=None,
         supported_mhz=tuple(np.arange(600.0, 1605.0, 15.0)),
-        gpu="",
-        series="",
         requested_mhz=requested if observed else None,
     )
     fit = fit_points(points)
@@ -426,7 +429,7 @@ def test_noise_on_a_straight_line_is_seldom_taken_for_a_bend() -> None:
     bent = 0
     for seed in range(40):
         power = (30 + 0.1 * clocks) * (1 + 0.01 * np.random.default_rng(seed).normal(size=6))
-        bent += fit_frequency_model(clocks, power).ridge_bracketed
+        bent += fit_frequency_model(Points(clocks, power)).ridge_bracketed
     assert bent <= 4
 
 
@@ -435,7 +438,7 @@ def test_noise_on_a_straight_line_is_seldom_taken_for_a_bend() -> None:
 
 def test_the_interval_is_made_of_clocks_that_can_be_set() -> None:
     for board in (BOARD, SOFT):
-        fit = fit_frequency_model(CLOCKS, board.power_w(CLOCKS), supported_mhz=CLOCKS)
+        fit = fit_frequency_model(Points(CLOCKS, board.power_w(CLOCKS), supported_mhz=CLOCKS))
         assert fit.optimum_interval_mhz is not None
         assert np.isin(fit.optimum_interval_mhz, CLOCKS).all()
         assert fit.optimum_interval_mhz[1] - fit.optimum_interval_mhz[0] >= 15
@@ -446,7 +449,7 @@ def test_the_interval_is_made_of_clocks_that_can_be_set() -> None:
 def test_the_curve_lies_in_its_own_band() -> None:
     """81 quiet readings of a board that departs from every curve of the model by a small wave."""
     power = BOARD.power_w(CLOCKS) * (1 + 0.006 * np.sin(CLOCKS / 60.0))
-    fit = fit_frequency_model(CLOCKS, power, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(CLOCKS, power, supported_mhz=CLOCKS))
     low, high = fit.band_w
     curve = fit.power(fit.band_mhz)
     assert ((low <= curve) & (curve <= high)).all()
@@ -459,12 +462,14 @@ def test_temperature_that_follows_power_is_not_leakage(shared_data: Path) -> Non
     energy = {each: sweep["energy_j"][requested == each].mean() for each in np.unique(requested)}
     for clock in (requested, sweep["avg_clock_mhz"]):
         fit = fit_frequency_model(
-            clock,
-            sweep["avg_power_w"],
-            rate=1 / sweep["runtime_s"],
-            temperature_c=sweep["avg_temp_c"],
-            requested_mhz=requested,
-            supported_mhz=np.unique(requested),
+            Points(
+                clock,
+                sweep["avg_power_w"],
+                rate=1 / sweep["runtime_s"],
+                temperature_c=sweep["avg_temp_c"],
+                requested_mhz=requested,
+                supported_mhz=np.unique(requested),
+            )
         )
         assert fit.leakage_w_per_c is None
         assert sorted(fit.power_w) == sorted(sweep["avg_power_w"]), "as measured"
@@ -473,7 +478,7 @@ def test_temperature_that_follows_power_is_not_leakage(shared_data: Path) -> Non
         assert fit.best_measured_mhz == min(energy, key=lambda each: energy[each])
 
 
-# --- points that cannot tell ------------------------------------------------------------------------------------------
+# --- points without a model -------------------------------------------------------------------------------------------
 
 
 def unidentified(fit: FrequencyFit) -> bool:
@@ -483,7 +488,7 @@ def unidentified(fit: FrequencyFit) -> bool:
 
 def test_too_few_clocks_are_not_identifiable() -> None:
     clock = np.asarray([600.0, 900.0, 1200.0, 1200.0])
-    fit = fit_frequency_model(clock, BOARD.power_w(clock))
+    fit = fit_frequency_model(Points(clock, BOARD.power_w(clock)))
     assert unidentified(fit)
     assert fit.best_measured_mhz == 900
     assert "3 different clocks" in fit.reasons[-1]
@@ -493,18 +498,18 @@ def test_too_few_clocks_are_not_identifiable() -> None:
 
 def test_power_that_ignores_the_clock_is_not_identifiable() -> None:
     power = 100 + np.random.default_rng(3).normal(size=len(TEN))
-    assert unidentified(fit_frequency_model(TEN, power))
+    assert unidentified(fit_frequency_model(Points(TEN, power)))
 
 
 def test_without_a_model_measured_speed_still_recommends() -> None:
     power = 100 + np.random.default_rng(3).normal(size=len(TEN))
-    fit = fit_frequency_model(TEN, power, rate=TEN)
+    fit = fit_frequency_model(Points(TEN, power, rate=TEN))
     assert unidentified(fit)
     assert fit.recommended_clock_mhz == fit.best_measured_mhz
 
 
 def test_a_straight_line_has_its_ridge_above_the_clocks() -> None:
-    fit = fit_frequency_model(TEN, 30 + 0.1 * TEN)
+    fit = fit_frequency_model(Points(TEN, 30 + 0.1 * TEN))
     assert fit.identifiable
     assert not fit.ridge_bracketed
     assert fit.ridge_mhz == TEN[-1]
@@ -516,11 +521,11 @@ def test_a_straight_line_has_its_ridge_above_the_clocks() -> None:
 def test_unknown_points_are_left_out_and_none_at_all_is_bad_input() -> None:
     clock = np.asarray([*TEN, math.nan, -5.0, 800.0])
     power = np.asarray([*BOARD.power_w(TEN), 100.0, 100.0, math.nan])
-    assert fit_frequency_model(clock, power).points == len(TEN)
+    assert fit_frequency_model(Points(clock, power)).points == len(TEN)
     with pytest.raises(InputError, match="no point"):
-        fit_frequency_model([math.nan], [1.0])
+        fit_frequency_model(Points([math.nan], [1.0]))
     with pytest.raises(ValueError, match="same length"):
-        fit_frequency_model([1.0, 2.0], [1.0])
+        fit_frequency_model(Points([1.0, 2.0], [1.0]))
 
 
 @settings(max_examples=40, deadline=None)
@@ -535,11 +540,14 @@ def test_unknown_points_are_left_out_and_none_at_all_is_bad_input() -> None:
 def test_any_points_give_a_fit_a_clear_no_or_bad_input(points: list[tuple[float, float, float, bool]]) -> None:
     clock, power, rate, limited = (np.asarray(column) for column in zip(*points, strict=True))
     for extra in ({}, {"rate": rate}, {"rate": rate, "limited": limited}):
+        fit, remedy = None, ""
         try:
-            fit = fit_frequency_model(clock, power, **extra)
-        except InputError:
-            continue
-        if fit.identifiable:
+            fit = fit_frequency_model(Points(clock, power, **extra))
+        except InputError as error:
+            remedy = error.remedy
+        if fit is None:
+            assert remedy
+        elif fit.identifiable:
             assert fit.optimum_mhz is not None
             assert fit.optimum_interval_mhz is not None
             assert fit.optimum_interval_mhz[0] <= fit.optimum_mhz <= fit.optimum_interval_mhz[1]
@@ -550,10 +558,29 @@ def test_any_points_give_a_fit_a_clear_no_or_bad_input(points: list[tuple[float,
 
 
 def test_a_fit_survives_the_store() -> None:
-    from app.engine.store.record import fit_from_document, fit_to_document
+    from app.engine.models.documents import fit_from_document, fit_to_document
 
-    fit = fit_frequency_model(TEN, SOFT.power_w(TEN), gpu="board", series="all", simulated=True)
-    again = fit_from_document(json.loads(json.dumps(fit_to_document(fit))))
+    fit = fit_frequency_model(Points(TEN, SOFT.power_w(TEN), gpu="board", series="all", simulated=True))
+    document = json.loads(json.dumps(fit_to_document(fit)))
+    again = fit_from_document(document)
     assert again.power(TEN) == pytest.approx(fit.power(TEN))
     assert again.reasons == fit.reasons
     assert again.simulated
+    assert again.optimum_interval_mhz == fit.optimum_interval_mhz
+    assert again.choices == fit.choices
+    older = {name: value for name, value in document.items() if name not in ("rate", "band_mhz", "band_w", "choices")}
+    assert fit_from_document(older).ridge_mhz == fit.ridge_mhz
+
+
+def test_the_stored_document_is_flat_and_keeps_its_names() -> None:
+    """Those of databases that older programs wrote."""
+    from app.engine.models.documents import fit_to_document
+
+    document = fit_to_document(fit_frequency_model(Points(TEN, SOFT.power_w(TEN))))
+    assert " ".join(sorted(document)) == (
+        "alpha_w_per_mhz band_mhz band_w best_measured_mhz beta_per_mhz choices clock_mhz curve expected_loss "
+        "fixed_time_share form gpu identifiable leakage_w_per_c memory_clock_mhz memory_clocks optimum_bracketed "
+        "optimum_interval_mhz optimum_mhz p_idle_w p_max_w points power_w r2 range_mhz rate reasons "
+        "recommended_clock_mhz reference_c ridge_bracketed ridge_mhz rmse_w series simulated softness_mhz "
+        "standard_errors used voltage_mv voltage_ridge_interval_mhz voltage_ridge_mhz"
+    )

@@ -1,4 +1,4 @@
-"""The pieces of the frequency model: time over the clock, voltage, leakage, departures, wishes, the next clock."""
+"""The pieces of the frequency model: time over the clock, voltage, leakage, departures, choices, the next clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.engine.models.belief import believe
 from app.engine.models.curve import Curve
 from app.engine.models.departure import OF_POWER, Smooth
 from app.engine.models.design import next_clock
@@ -16,7 +15,9 @@ from app.engine.models.duration import Duration, Times, fit_duration
 from app.engine.models.frequency import fit_frequency_model
 from app.engine.models.leakage import fit_leakage
 from app.engine.models.point_fits import fit_memory_clocks
-from app.engine.models.series import read_points, read_series
+from app.engine.models.points import Points, choose
+from app.engine.models.posterior import posterior_of
+from app.engine.models.series import read_series
 from app.engine.models.voltage import voltage_ridge
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +53,7 @@ def test_work_that_scales_has_no_fixed_part_and_one_that_waits_none_that_scales(
 
 
 def test_between_the_points_time_follows_what_was_measured() -> None:
-    """Speed that no law explains: the points are believed, as they are quiet."""
+    """Speed that no law explains: the points count, as they are quiet."""
     law = 5.0 / CLOCKS
     bumpy = law * (1 + 0.08 * np.exp(-(((CLOCKS - 900) / 120) ** 2)))
     at = np.searchsorted(CLOCKS, TEN.clip(None, 1395) // 15 * 15)
@@ -93,20 +94,20 @@ def test_the_band_holds_the_truth(clocks: Floats, noise: float) -> None:
     held = []
     for seed in range(20):
         readings = 1 + noise * np.random.default_rng(seed).normal(size=len(clocks))
-        belief = believe(clocks, BOARD.power_w(clocks) * readings, None, Duration())
-        low, high = belief.band_w()
-        truth = BOARD.power_w(belief.clock_mhz)
+        posterior = posterior_of(Points(clocks, BOARD.power_w(clocks) * readings), Duration())
+        low, high = posterior.band_w()
+        truth = BOARD.power_w(posterior.clock_mhz)
         held.append(((low <= truth) & (truth <= high)).mean())
     assert 0.9 < np.mean(held) < 0.995
 
 
 def test_the_band_narrows_with_more_points() -> None:
     rng = np.random.default_rng(5)
-    beliefs = [
-        believe(clocks, BOARD.power_w(clocks) * (1 + 0.01 * rng.normal(size=len(clocks))), None, Duration())
+    posteriors = [
+        posterior_of(Points(clocks, BOARD.power_w(clocks) * (1 + 0.01 * rng.normal(size=len(clocks)))), Duration())
         for clocks in (TEN, CLOCKS)
     ]
-    width = [float(np.median(np.diff(b.band_w(), axis=0) / b.power_w.mean(axis=0))) for b in beliefs]
+    width = [float(np.median(np.diff(b.band_w(), axis=0) / b.power_w.mean(axis=0))) for b in posteriors]
     assert width[1] < 0.9 * width[0]
 
 
@@ -125,21 +126,21 @@ def test_the_ridge_of_a_measured_voltage_curve() -> None:
     assert voltage_ridge(CLOCKS, np.full(len(CLOCKS), np.nan)) is None
 
 
-def test_a_measured_voltage_tells_the_ridge_apart_from_noise_of_power() -> None:
+def test_a_measured_voltage_shows_the_ridge_despite_noise_of_power() -> None:
     """Without it, a few per cent of noise leave the ridge open by tens of MHz."""
     errors = {True: [], False: []}
     for seed in range(8):
         power = BOARD.power_w(TEN) * (1 + 0.02 * np.random.default_rng(seed).normal(size=10))
         for known in errors:
             voltage = 700 * BOARD.voltage(TEN) if known else None
-            fit = fit_frequency_model(TEN, power, voltage_mv=voltage, supported_mhz=CLOCKS)
+            fit = fit_frequency_model(Points(TEN, power, voltage_mv=voltage, supported_mhz=CLOCKS))
             assert fit.optimum_mhz is not None
             errors[known].append(abs(fit.optimum_mhz - 1000))
             assert (fit.voltage_ridge_mhz is not None) == known
     assert np.mean(errors[True]) < 0.6 * np.mean(errors[False])
 
 
-def test_power_that_grows_with_the_temperature_is_told_where_both_vary() -> None:
+def test_power_that_grows_with_the_temperature_is_found_where_both_vary() -> None:
     clock = np.repeat(TEN, 3)
     temperature = 40 + 0.02 * clock + np.tile([0.0, 12.0, 24.0], 10)
     power = BOARD.power_w(clock) + 0.4 * (temperature - 60)
@@ -147,14 +148,14 @@ def test_power_that_grows_with_the_temperature_is_told_where_both_vary() -> None
     found = fit_leakage(clock, power, temperature)
     assert found is not None
     assert found.slope_w_per_c == pytest.approx(0.4, abs=0.06)
-    fit = fit_frequency_model(clock, power, temperature_c=temperature)
+    fit = fit_frequency_model(Points(clock, power, temperature_c=temperature))
     assert fit.leakage_w_per_c == pytest.approx(0.4, abs=0.06)
     assert fit.ridge_mhz == pytest.approx(1000, abs=20)
     assert any("per °C" in reason for reason in fit.reasons)
     assert sorted(fit.power_w) == pytest.approx(sorted(power)), "the readings stay as they are"
 
 
-def test_a_temperature_that_only_follows_the_power_tells_nothing() -> None:
+def test_a_temperature_that_only_follows_the_power_shows_no_leakage() -> None:
     power = BOARD.power_w(TEN)
     assert fit_leakage(TEN, power, 30 + 0.1 * power) is None
     assert fit_leakage(TEN, power, np.full(10, np.nan)) is None
@@ -176,12 +177,12 @@ def test_no_board_leaks_more_per_degree_than_a_part_of_its_lowest_power() -> Non
     assert fit_leakage(clock, power + 1.5 * above, 60 + above) is None
 
 
-# --- wishes and memory clocks -----------------------------------------------------------------------------------------
+# --- choices and memory clocks ----------------------------------------------------------------------------------------
 
 
-def test_other_wishes_have_other_clocks() -> None:
+def test_other_aims_have_other_clocks() -> None:
     time_s = 1 / CLOCKS + 1 / 1410
-    fit = fit_frequency_model(CLOCKS, BOARD.power_w(CLOCKS), rate=1 / time_s, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(CLOCKS, BOARD.power_w(CLOCKS), rate=1 / time_s, supported_mhz=CLOCKS))
     assert fit.fixed_time_share == pytest.approx(0.5, abs=0.01)
     energy = BOARD.power_w(CLOCKS) * time_s
     choices = {choice.wish: choice for choice in fit.choices}
@@ -219,7 +220,7 @@ def sweep(noise: float, seed: int, most: int) -> tuple[list[float], list[float]]
     clocks = [570.0, 855.0, 1125.0, 1410.0]
     power = [float(BOARD.power_w(c) * (1 + noise * rng.normal())) for c in clocks]
     while len(clocks) < most:
-        chosen = next_clock(np.asarray(clocks), np.asarray(power), None, None, CLOCKS)
+        chosen = next_clock(Points(np.asarray(clocks), np.asarray(power), supported_mhz=CLOCKS))
         if chosen is None:
             break
         assert chosen in CLOCKS
@@ -233,7 +234,7 @@ def test_the_next_clocks_gather_where_the_optimum_may_lie() -> None:
     clocks, power = sweep(0.01, 1, 10)
     assert len(clocks) == 10
     assert sum(800 <= clock <= 1200 for clock in clocks[4:]) >= 3
-    fit = fit_frequency_model(clocks, power, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(clocks, power, supported_mhz=CLOCKS))
     assert fit.optimum_mhz == pytest.approx(1000, abs=40)
 
 
@@ -243,8 +244,8 @@ def test_eight_chosen_clocks_do_as_well_as_ten_even_ones() -> None:
     for seed in range(12):
         noise = 1 + 0.02 * np.random.default_rng(100 + seed).normal(size=10)
         fits = (
-            fit_frequency_model(*sweep(0.02, seed, 8), supported_mhz=CLOCKS),
-            fit_frequency_model(TEN, BOARD.power_w(TEN) * noise, supported_mhz=CLOCKS),
+            fit_frequency_model(Points(*sweep(0.02, seed, 8), supported_mhz=CLOCKS)),
+            fit_frequency_model(Points(TEN, BOARD.power_w(TEN) * noise, supported_mhz=CLOCKS)),
         )
         for regrets, fit in zip((chosen, even), fits, strict=True):
             assert fit.recommended_clock_mhz is not None
@@ -255,13 +256,13 @@ def test_eight_chosen_clocks_do_as_well_as_ten_even_ones() -> None:
 def test_no_sweep_ends_before_it_has_the_clocks_of_a_fit() -> None:
     four = np.asarray([1485.0, 1590.0, 1710.0, 1815.0])
     power, rate = np.asarray([70.02, 77.1, 83.16, 87.44]), np.asarray([105.04, 109.93, 113.25, 115.14])
-    assert next_clock(four, power, rate, None, np.linspace(1485, 1815, 10).round()) is not None
+    assert next_clock(Points(four, power, rate, supported_mhz=np.linspace(1485, 1815, 10).round())) is not None
 
 
 def test_a_sweep_ends_once_the_optimum_is_known() -> None:
     coarse = CLOCKS[::12]
     power = BOARD.power_w(coarse)
-    assert next_clock(coarse, power, None, None, coarse) is None
+    assert next_clock(Points(coarse, power, supported_mhz=coarse)) is None
 
 
 # --- files of others --------------------------------------------------------------------------------------------------
@@ -271,7 +272,7 @@ def test_means_are_taken_not_their_spread_and_the_time_of_one_launch(tmp_path: P
     file = tmp_path / "other.csv"
     head = "kernel,core_clock,total_time_std_ms,total_time_mean_ms,avg_power_std_W,avg_power_mean_W,time_per_launch_ms"
     file.write_text("\n".join([head, *(f"k,{c},1,5000,2,{50 + c / 10},{5e3 / c}" for c in (600, 900, 1200))]))
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.power_w.tolist() == [110, 140, 170]
     assert points.rate == pytest.approx(np.asarray([600, 900, 1200]) / 5)
 
@@ -279,7 +280,7 @@ def test_means_are_taken_not_their_spread_and_the_time_of_one_launch(tmp_path: P
 def test_voltage_and_temperature_columns_are_read(tmp_path: Path) -> None:
     file = tmp_path / "volts.csv"
     file.write_text("clock_mhz,power_w,core_voltage_v,temperature_c\n900,80,0.712,50\n1200,99,0.8,55\n")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.voltage_mv is not None
     assert points.voltage_mv.tolist() == [712, 800]
     assert points.temperature_c is not None
@@ -290,10 +291,10 @@ def test_clocks_on_a_grid_are_taken_to_go_in_its_steps(tmp_path: Path) -> None:
     file = tmp_path / "grid.csv"
     for clocks, step in (((600, 735, 870, 1005, 1140, 1275), 15), ((405, 502, 600, 705, 802, 945), 7.5)):
         file.write_text("\n".join(["clock_mhz,power_w", *(f"{c},{50 + c / 10}" for c in clocks)]))
-        points = read_points(file)
+        points = choose(read_series(file))
         assert points.supported_mhz is not None
         assert set(clocks) <= set(points.supported_mhz)
         assert len(points.supported_mhz) == (clocks[-1] - clocks[0]) // step + 1
         assert f"steps of {step:g} MHz" in points.notes[0]
     file.write_text("\n".join(["clock_mhz,power_w", *(f"{c},{50 + c / 10}" for c in (611, 700, 803, 917, 1001, 1103))]))
-    assert read_points(file).supported_mhz is None
+    assert choose(read_series(file)).supported_mhz is None

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from app.engine.measurement import Measurement, State
 from app.engine.models.documents import fit_to_json
 from app.engine.models.point_fits import fit_points
-from app.engine.models.series import points_of_table, read_points, read_series
+from app.engine.models.points import choose
+from app.engine.models.series import read_series, series_of_table
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 from app.errors import InputError
@@ -34,7 +35,7 @@ def write(path: Path, header: str, *rows: str) -> Path:
 
 def test_columns_and_units_are_taken_from_the_header(file: Path) -> None:
     write(file, "Frequency [GHz],Power (mW),time_ms", "0.6,50000,20", "0.9,90000,10")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.clock_mhz.tolist() == [600, 900]
     assert points.power_w.tolist() == [50, 90]
     assert points.rate is not None
@@ -43,14 +44,14 @@ def test_columns_and_units_are_taken_from_the_header(file: Path) -> None:
 
 def test_the_observed_clock_wins_and_the_requested_ones_can_be_set(file: Path) -> None:
     write(file, "clock_mhz_locked,observed_clock_mhz,power_w", "900,897.5,80", "1500,1310,140")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.clock_mhz.tolist() == [897.5, 1310]
     assert points.supported_mhz == (900, 1500)
 
 
 def test_memory_clocks_and_limits_are_not_taken_for_clock_and_power(file: Path) -> None:
     write(file, "mem_clock_mhz,power_limit_w,clock_mhz,power_w,gflops_per_w", "5000,250,900,80,3", "5000,250,1200,99,4")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.clock_mhz.tolist() == [900, 1200]
     assert points.power_w.tolist() == [80, 99]
     assert points.rate is None
@@ -59,7 +60,7 @@ def test_memory_clocks_and_limits_are_not_taken_for_clock_and_power(file: Path) 
 
 def test_the_document_of_a_fit_holds_the_curve_and_its_band(file: Path) -> None:
     rows = [f"{clock},{50 + clock * max(1, clock / 1000) ** 2 / 10}" for clock in range(600, 1500, 90)]
-    curve = fit_to_json(fit_points(read_points(write(file, "clock_mhz,power_w", *rows))))["curve"]
+    curve = fit_to_json(fit_points(choose(read_series(write(file, "clock_mhz,power_w", *rows)))))["curve"]
     assert (curve["clock_mhz"][0], curve["clock_mhz"][-1]) == (600, 1410)
     for power, low, high in zip(curve["power_w"], curve["low_w"], curve["high_w"], strict=True):
         assert 0.97 * power <= low <= high <= 1.03 * power
@@ -68,12 +69,12 @@ def test_the_document_of_a_fit_holds_the_curve_and_its_band(file: Path) -> None:
 def test_a_column_of_row_numbers_needs_no_name(file: Path) -> None:
     """As pandas writes it."""
     write(file, ",application,clock_mhz,power_w", "0,cfd,900,80", "1,cfd,1000,88", "2,cfd,1200,99")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.clock_mhz.tolist() == [900, 1000, 1200]
     assert "column 1" not in points.series
 
 
-def test_a_series_is_named_by_the_fewest_columns_that_tell_it_from_others(file: Path) -> None:
+def test_a_series_is_named_by_the_fewest_columns_that_distinguish_it(file: Path) -> None:
     """Counters of a kernel's instructions say no more than its name."""
     rows = [
         f"{kernel},{counter},{counter % 2},{size},{clock},{clock / 10}"
@@ -91,12 +92,12 @@ def test_a_series_is_named_by_the_fewest_columns_that_tell_it_from_others(file: 
 
 def test_energy_and_time_give_the_power(file: Path) -> None:
     write(file, "clock_mhz;energy_j;time_s", "900;4;0.05", "1200;5;0.04")
-    assert read_points(file).power_w.tolist() == pytest.approx([80, 125])
+    assert choose(read_series(file)).power_w.tolist() == pytest.approx([80, 125])
 
 
 def test_named_columns_win(file: Path) -> None:
     write(file, "a,b,c,power_w", "900,80,5,1", "1200,99,6,1")
-    points = read_points(file, clock="a", power="b", rate="c")
+    points = choose(read_series(file, clock="a", power="b", rate="c"))
     assert points.clock_mhz.tolist() == [900, 1200]
     assert points.power_w.tolist() == [80, 99]
     assert points.rate is not None
@@ -114,7 +115,7 @@ def boards(file: Path) -> Path:
 
 
 def test_without_a_series_the_one_with_the_most_clocks_is_taken_and_said(file: Path) -> None:
-    points = read_points(boards(file))
+    points = choose(read_series(boards(file)))
     assert (points.gpu, points.clocks) == ("one", 7)
     assert points.series == "gpu=one, kernel=a"
     assert "of 4 series" in points.notes[-1]
@@ -122,11 +123,11 @@ def test_without_a_series_the_one_with_the_most_clocks_is_taken_and_said(file: P
 
 
 def test_of_as_many_clocks_the_more_efficient_series_is_taken(file: Path) -> None:
-    assert read_points(boards(file), series="gpu=two").series == "gpu=two, kernel=a"
+    assert choose(read_series(boards(file), series="gpu=two")).series == "gpu=two, kernel=a"
 
 
 def test_a_series_is_picked_by_key_and_value(file: Path) -> None:
-    points = read_points(boards(file), series="gpu=two,kernel=b")
+    points = choose(read_series(boards(file), series="gpu=two,kernel=b"))
     assert points.clocks == 6
     assert points.power_w[0] == 120
     assert len(read_series(boards(file))) == 4
@@ -154,7 +155,7 @@ def test_a_series_is_picked_by_key_and_value(file: Path) -> None:
 def test_bad_input_is_one_line(file: Path, content: str, options: dict[str, str], said: str) -> None:
     file.write_text(content)
     with pytest.raises(InputError, match=said) as caught:
-        read_points(file, **options)
+        choose(read_series(file, **options))
     assert caught.value.remedy
 
 
@@ -166,24 +167,26 @@ def test_any_table_gives_points_or_one_line(file: Path, rows: list[list[str]]) -
     file.write_text(
         "\n".join(["clock_mhz,power_w,gpu", *(",".join(row) for row in rows)]), encoding="utf-8", newline=""
     )
+    found, problem = [], ""
     try:
-        points = read_points(file)
-    except InputError:
-        return
-    assert np.isfinite(points.clock_mhz).all()
-    assert np.isfinite(points.power_w).all()
+        found = read_series(file)
+    except InputError as error:
+        problem = str(error)
+    assert bool(found) != bool(problem)
+    assert "\n" not in problem
+    assert all(np.isfinite(points.clock_mhz).all() and np.isfinite(points.power_w).all() for points in found)
 
 
 @pytest.mark.parametrize("highest", ["1e9", "1e12", "1e300", "1.7e308"])
 def test_clocks_in_another_unit_make_no_list_of_all_that_lie_between(file: Path, highest: str) -> None:
     file.write_text(f"clock_mhz,power_w,gpu\n1000,100,A100\n{highest},200,A100\n")
-    points = read_points(file)
+    points = choose(read_series(file))
     assert points.clocks == 2
     assert points.supported_mhz is None
 
 
 def test_a_cache_gives_its_best_configuration_over_the_clocks(shared_data: Path) -> None:
-    points = read_points(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
+    points = choose(read_series(shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"))
     assert points.clocks == 10
     assert points.gpu == "NVIDIA RTX 4000 Ada Generation"
     assert "N_PER_BLOCK=128" in points.series
@@ -193,18 +196,20 @@ def test_a_cache_gives_its_best_configuration_over_the_clocks(shared_data: Path)
 
 def test_a_cache_without_power_says_so(shared_data: Path) -> None:
     with pytest.raises(InputError, match="no measurement has a clock and a power"):
-        read_points(shared_data / "kernel-tuner/dedispersion_milo-A100.json.gz")
+        choose(read_series(shared_data / "kernel-tuner/dedispersion_milo-A100.json.gz"))
 
 
 def test_the_recommended_clock_of_the_a100_costs_at_most_half_a_per_cent(shared_data: Path) -> None:
-    document = fit_to_json(fit_points(read_points(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")))
+    document = fit_to_json(
+        fit_points(choose(read_series(shared_data / "clock-sweeps/a100_synthetic_fp32_10_clocks.json")))
+    )
     measured = {1035: 21.16, 1020: 21.17, 1050: 21.34, 960: 21.61, 1080: 21.79}
     assert measured[document["recommended_clock_mhz"]] <= 1.005 * 21.16
     assert document["gpu"] == "NVIDIA A100-PCIE-40GB"
 
 
 def test_the_document_holds_no_nan(file: Path) -> None:
-    document = fit_to_json(fit_points(read_points(write(file, "clock_mhz,power_w", "900,80"))))
+    document = fit_to_json(fit_points(choose(read_series(write(file, "clock_mhz,power_w", "900,80")))))
     json.dumps(document, allow_nan=False)
     assert document["identifiable"] is False
     assert document["ridge_mhz"] is None
@@ -236,7 +241,7 @@ def session(source: str = "simulated") -> ResultTable:
 
 
 def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
-    points = points_of_table(session(), gpu="board", simulated=True)
+    points = choose(series_of_table(session(), gpu="board", simulated=True))
     assert points.series == "block_size_x=128", "the other one failed at one clock"
     assert points.clock_mhz.tolist() == [600, 750, 900, 1050, 1200, 1300]
     assert points.limited is not None
@@ -246,5 +251,5 @@ def test_a_session_gives_observed_clocks_and_the_limits_that_acted() -> None:
     assert points.simulated
 
 
-def test_of_a_recording_nobody_knows_whether_a_limit_acted() -> None:
-    assert points_of_table(session("recorded")).limited is None
+def test_a_recording_does_not_show_whether_a_limit_acted() -> None:
+    assert choose(series_of_table(session("recorded"))).limited is None

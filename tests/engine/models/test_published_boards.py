@@ -8,7 +8,7 @@ from app.engine.models.roofline.published_boards import board_named, published_b
 from app.engine.tuning_methods.roofline_sweeps import published_sweeps
 from app.sensors.simulated.twin import load_twin, twin_names
 
-# S4 tables 6 to 9, and 10 and 11: eps_mop pJ, pi_flop W, pi_mem W, eta %
+# [Holtmann2024] tables 6 to 9, and 10 and 11: eps_mop pJ, pi_flop W, pi_mem W, eta %
 TABLES = {
     ("A100 SXM4 40GB", "fp32"): (373.9, 121.0, 145.8, 55.14),
     ("A100 SXM4 80GB", "fp32"): (408.2, 129.3, 206.2, 54.67),
@@ -66,7 +66,7 @@ def test_every_twin_is_among_the_published_boards_with_its_limit_and_bandwidth()
 
 
 def test_the_peak_efficiency_of_the_k20x_is_the_published_one() -> None:
-    """S2 section 4: 1430 GFLOP/s over 235 W are 6.08 GFLOPS/W."""
+    """[Anzt2015, section 4]: 1430 GFLOP/s over 235 W are 6.08 GFLOPS/W."""
     board = board_named("Tesla K20X")
     assert board is not None
     assert board.peak_efficiency("fp64") == pytest.approx(6.08, abs=0.01)

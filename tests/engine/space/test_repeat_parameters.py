@@ -13,7 +13,8 @@ from app.cli import main
 from app.engine.analysis.costs import costs_of
 from app.engine.analysis.session import analyse
 from app.engine.measurement import Measurement, State
-from app.engine.models.series import read_points, series_of_table
+from app.engine.models.points import choose
+from app.engine.models.series import read_series, series_of_table
 from app.engine.objectives import Goal, Objective
 from app.engine.session.opening import best_of
 from app.engine.space.build import space_of_table
@@ -210,4 +211,4 @@ def test_repeats_at_a_clock_are_points_of_one_series(tmp_path: Path) -> None:
     assert len(points.clock_mhz) == 24
     path = tmp_path / "sweep.csv"
     path.write_text("\n".join(["repeat,clock_mhz,power_w", *(f"{r},{c},{c / 10}" for c, r in rows)]))
-    assert len(read_points(path).clock_mhz) == 24
+    assert len(choose(read_series(path)).clock_mhz) == 24

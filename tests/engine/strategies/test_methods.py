@@ -10,6 +10,7 @@ import pytest
 
 from app.engine.measurement import Measurement, State
 from app.engine.models.frequency import fit_frequency_model
+from app.engine.models.points import Points
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.engine.strategies.methods import METHODS, Clocks, Seen, Steering, base_clock_mhz, compare_methods, recipe
@@ -48,7 +49,7 @@ def all_of(space: SearchSpace) -> dict[int, Measurement]:
 
 def steering() -> Steering:
     clock = np.asarray(CLOCKS, dtype=float)
-    fit = fit_frequency_model(clock, [power_w(c) for c in CLOCKS], rate=clock, supported_mhz=CLOCKS)
+    fit = fit_frequency_model(Points(clock, [power_w(c) for c in CLOCKS], rate=clock, supported_mhz=CLOCKS))
     return Steering(fit, 8, 20.0, "a sweep of 8 clocks")
 
 

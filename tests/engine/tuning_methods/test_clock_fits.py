@@ -54,7 +54,7 @@ def test_power_limits_alone_are_a_fit_too(shared_data: Path) -> None:
     assert found.comparison is None
 
 
-def test_a_file_that_tells_neither_says_so(tmp_path: Path) -> None:
+def test_a_file_with_neither_says_so(tmp_path: Path) -> None:
     file = tmp_path / "other.csv"
     file.write_text("name,size\na,1\nb,2\n")
     with pytest.raises(InputError, match="column"):
@@ -66,10 +66,10 @@ def test_clocks_and_limits_of_one_load_are_compared(tmp_path: Path) -> None:
     full = float(BOARD.power_w(1500))
     limits = np.linspace(0.6, 1.0, 5) * full
     caps = fit_caps(limits, limits, (limits / full) ** 0.5 * 1500 / 2.0, gpu="A100", series="gemm")
-    told = ClockFit(clocks.fit, caps, "sweep").comparison
-    assert told is not None
-    assert told.clocks.setting == 1000
-    assert told.clocks.energy < told.caps.energy < 1
+    comparison = ClockFit(clocks.fit, caps, "sweep").comparison
+    assert comparison is not None
+    assert comparison.clocks.setting == 1000
+    assert comparison.clocks.energy < comparison.caps.energy < 1
 
 
 def test_of_clocks_under_several_limits_the_highest_stands_beside_the_limits(tmp_path: Path) -> None:

@@ -32,20 +32,20 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str,
 def test_a_sweep_finds_the_energies_of_a_simulated_board(
     capsys: pytest.CaptureFixture[str], name: str, precision: str
 ) -> None:
-    status, document = run(capsys, "roofline", "--gpu", f"simulated:{name}", "--precision", precision)
+    status, printed = run(capsys, "roofline", "--gpu", f"simulated:{name}", "--precision", precision)
     assert status == 0
-    told = document["precisions"][precision]  # type: ignore[index]
+    document = printed["precisions"][precision]  # type: ignore[index]
     true = load_twin(name).energy
-    assert told["identifiable"], told["reasons"]
+    assert document["identifiable"], document["reasons"]
     true_pj = true.eps_flop_pj["fp16_tensor" if "tensor" in precision else precision]  # type: ignore[index]
     # a tensor core's work reaches the limit early: fewer points, and no flop kernel at the peak clock
-    assert told["eps_flop_pj"] == pytest.approx(true_pj, rel=0.05 if "tensor" in precision else 0.03)
-    assert told["eps_mem_pj_per_b"] == pytest.approx(true.eps_mem_pj_per_b, rel=0.03)
-    assert told["r2"] > 0.99
-    assert told["mean_relative_error"] < 0.03
-    assert told["condition_number"] < 100
-    for figure, alone in told["alone"].items():
-        assert alone == pytest.approx(told[figure], rel=0.05)
+    assert document["eps_flop_pj"] == pytest.approx(true_pj, rel=0.05 if "tensor" in precision else 0.03)
+    assert document["eps_mem_pj_per_b"] == pytest.approx(true.eps_mem_pj_per_b, rel=0.03)
+    assert document["r2"] > 0.99
+    assert document["mean_relative_error"] < 0.03
+    assert document["condition_number"] < 100
+    for figure, alone in document["alone"].items():
+        assert alone == pytest.approx(document[figure], rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_precision_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[
     assert "fp32" in document["error"]["remedy"]  # type: ignore[index]
 
 
-def test_a_board_that_its_limit_holds_back_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_board_that_its_limit_holds_back_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     status, document = run(capsys, "roofline", "--gpu", "simulated:a4000", "--precision", "fp32")
     assert status == 2
     assert "at the peak clock" in document["error"]["what"]  # type: ignore[index]
@@ -77,8 +77,8 @@ def test_a_sweep_is_an_ordinary_session_that_can_be_read_again(
     capsys.readouterr()
     for file in (*tmp_path.glob("*.csv"), *(f for f in tmp_path.glob("*.json") if "cache" in f.name)):
         _, of_file = run(capsys, "roofline", str(file))
-        told, first = (d["precisions"]["fp64"]["eps_flop_pj"] for d in (of_file, measured))  # type: ignore[index]
-        assert told == pytest.approx(first, rel=1e-6), file
+        stored, first = (d["precisions"]["fp64"]["eps_flop_pj"] for d in (of_file, measured))  # type: ignore[index]
+        assert stored == pytest.approx(first, rel=1e-6), file
 
 
 def test_every_board_of_a_public_sweep_has_its_own_roofline(shared_data: Path) -> None:
@@ -86,9 +86,9 @@ def test_every_board_of_a_public_sweep_has_its_own_roofline(shared_data: Path) -
     assert [points.gpu for points in boards][:2] == ["A100-40GB 0", "A100-40GB 1"]
     assert len(boards) == 10
     for points in boards:
-        told = to_json(fit_points(points))
-        assert told["identifiable"] == points.gpu.startswith("A100")
-        assert (told["eps_flop_pj"] is None) == (not told["identifiable"])
+        document = to_json(fit_points(points))
+        assert document["identifiable"] == points.gpu.startswith("A100")
+        assert (document["eps_flop_pj"] is None) == (not document["identifiable"])
 
 
 def test_a_kernel_of_known_work_is_predicted(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
@@ -125,7 +125,7 @@ def test_without_a_source_a_kernel_is_predicted_on_every_board_on_file(capsys: p
 
 
 def test_published_boards_stand_beside_the_measured_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    """S4: four boards in two precisions, and the GTX 580 of the paper that introduced the archline."""
+    """[Holtmann2024]: four boards in two precisions, and the GTX 580 of the paper that introduced the archline."""
     status, documents = run(capsys, "roofline", "--predict", "1e12,1e9")
     assert status == 0
     published = {each["gpu"]: each["precisions"] for each in documents if each["source"] == "published"}  # type: ignore[index]
@@ -133,17 +133,17 @@ def test_published_boards_stand_beside_the_measured_ones(capsys: pytest.CaptureF
     measured = next(each["precisions"]["fp32"] for each in documents if each["source"] == "recorded")  # type: ignore[index]
     for precisions in published.values():
         assert set(precisions) == {"fp32", "fp64"}
-        for told in precisions.values():
-            assert "20" in told["citation"]
-            assert set(measured) <= set(told)  # the same keys: what reads one reads the other
-            assert told["points"] == 0
-            assert told["r2"] is None
+        for document in precisions.values():
+            assert "20" in document["citation"]
+            assert set(measured) <= set(document)  # the same keys: one reader serves both
+            assert document["points"] == 0
+            assert document["r2"] is None
     gh200 = published["GH200"]["fp64"]
     assert gh200["predicted"]["time_s"] == pytest.approx(1e12 / 34e12)
     energy_j = 1e12 * 11.68e-12 + 1e9 * 89.22e-12 + 170.10 * 1e12 / 34e12
     assert gh200["predicted"]["energy_j"] == pytest.approx(energy_j)
     capped = published["MI210"]["fp64"]["predicted"]
-    assert capped["power_w"] == pytest.approx(300)  # S4: its limit holds it back in FP64
+    assert capped["power_w"] == pytest.approx(300)  # [Holtmann2024]: its limit holds it back in FP64
     assert main(["roofline"]) == 0
     text = capsys.readouterr().out
     for words in ("Published", "Erlangen 2024", "IPDPS 2013", "GTX 580 · FP64"):
@@ -152,17 +152,17 @@ def test_published_boards_stand_beside_the_measured_ones(capsys: pytest.CaptureF
 
 def test_a_roofline_lists_its_powers_words_and_shares_of_the_peak(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(resources() / "recordings" / "h200-roofline-fp64.json.gz")
-    told = run(capsys, "roofline", file)[1]["precisions"]["fp64"]  # type: ignore[index]
-    assert told["eps_mop_pj_per_word"] == pytest.approx(8 * told["eps_mem_pj_per_b"])
-    assert told["pi_flop_w"] == pytest.approx(told["eps_flop_pj"] * told["peak_gflops"] / 1e3)
-    assert told["pi_mem_w"] == pytest.approx(told["eps_mem_pj_per_b"] * told["bandwidth_gb_s"] / 1e3)
-    assert (told["theoretical_peak_gflops"], told["theoretical_bandwidth_gb_s"]) == (34000, 4800)
-    share = told["share_of_peak"]
+    document = run(capsys, "roofline", file)[1]["precisions"]["fp64"]  # type: ignore[index]
+    assert document["eps_mop_pj_per_word"] == pytest.approx(8 * document["eps_mem_pj_per_b"])
+    assert document["pi_flop_w"] == pytest.approx(document["eps_flop_pj"] * document["peak_gflops"] / 1e3)
+    assert document["pi_mem_w"] == pytest.approx(document["eps_mem_pj_per_b"] * document["bandwidth_gb_s"] / 1e3)
+    assert (document["theoretical_peak_gflops"], document["theoretical_bandwidth_gb_s"]) == (34000, 4800)
+    share = document["share_of_peak"]
     assert set(share) == {"flop", "copy", "roofline_flop", "roofline_mem"}
-    assert share["roofline_flop"] <= max(share["flop"], share["roofline_flop"]) == told["peak_gflops"] / 34000
+    assert share["roofline_flop"] <= max(share["flop"], share["roofline_flop"]) == document["peak_gflops"] / 34000
     assert 0.8 < share["copy"] < 0.9
-    assert told["throttled"] > 0
-    assert told["r2_with_throttled"] < told["r2"]  # at the limit the clock is another one
+    assert document["throttled"] > 0
+    assert document["r2_with_throttled"] < document["r2"]  # at the limit the clock is another one
     assert main(["roofline", file]) == 0
     text = capsys.readouterr().out
     for words in ("ε_mop", "π_flop", "π_mem", "throttled points fitted too", "of the theoretical peak"):
@@ -171,15 +171,15 @@ def test_a_roofline_lists_its_powers_words_and_shares_of_the_peak(capsys: pytest
 
 def test_a_board_without_published_figures_has_no_share(capsys: pytest.CaptureFixture[str], shared_data: Path) -> None:
     main(["roofline", str(shared_data / "roofline" / "fp32_intensity_sweep_a100_l40.csv"), "--json"])
-    told = json.loads(capsys.readouterr().out)[0]["precisions"]["fp32"]
-    assert told["share_of_peak"] is None
-    assert told["theoretical_peak_gflops"] is None
-    assert told["r2_with_throttled"] == pytest.approx(told["r2"], abs=0.01)
+    document = json.loads(capsys.readouterr().out)[0]["precisions"]["fp32"]
+    assert document["share_of_peak"] is None
+    assert document["theoretical_peak_gflops"] is None
+    assert document["r2_with_throttled"] == pytest.approx(document["r2"], abs=0.01)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp64", "fp16_tensor", "bf16_tensor"])
 def test_the_occupancy_goes_from_3_per_cent_to_all(precision: str) -> None:
-    """S4 section 3.3, of the 2048 threads that its boards hold."""
+    """[Holtmann2024, section 3.3], of the 2048 threads that its boards hold."""
     space = space_of(load_specification(resources() / "rooflines" / f"{precision}.toml"))
     configurations = [space.configuration(row) for row in range(len(space))]
     threads = {c["block_size_x"] * c["blocks_per_multiprocessor"] for c in configurations}  # type: ignore[operator]
@@ -189,7 +189,7 @@ def test_the_occupancy_goes_from_3_per_cent_to_all(precision: str) -> None:
     assert len(few) >= 8
 
 
-def test_a_session_that_tells_no_traffic_predicts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_that_without_traffic_predicts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     gemm = str(resources() / "examples" / "gemm.toml")
     words = ("tune", gemm, "--gpu", "simulated:a100", "--speed", "inf", "--max-evaluations", "3")
     session = run(capsys, *words)[1]["session"]
@@ -209,7 +209,7 @@ def test_a_session_that_tells_no_traffic_predicts_nothing(capsys: pytest.Capture
         ("gflops,gbs,power_w\n1,2,3\n", "points at the peak clock"),
     ],
 )
-def test_files_that_tell_no_roofline_are_one_clear_line(tmp_path: Path, text: str, what: str) -> None:
+def test_files_without_a_roofline_are_one_clear_line(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "sweep.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=what):

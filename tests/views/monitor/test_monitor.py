@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.frequency import fit_frequency_model
+from app.engine.models.points import Points
 from app.engine.models.voltage_estimate import VoltageEstimate
 from app.engine.session.events import FitFinished
 from app.sensors.channel import Reading
@@ -270,7 +271,7 @@ def finished(gpu: str = "Fake A100", *, simulated: bool = True, ridge_mhz: float
     """A fit of twelve clocks of a board that has a ridge there."""
     clock = np.linspace(210.0, 1410.0, 12)
     power = 50 + 0.09 * clock * (1 + 9e-4 * np.maximum(0, clock - ridge_mhz)) ** 2
-    fit = fit_frequency_model(clock, power, gpu=gpu, simulated=simulated)
+    fit = fit_frequency_model(Points(clock, power, gpu=gpu, simulated=simulated))
     assert fit.identifiable
     return FitFinished(fit, "sweep of 12 clocks, full_load, simulated")
 
@@ -316,7 +317,7 @@ def test_a_fit_that_says_nothing_of_this_boards_voltage_shows_none(bench: Bench,
 def test_above_the_fitted_clocks_no_voltage_is_estimated(bench: Bench) -> None:
     clock = np.linspace(210.0, 1200.0, 12)
     power = 50 + 0.09 * clock * (1 + 9e-4 * np.maximum(0, clock - 700)) ** 2
-    fit = fit_frequency_model(clock, power, gpu="Fake A100", simulated=True)
+    fit = fit_frequency_model(Points(clock, power, gpu="Fake A100", simulated=True))
     estimate = VoltageEstimate.of(fit, "sweep", bench.gpu.info)
     assert estimate is not None
     ratio = estimate.ratio([300.0, 1200.0, 1410.0, math.nan])

@@ -424,7 +424,6 @@ def test_a_sweep_of_nothing_but_copies_is_drawn(panel: RooflinePanel) -> None:
         limited=np.zeros(7, dtype=bool),
         threads=nothing,
         power_error_w=nothing,
-        kind=("copy",) * 7,
     )
     panel.list.put([sweep_of_points(points, "nvml", "test")])
     assert len(panel.plot.scatters[2].points()) == 7

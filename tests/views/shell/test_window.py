@@ -16,6 +16,7 @@ from fakes import FakeGpu, working
 from pytestqt.qtbot import QtBot
 
 from app.engine.models.frequency import fit_frequency_model
+from app.engine.models.points import Points
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.errors import InputError
@@ -68,7 +69,7 @@ def test_the_voltage_is_estimated_from_the_fit_that_is_kept_of_this_board(qtbot:
     power = 83 + 0.2 * clock * (1 + 9e-4 * np.maximum(0, clock - 1000)) ** 2
     with Store() as store:
         for gpu, source in (("NVIDIA H200", "a sweep of yesterday"), ("Another board", "a sweep of today")):
-            store.save_fit(fit_frequency_model(clock, power, gpu=gpu, simulated=True), source)
+            store.save_fit(fit_frequency_model(Points(clock, power, gpu=gpu, simulated=True)), source)
     program = open_program(gpu=watched_gpu("simulated:h200"))
     with_panels(qtbot, program)
     voltage = program.window.monitor.view.lanes[3]

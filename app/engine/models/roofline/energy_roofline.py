@@ -1,7 +1,7 @@
-"""The energy roofline of one board and precision: time, energy and power over intensity (S4 eqs 1 to 13; DOMAIN 7).
+"""The energy roofline of one board and precision: time, energy and power over intensity [Holtmann2024, eqs. 1 to 13].
 
-Three figures of energy and two of speed say it all. Units: pJ/flop, pJ/B, W, flop/s, B/s; intensity I in flop/B. Every
-method takes an intensity or an array of them, greater than zero, and gives an array of the same shape.
+Three figures of energy and two of speed determine it. Units: pJ/flop, pJ/B, W, flop/s, B/s; intensity I in flop/B.
+Methods take an intensity or an array of them, greater than zero, and return an array of the same shape.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ..arrays import Floats
+
 PJ = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyRoofline:
-    """E = W eps_flop + Q eps_mem + T pi_0 (S4 eq 5), at the peak speeds `peak_flops` and `bandwidth`."""
+    """E = W eps_flop + Q eps_mem + T pi_0 [Holtmann2024, eq. 5], at the peak speeds `peak_flops` and `bandwidth`."""
 
     eps_flop_pj: float
     eps_mem_pj_per_b: float
@@ -49,7 +50,7 @@ class EnergyRoofline:
 
     @property
     def eta_flop(self) -> float:
-        """Share of a flop's least energy that is the flop's own (S4 eq 13)."""
+        """Share of a flop's least energy that is the flop's own [eq. 13]."""
         return self.eps_flop_pj / self.effective_eps_flop_pj
 
     @property
@@ -63,7 +64,7 @@ class EnergyRoofline:
         return self.eps_mem_pj_per_b * PJ * self.bandwidth
 
     def eps_mop_pj(self, word_byte: int) -> float:
-        """Energy to move one word, pJ (S4 section 3.1)."""
+        """Energy to move one word, pJ [section 3.1]."""
         return self.eps_mem_pj_per_b * word_byte
 
     @property
@@ -81,7 +82,7 @@ class EnergyRoofline:
     # --- over intensity -------------------------------------------------------------------------------------------
 
     def effective_balance(self, intensity: npt.ArrayLike) -> Floats:
-        """hat B(I) = eta B_eps + (1 - eta) max(0, B_tau - I), flop/B (S4 eq 8)."""
+        """hat B(I) = eta B_eps + (1 - eta) max(0, B_tau - I), flop/B [eq. 8]."""
         eta = self.eta_flop
         gap = np.maximum(0.0, self.time_balance - np.asarray(intensity, dtype=np.float64))
         return np.asarray(eta * self.energy_balance + (1 - eta) * gap)
@@ -91,12 +92,12 @@ class EnergyRoofline:
         return np.minimum(self.peak_flops, np.asarray(intensity, dtype=np.float64) * self.bandwidth)
 
     def archline(self, intensity: npt.ArrayLike) -> Floats:
-        """Work per energy, flop/J: 1 / (hat eps_flop (1 + hat B(I) / I)) (from S4 eq 9)."""
+        """Work per energy, flop/J: 1 / (hat eps_flop (1 + hat B(I) / I)) [from eq. 9]."""
         at = np.asarray(intensity, dtype=np.float64)
         return np.asarray(1.0 / (self.effective_eps_flop_pj * PJ * (1.0 + self.effective_balance(at) / at)))
 
     def powerline(self, intensity: npt.ArrayLike) -> Floats:
-        """Power, W (S4 eq 10): (pi_flop / eta) (min(I, B_tau) / B_tau + hat B(I) / max(I, B_tau))."""
+        """Power, W [eq. 10]: (pi_flop / eta) (min(I, B_tau) / B_tau + hat B(I) / max(I, B_tau))."""
         at, b_tau = np.asarray(intensity, dtype=np.float64), self.time_balance
         share = np.minimum(at, b_tau) / b_tau + self.effective_balance(at) / np.maximum(at, b_tau)
         return np.asarray(self.pi_flop_w / self.eta_flop * share)
@@ -104,9 +105,9 @@ class EnergyRoofline:
     def capped(self, intensity: npt.ArrayLike, limit_w: float) -> tuple[Floats, Floats, Floats]:
         """Speed (flop/s), work per energy (flop/J) and power (W) under a power limit.
 
-        Where the powerline crosses the limit, everything is slowed until power meets it (what S4 leaves open). The
-        energies of a flop and of a byte are taken as they are at the peak clock: a lower clock, and with it a lower
-        voltage, makes them smaller, so this is what a board reaches at least. Where pi_0 alone is beyond it: NaN.
+        Where the powerline crosses the limit, everything is slowed until power meets it; [Holtmann2024] has no limit.
+        The energies of a flop and of a byte are those at the peak clock: a lower clock, and with it a lower voltage,
+        makes them smaller, so this is what a board reaches at least. Where pi_0 alone is beyond it: NaN.
         """
         at = np.asarray(intensity, dtype=np.float64)
         speed, power_w = self.roofline(at), self.powerline(at)

@@ -1,4 +1,4 @@
-"""What is published of boards (`resources/boards.toml`): theoretical peaks, power limits, fitted energy rooflines."""
+"""Published figures of boards (`resources/boards.toml`): theoretical peaks, power limits, fitted energy rooflines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAKERS: Final = ("nvidia", "amd", "tesla")  # some drivers put them before a na
 
 @dataclass(frozen=True, slots=True)
 class PublishedBoard:
-    """A board by its data sheet and by what others have fitted to it."""
+    """A board by its data sheet and by published fits."""
 
     name: str
     gflops: Mapping[str, float]  # theoretical peak per precision, GFLOP/s
@@ -28,7 +28,7 @@ class PublishedBoard:
     rooflines: Mapping[str, EnergyRoofline]  # per precision
 
     def peak_efficiency(self, precision: str) -> float | None:
-        """Theoretical peak speed over the power limit, GFLOPS/W (S2 section 4: 6.08 on the K20X); None if unknown."""
+        """Theoretical peak speed over the power limit, GFLOPS/W [Anzt2015, section 4]; None where unknown."""
         peak = self.gflops.get(precision)
         return None if peak is None else peak / self.tdp_w
 
@@ -40,7 +40,7 @@ def published_boards() -> tuple[PublishedBoard, ...]:
 
 
 def board_named(name: str) -> PublishedBoard | None:
-    """The board that a driver calls `name`; None where nothing is published of it here."""
+    """The board that a driver calls `name`; None where no figures of it are on file."""
     wanted = _folded(name)
     return next((board for board, names in _read() if wanted in names), None)
 

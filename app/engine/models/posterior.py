@@ -1,4 +1,4 @@
-"""What the points say about the power over the clock: not one curve but many, each as likely as the next.
+"""The posterior of power over the clock given the points: many curves, all equally likely.
 
 Sharp and soft bends, small and large noise, and departures from any such curve are averaged by how well each explains
 the points (Akaike's idea of averaging models, with their evidence as the weights). What follows from the curves, an
@@ -10,27 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..metering.student_t import student_t
+from .arrays import Floats
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
 from .duration import Duration, Times
+from .points import Points
 from .shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w
-
-Floats = npt.NDArray[np.float64]
 
 DRAWS = 400
 _FINE = 161  # clocks at which the curves are drawn
 WAITING = (0.0, 0.5, 1.0)  # shares of the dynamic power that follow the speed rather than the clock
-LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are told apart
+LEAST_FIXED = 0.05  # share by which the speed departs from the clock, from which on the two are distinguished
 _NORMAL = 1.959964  # 97.5 % quantile
 _LEAST_DEGREES = 3
 _LOWEST_FACTOR = 0.05  # of a curve, that no departure goes below
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """Curves drawn from what the points say; shape (k, m) over `clock_mhz` of shape (m,)."""
+class Posterior:
+    """Curves drawn from the posterior; shape (k, m) over `clock_mhz` of shape (m,)."""
 
     clock_mhz: Floats
     power_w: Floats
@@ -57,15 +56,14 @@ class Belief:
         return np.asarray([middle + wider * (low - middle), middle + wider * (high - middle)])
 
 
-def believe(
-    clock_mhz: Floats, power_w: Floats, rate: Floats | None, duration: Duration, voltage: Floats | None = None
-) -> Belief:
-    """What points of shape (n,) say, n at least 3; `voltage` where it was measured, NaN where not, else None."""
+def posterior_of(points: Points, duration: Duration) -> Posterior:
+    """The posterior given at least three points, with their rate and voltage where known."""
+    clock_mhz, power_w, voltage = points.clock_mhz, points.power_w, points.voltage_mv
     scale = float(clock_mhz.max())
     x = clock_mhz / scale
     fine_mhz = np.linspace(clock_mhz.min(), scale, _FINE)
     fine = fine_mhz / scale
-    times = Times.of(duration, clock_mhz, rate)
+    times = Times.of(duration, clock_mhz, points.rate)
     time, here = times.at(fine_mhz), times.at(clock_mhz)
     per_clock = here * x
     waiting = WAITING if per_clock.min() < (1 - LEAST_FIXED) * per_clock.max() else WAITING[:1]
@@ -85,10 +83,10 @@ def believe(
     variance = 0.0
     for departure, count, _ in likely:
         basis = bases[departure.length]
-        drawn = exact.turned(basis.vectors).weighed(basis.variance(departure)).drawn(count, rng)
+        drawn = exact.rotated(basis.vectors).weighted(basis.variance(departure)).drawn(count, rng)
         curves = drawn.power_w(fine, fine_activities)
         if departure.smooth > 0:
-            gain, factor = basis.told(departure, fine)
+            gain, factor = basis.posterior(departure, fine)
             beyond = (power_w - drawn.power_w(x, activities)) / level @ gain
             beyond += rng.standard_normal((count, len(fine))) @ factor
             curves = np.maximum(curves + beyond * fine_level, _LOWEST_FACTOR * fine_level)
@@ -97,7 +95,7 @@ def believe(
         ridge.append(drawn.ridge * scale)
         waits.append(np.asarray(waiting)[drawn.activity])
     curves = np.concatenate(power)
-    return Belief(
+    return Posterior(
         clock_mhz=fine_mhz,
         power_w=curves,
         time=time,
@@ -125,12 +123,12 @@ def _likely(family: Family, bases: dict[float, Basis]) -> list[tuple[Departure, 
 
     The counts sum to DRAWS.
     """
-    turned = {length: family.turned(basis.vectors) for length, basis in bases.items()}
+    rotated = {length: family.rotated(basis.vectors) for length, basis in bases.items()}
     tried = [
-        (departure, belief, turned[departure.length].weighed(bases[departure.length].variance(departure)))
-        for departure, belief in OF_POWER.tried()
+        (departure, log_prior, rotated[departure.length].weighted(bases[departure.length].variance(departure)))
+        for departure, log_prior in OF_POWER.tried()
     ]
-    kept, share = likeliest([belief + bends.log_evidence for _, belief, bends in tried])
+    kept, share = likeliest([log_prior + bends.log_evidence for _, log_prior, bends in tried])
     return [
         (tried[i][0], count, tried[i][2].weight) for i, count in zip(kept, counts(share, DRAWS), strict=True) if count
     ]
