@@ -15,8 +15,8 @@ from app.engine.session.plan import SessionPlan
 from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
-from app.views.shell.context import Context
-from app.views.shell.selection import Selection
+from app.views.context import Context
+from app.views.selection import Selection
 from app.views.threads.bridge import EngineBridge
 
 

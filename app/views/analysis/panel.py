@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, 
 from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ..context import Context
 from ..plots.figure_plot import FigurePlot
 from ..plots.figures import count_text
-from ..shell.context import Context
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
+from ..plots.label import PlainLabel
+from ..provenance import source_words
 from ..threads.background import Background
 from .analysed_session import Analysed
 from .figures import FIGURES, AnalysisFigure

@@ -22,10 +22,10 @@ from PySide6.QtWidgets import (
 
 from ...sensors.processes import GpuProcess
 from ...sensors.select import gpu_selectors
+from ..context import Context
 from ..plots import theme
 from ..plots.figures import UNKNOWN
-from ..shell.context import Context
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 from ..threads.errands import Errands
 from .board_row import BoardRow

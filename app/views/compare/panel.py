@@ -22,13 +22,13 @@ from PySide6.QtWidgets import (
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
+from ..context import Context
+from ..file_dialogs import open_files
 from ..plots.figure_plot import FigurePlot
 from ..plots.figures import count_text
+from ..plots.label import PlainLabel, plain_tip
 from ..plots.plot_figure import Figure, Series
 from ..plots.quantities import Quantity, quantity
-from ..shell.context import Context
-from ..shell.file_dialogs import open_files
-from ..shell.label import PlainLabel, plain_tip
 from ..threads.background import Background
 from ..threads.errands import Errands
 from .tables import RowsTable, means_text, show_carried, show_gains

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from ...engine.analysis.compare import Comparison, Pick, Side
 from ..plots.figures import MINUS, UNKNOWN, count_text
+from ..plots.label import plain_tip
 from ..plots.quantities import Quantity, format_number
-from ..shell.label import plain_tip
-from ..shell.provenance import source_words
+from ..provenance import source_words
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, 
 
 from ...engine.measurement import Measurement, State
 from ...engine.session.plan import SessionPlan
+from ..context import Context
 from ..monitor.own_trace import OwnTrace, own_trace
 from ..monitor.own_trace_plot import OwnTracePlot
 from ..plots import theme
-from ..shell.context import Context
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 from .apply_button import ApplyButton
 from .facts import facts_as_html, title_as_html

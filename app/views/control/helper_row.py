@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from ...engine.control import installing
 from ...engine.control.rights import Asking
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 
 

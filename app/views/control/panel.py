@@ -25,10 +25,10 @@ from ...engine.control.rights import read_only, why_read_only
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...errors import WattridgeError
+from ..context import Context
+from ..file_dialogs import save_file
 from ..plots import theme
-from ..shell.context import Context
-from ..shell.file_dialogs import save_file
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 from .helper_row import HelperRow
 from .setting_commands import apply_command

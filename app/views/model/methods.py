@@ -20,13 +20,13 @@ from PySide6.QtWidgets import (
 
 from ...engine.strategies.methods import MethodResult, Methods
 from ...engine.tuning_methods.tables import methods_of_recording, methods_of_store, methods_of_table
+from ..context import Context
+from ..file_dialogs import open_file
 from ..plots import theme
 from ..plots.figures import duration_text
+from ..plots.label import PlainLabel
 from ..plots.quantities import format_number
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
+from ..provenance import source_words
 from ..threads.background import Background
 from .method_bars import MethodBars
 

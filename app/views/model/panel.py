@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 from ...engine.models.frequency import FrequencyFit
 from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
+from ..context import Context
 from ..plots import theme
+from ..plots.label import PlainLabel
 from ..plots.overlay_list import OverlayList
-from ..shell.context import Context
-from ..shell.label import PlainLabel
 from .caps import CapsPlot
 from .facts import caps_legend, fit_as_html, legend_as_html, voltage_legend
 from .methods import MethodsView

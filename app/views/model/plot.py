@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
+from ..plots.label import PlainLabel
 from ..plots.overlay_colours import colour_of
-from ..shell.label import PlainLabel
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.tuning_methods.clock_fits import fits_of_file, fits_of_store, newest_fit
 from ...errors import WattridgeError
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
+from ..context import Context
+from ..file_dialogs import open_file
 from ..threads.background import Background
 
 _PAST = 15  # sessions that are offered

@@ -21,7 +21,7 @@ from ...errors import WattridgeError
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ..plots import theme
 from ..plots.figures import duration_text, energy_text, value_text
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE

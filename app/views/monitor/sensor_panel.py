@@ -15,7 +15,7 @@ from ...engine.metering.characterisation.figures import WORDS, Characterisation,
 from ...engine.metering.characterisation.store import stored_characterisation
 from ...sensors.gpu import GpuInfo
 from ..plots import theme
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}

@@ -13,7 +13,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ...errors import WattridgeError
-from ..shell.file_dialogs import save_file
+from ..file_dialogs import save_file
 from ..threads.errands import Errands
 from .plot_figures import as_csv, curves_of, plots_of
 from .plot_picture import image_of, png_of, svg_of

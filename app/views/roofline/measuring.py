@@ -13,7 +13,7 @@ from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
 from ...engine.tuning_methods.roofline_points import KERNEL
 from ...engine.tuning_methods.roofline_sweeps import sweep_of_session
-from ..shell.context import Context
+from ..context import Context
 from ..threads.background import Background
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running

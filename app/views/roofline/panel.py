@@ -32,13 +32,13 @@ from ...engine.tuning_methods.roofline_sweeps import (
     sweeps_on_file,
 )
 from ...errors import WattridgeError
+from ..context import Context
+from ..file_dialogs import open_file
 from ..plots import theme
 from ..plots.colour_key import ColourKey
+from ..plots.label import PlainLabel
 from ..plots.quantities import Quantity
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
+from ..provenance import source_words
 from ..threads.background import Background
 from .kernel import KernelPlacer
 from .list import SweepList

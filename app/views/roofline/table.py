@@ -16,9 +16,9 @@ from ...engine.tuning_methods.roofline_points import shares_of_peak, word_byte
 from ...engine.tuning_methods.roofline_sweeps import Sweep
 from ..plots import theme
 from ..plots.figures import UNKNOWN
+from ..plots.label import plain_tip
 from ..plots.overlay_colours import icon_of
 from ..plots.quantities import format_number
-from ..shell.label import plain_tip
 
 NOT_TOLD = "not identifiable"
 _NO_FIT = "no fit"

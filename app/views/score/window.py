@@ -27,8 +27,8 @@ from PySide6.QtWidgets import (
 
 from ...engine.analysis.score_runs import ScorePlan, Scores, score
 from ...engine.strategies import base as strategies
-from ..shell.file_dialogs import open_files
-from ..shell.label import PlainLabel
+from ..file_dialogs import open_files
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 from .plots import ScoreBars, ScoreCurves
 from .wins import WinsTable

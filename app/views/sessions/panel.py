@@ -25,10 +25,10 @@ from PySide6.QtWidgets import (
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...engine.store.record import Label, SessionRecord
+from ..context import Context
+from ..file_dialogs import choose_folder, open_files
 from ..plots import theme
-from ..shell.context import Context
-from ..shell.file_dialogs import choose_folder, open_files
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.errands import Errands
 from .session_label import LabelForm
 from .session_list import FAVOURITE, NAME, SessionsModel

@@ -15,10 +15,10 @@ from ... import __version__
 from ...paths import resources
 from ...sensors.gpu import Gpu
 from ..plots import theme
+from ..settings import Settings
 from ..threads.background import Background
 from ..threads.collector import Collector
 from .log import Log
-from .settings import Settings
 from .station import Station, watched_gpu
 from .window import MainWindow
 

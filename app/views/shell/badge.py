@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from ...sensors.gpu import GpuInfo
 from ..plots import theme
-from .label import PlainLabel, plain_tip
+from ..plots.label import PlainLabel, plain_tip
 
 _TIPS = {
     "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",

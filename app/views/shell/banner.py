@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QTo
 
 from ...engine.session.events import EngineFault
 from ..plots import theme
-from .label import PlainLabel
+from ..plots.label import PlainLabel
 from .log import LOG
 
 _KEPT = 20

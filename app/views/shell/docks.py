@@ -8,7 +8,7 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QWidget
 
-from .label import PlainLabel
+from ..plots.label import PlainLabel
 from .panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another

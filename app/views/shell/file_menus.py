@@ -8,9 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from .file_dialogs import save_file
-from .label import plain_tip
-from .settings import Settings
+from ..file_dialogs import save_file
+from ..plots.label import plain_tip
+from ..settings import Settings
 
 
 class FileMenus(QObject):

@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from ..plots import theme
+from ..plots.label import PlainLabel
 from .fuzzy import score
-from .label import PlainLabel
 
 _SHOWN = 60
 _WIDTH, _HEIGHT = 620, 380

@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 )
 
 from ...paths import data_folder
-from .label import PlainLabel
-from .load_form import LoadForm
+from ..front.load_form import LoadForm
+from ..plots.label import PlainLabel
+from ..settings import THEMES, Settings
 from .log import log_folder
-from .settings import THEMES, Settings
 
 _THEME_WORDS = {"system": "of the system", "light": "light", "dark": "dark"}
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from ..plots import theme
-from .label import PlainLabel
+from ..plots.label import PlainLabel
 
 _WIDTH = 340
 _MARGIN = 12

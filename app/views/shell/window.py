@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...sensors.sampler import SensorEvent
+from ..context import Context
 from ..control.confirm_bar import ConfirmBar
 from ..control.switch import ControlSwitch
 from ..monitor.panel import MonitorPanel
@@ -27,20 +28,19 @@ from ..monitor.readout import Readout
 from ..monitor.window_marks import WindowMarks
 from ..plots import theme
 from ..plots.figures import duration_text
+from ..plots.label import PlainLabel
+from ..selection import Selection
+from ..settings import Settings
 from ..threads.background import Background
 from ..threads.bridge import Engine, EngineBridge
 from ..tune.session_flow import SessionFlow, dropped_files
 from .actions import Actions, every_action
 from .badge import Badge
 from .banner import Banner
-from .context import Context
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
-from .label import PlainLabel
 from .palette import Palette
 from .panels import CHANNELS, PANELS
-from .selection import Selection
-from .settings import Settings
 from .side_windows import SideWindows
 from .station import Station
 from .window_actions import ACTIONS, LENGTH_ACTIONS

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, 
 from ...engine.space.search_space import SearchSpace
 from ..plots import theme
 from ..plots.figures import count_text, duration_text
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
+from ..plots.label import PlainLabel
+from ..provenance import source_words
 from .draft import Draft
 
 _FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."

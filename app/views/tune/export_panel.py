@@ -15,11 +15,11 @@ from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...paths import data_folder
+from ..context import Context
+from ..file_dialogs import choose_folder
 from ..front.value_words import configuration_text
 from ..plots import theme
-from ..shell.context import Context
-from ..shell.file_dialogs import choose_folder
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.background import Background
 
 # kind, as people read it, what it holds

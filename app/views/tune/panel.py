@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...errors import WattridgeError
+from ..context import Context
+from ..file_dialogs import open_file
 from ..front.marked_bar import MarkedBar
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
 from ..threads.background import Background
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
@@ -224,7 +224,7 @@ class TunePanel(QWidget):
         if draft.plan.resume is None:
             self.file_opened.emit(draft.path)
         if self._space_window is not None:
-            self._space_window.show_draft(draft)
+            self._space_window.show_plan(draft.plan)
         self.form.show_draft(draft)
         self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
@@ -245,7 +245,7 @@ class TunePanel(QWidget):
 
         if self._space_window is None:
             self._space_window = SpaceWindow(self)
-        self._space_window.show_draft(self._draft)
+        self._space_window.show_plan(self._draft.plan if self._draft is not None else None)
         self._space_window.show()
         self._space_window.raise_()
 

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 from ...engine.objectives import Goal, Objective, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
+from ..plots.label import PlainLabel
 from ..plots.quantities import quantity
-from ..shell.label import PlainLabel
 from .draft import Draft
 from .form_history import FormHistory
 from .strategy_options import StrategyOptions

@@ -16,8 +16,8 @@ from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import STATES, ResultTable
 from ..plots import theme
 from ..plots.figures import UNKNOWN, duration_text
+from ..plots.label import PlainLabel, axis_title, plain_tip
 from ..plots.quantities import format_number, quantity
-from ..shell.label import PlainLabel, axis_title, plain_tip
 
 _OK = STATES.index(State.OK)
 _STATE_WORDS = {

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal, SignalInstance, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from ...engine.strategies.base import LARGEST, Strategy, choices_of, description
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 
 
 class StrategyOptions(QWidget):

@@ -20,7 +20,7 @@ from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
-from app.views.shell.context import Context
+from app.views.context import Context
 from app.views.shell.station import Station
 
 Open = Callable[..., Any]

@@ -255,7 +255,9 @@ os._exit(9)
 
 def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_program: OpenProgram) -> None:
     here = Path(__file__).resolve()
-    subprocess.run([sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60
+    )
     window = ready(qtbot, open_program(FakeGpu(working)))
     assert "Session 1, cut off, was running when the program ended: 5 of 32 measured" in window.banner.text
     assert window.banner.offered.text() == "Resume"
@@ -272,7 +274,9 @@ def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_progr
 
 def test_one_of_another_board_can_be_looked_at(qtbot: QtBot, open_program: OpenProgram) -> None:
     here = Path(__file__).resolve()
-    subprocess.run([sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", _CUT_OFF, str(here.parents[3]), str(here.parents[1])], check=False, timeout=60
+    )
     window = ready(qtbot, open_program(FakeGpu(working, name="Another")))
     assert window.banner.offered.text() == "Open"
     submitted: list[Any] = []

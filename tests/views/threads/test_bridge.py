@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 from app.engine.session import events
 from app.engine.session_state import Progress, SessionState
 from app.errors import InputError
+from app.views.selection import Selection
 from app.views.shell.banner import Banner
-from app.views.shell.selection import Selection
 from app.views.threads.bridge import EngineBridge
 
 Tell = Callable[[events.Event], None]

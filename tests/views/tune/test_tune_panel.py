@@ -25,8 +25,8 @@ from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.shell.context import Context
-from app.views.shell.selection import Selection
+from app.views.context import Context
+from app.views.selection import Selection
 from app.views.threads.bridge import EngineBridge
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
-from ...engine.session.events import SessionStarted
-from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import ResultTable
-from ..threads.bridge import EngineBridge
+from ..engine.session.events import SessionStarted
+from ..engine.session.plan import SessionPlan
+from ..engine.space.result_table import ResultTable
+from .threads.bridge import EngineBridge
 
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
