@@ -33,7 +33,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.paths import resources
     from app.views.plots import theme
     from app.views.shell.app import Program, application
-    from app.views.shell.station import watched_gpu
+    from app.views.shell.board_monitor import watched_gpu
 
     width, height, _ = SIZES[size]
     qt = application()
@@ -82,7 +82,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     rest(0.5)
     sessions.open_asked.emit(1)
     wait(lambda: window.selection.session == 1, 20)
-    wait(lambda: not sessions._soon.isActive() and not sessions._errands.busy, 5)
+    wait(lambda: not sessions._soon.isActive() and not sessions._tasks.busy, 5)
     sessions.table.clearSelection()
     sessions.choose({1})
     sessions.label.name.setText("the demonstration")

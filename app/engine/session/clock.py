@@ -8,7 +8,7 @@ from collections import deque
 MARKS = 100  # over which the rate is taken
 
 
-class Pace:
+class SessionClock:
     """Runs from the start; `mark` tells it how far the session is."""
 
     def __init__(self, elapsed_s: float = 0.0, count: int = 0) -> None:

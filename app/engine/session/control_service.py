@@ -1,4 +1,4 @@
-"""`Desk`: settings by hand on the engine thread: control switched on and off, settings that return unless confirmed."""
+"""`ControlService`: settings made by hand, on the engine thread; those of real boards return unless confirmed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..control.rights import Asking
 from .events import Allow, Apply, Confirm, ControlChanged, Event, Forbid, SettingApplied
 
 
-class Desk:
+class ControlService:
     """Answers commands about one board's settings. For one thread; what goes wrong is raised as WattridgeError."""
 
     def __init__(self, gpu: Gpu, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:

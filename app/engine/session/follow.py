@@ -27,7 +27,7 @@ from ..session_state import Progress, SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import Parameter, SearchSpace
 from ..store.database import Store
-from .clock import Pace
+from .clock import SessionClock
 from .events import EngineFault, Event, MeasurementsAdded, SessionChanged, SessionRemark, SessionStarted
 from .plan import SessionPlan
 from .result import Attend, SessionResult
@@ -143,20 +143,20 @@ class FollowRun:
         self._rows: _Rows | None = None
         self._builder: RecordingBuilder | None = None
         self._state = SessionState.RUNNING
-        self._pace = Pace()
+        self._clock = SessionClock()
         self._best_cost, self._best_index = math.inf, -1
 
     # --- for whoever attends ----------------------------------------------------------------------------------------
 
     def pause(self, reason: str = "") -> None:
         """Look no more for a while."""
-        self._pace.halt()
+        self._clock.halt()
         self._state = SessionState.PAUSED
         self._on_event(SessionChanged(self._progress(), reason))
 
     def resume(self) -> None:
         """Look again."""
-        self._pace.go()
+        self._clock.go()
         self._state = SessionState.RUNNING
         self._on_event(SessionChanged(self._progress()))
 
@@ -218,7 +218,7 @@ class FollowRun:
             if cost < self._best_cost:
                 self._best_cost, self._best_index = cost, len(self.table)
             self.table.append(measurement)
-        self._pace.mark(len(self.table))
+        self._clock.mark(len(self.table))
         if first and fresh:
             self.plan = replace(self.plan, space=space)
             self._on_event(SessionStarted(self.session, self.plan, self.table))
@@ -229,7 +229,7 @@ class FollowRun:
 
     def end(self, state: SessionState, reason: str) -> SessionResult:
         """Keep what was read as a session like any other, and say so."""
-        self._pace.halt()
+        self._clock.halt()
         self._state = state
         if self._builder is not None:
             try:
@@ -252,7 +252,7 @@ class FollowRun:
         space = recording.space()
         plan = replace(self.plan, space=space, origin=origin, make_runner=lambda: ReplayRunner(recording), follow=None)
         session = self._store.create_session(plan)
-        elapsed_s = self._pace.elapsed_s
+        elapsed_s = self._clock.elapsed_s
         self._store.append(session, [table.measurement(index) for index in range(len(table))], elapsed_s)
         self._store.finish(session, self._state, reason, elapsed_s)
         self.session, self.plan, self.table = session, plan, table
@@ -267,8 +267,8 @@ class FollowRun:
             evaluated=length,
             failed=sum(self.table.failures().values()),
             budget=0 if self._state in (SessionState.RUNNING, SessionState.PAUSED) else length,
-            elapsed_s=self._pace.elapsed_s,
-            rate_per_s=self._pace.rate_per_s,
+            elapsed_s=self._clock.elapsed_s,
+            rate_per_s=self._clock.rate_per_s,
             eta_s=None,
             best_index=best,
             best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),

@@ -18,7 +18,7 @@ from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from ..store.database import Store
 from ..strategies import base as strategies
-from .clock import Pace
+from .clock import SessionClock
 from .events import EngineFault, Event, MeasurementsAdded, Preparing, SessionChanged, SessionRemark, SessionStarted
 from .plan import SessionPlan
 from .result import Attend, SessionResult
@@ -90,7 +90,7 @@ class SessionRun:
         self._state = SessionState.RUNNING
         self._elapsed_before_s = 0.0
         self.session, self.table = self._open()
-        self._pace = Pace(self._elapsed_before_s, len(self._known))
+        self._clock = SessionClock(self._elapsed_before_s, len(self._known))
         self._flushed_at = time.monotonic()
         on_event(SessionStarted(self.session, plan, self.table))
 
@@ -99,14 +99,14 @@ class SessionRun:
     def pause(self, reason: str = "") -> None:
         """Stop the session's clock and say so. Everything measured is on disk first."""
         self._flush()
-        self._pace.halt()
+        self._clock.halt()
         self._state = SessionState.PAUSED
-        self._store.set_state(self.session, self._state, self._pace.elapsed_s)
+        self._store.set_state(self.session, self._state, self._clock.elapsed_s)
         self._on_event(SessionChanged(self._progress(), reason))
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._pace.go()
+        self._clock.go()
         self._state = SessionState.RUNNING
         self._store.set_state(self.session, self._state)
         self._on_event(SessionChanged(self._progress()))
@@ -137,12 +137,12 @@ class SessionRun:
         if not isinstance(self._runner, Prepares):
             return
         while True:
-            self._pace.halt()
+            self._clock.halt()
             try:
                 self._runner.prepare(self._stop, lambda *step: self._on_event(Preparing(*step)))
             except PreparationFailed as error:
                 self._on_event(EngineFault(error.what, error.remedy))
-            self._pace.go()
+            self._clock.go()
             if not self._stop.is_set():
                 return
             self._heed_stop()
@@ -184,7 +184,7 @@ class SessionRun:
             for measurement in measuring:
                 self._take(measurement)
                 limit = self.plan.max_seconds
-                if limit is not None and self._pace.elapsed_s >= limit:
+                if limit is not None and self._clock.elapsed_s >= limit:
                     raise _Ended(SessionState.DONE, "the time is used up")
                 self._check_patience()
         finally:
@@ -253,16 +253,16 @@ class SessionRun:
         if not self._pending:
             return
         fresh, self._pending = self._pending, []
-        self._store.append(self.session, fresh, self._pace.elapsed_s)
+        self._store.append(self.session, fresh, self._clock.elapsed_s)
         self.table.extend(fresh)
-        self._pace.mark(len(self.table))
+        self._clock.mark(len(self.table))
         self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
     def _close(self, ended: _Ended) -> SessionResult:
-        self._pace.halt()
+        self._clock.halt()
         self._state = ended.state
         try:
-            self._store.finish(self.session, ended.state, ended.reason, self._pace.elapsed_s)
+            self._store.finish(self.session, ended.state, ended.reason, self._clock.elapsed_s)
         except WattridgeError as error:  # a full disk: the session will be found interrupted, with what was reported
             self._on_event(EngineFault(error.what, error.remedy))
         progress = self._progress()
@@ -272,7 +272,7 @@ class SessionRun:
     # --- where it stands --------------------------------------------------------------------------------------------
 
     def _progress(self) -> Progress:
-        length, elapsed_s, rate = len(self.table), self._pace.elapsed_s, self._pace.rate_per_s
+        length, elapsed_s, rate = len(self.table), self._clock.elapsed_s, self._clock.rate_per_s
         best = self._best_index if self._best_index is not None and self._best_index < length else None
         return Progress(
             session=self.session,

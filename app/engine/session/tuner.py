@@ -14,7 +14,7 @@ from ..models.caps import CapFit
 from ..space.result_table import ResultTable
 from ..store.database import Store
 from ..tuning_methods.fits import caps_of_sweep, fit_of_sweep, fit_of_table
-from .control_service import Desk
+from .control_service import ControlService
 from .events import (
     Allow,
     Apply,
@@ -60,7 +60,9 @@ class Tuner:
         self._on_event = on_event
         self._gpu = gpu
         self._guard = guard if guard is not None or gpu is None else DeviceGuard(gpu)
-        self._desk = Desk(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
+        self._control = (
+            ControlService(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
+        )
         self._commands: queue.SimpleQueue[Command | object] = queue.SimpleQueue()
         self._attention = threading.Event()  # a command waits: the runner breaks off and the session attends to it
         self._abort = threading.Event()  # Stop or the end waits: a sweep breaks off too
@@ -97,16 +99,16 @@ class Tuner:
             while (command := self._take()) is not _END:
                 self._guarded(lambda command=command: self._handle(command))  # type: ignore[misc]
         finally:
-            if self._desk is not None:
-                self._guarded(self._desk.close)
+            if self._control is not None:
+                self._guarded(self._control.close)
 
     def _take(self) -> Command | object:
         while True:
             try:
-                command = self._commands.get(timeout=None if self._desk is None else self._desk.left_s)
+                command = self._commands.get(timeout=None if self._control is None else self._control.left_s)
                 break
             except queue.Empty:
-                self._guarded(lambda: self._desk.lapse(self._abort) if self._desk is not None else None)
+                self._guarded(lambda: self._control.lapse(self._abort) if self._control is not None else None)
         if isinstance(command, Stop) or command is _END:
             self._abort.clear()
         return command
@@ -135,9 +137,9 @@ class Tuner:
                 self._make_way()
                 self._fit(command)
             case Apply() | Confirm() | Allow() | Forbid():
-                if self._desk is None:
+                if self._control is None:
                     raise WattridgeError("there is no GPU to set", remedy="open one")
-                self._desk.handle(command, self._abort)
+                self._control.handle(command, self._abort)
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
@@ -165,8 +167,8 @@ class Tuner:
                     self._fit_during(run, command, paused)
                 case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
-                    if self._desk is not None:
-                        self._desk.tell_control()
+                    if self._control is not None:
+                        self._control.tell_control()
                 case _ if command is _END:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
@@ -218,5 +220,5 @@ class Tuner:
         self._on_event(FitFinished(fit, source, caps))
 
     def _make_way(self) -> None:
-        if self._desk is not None:
-            self._desk.make_way()
+        if self._control is not None:
+            self._control.make_way()

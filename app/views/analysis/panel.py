@@ -16,7 +16,7 @@ from ..plots.figure_plot import FigurePlot
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 from ..provenance import source_words
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
 from .analysed_session import Analysed
 from .figures import FIGURES, AnalysisFigure
 
@@ -43,7 +43,7 @@ class AnalysisPanel(QWidget):
         self.state = PlainLabel()
         self.state.setWordWrap(True)
         self._lay_out()
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
         self._background.failed.connect(self._analysis_failed)
         self._again = QTimer(self, interval=_AGAIN_MS, singleShot=True)

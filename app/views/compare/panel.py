@@ -29,8 +29,7 @@ from ..plots.figures import count_text
 from ..plots.label import PlainLabel, plain_tip
 from ..plots.plot_figure import Figure, Series
 from ..plots.quantities import Quantity, quantity
-from ..threads.background import Background
-from ..threads.errands import Errands
+from ..threads.tasks import LatestTask, TaskQueue
 from .tables import RowsTable, means_text, show_carried, show_gains
 
 _EMPTY = (
@@ -85,9 +84,9 @@ class ComparePanel(QWidget):
         ):
             self.tabs.addTab(widget, title)
         self._lay_out()
-        self._errands = Errands(self)  # lists sessions
-        self._errands.failed.connect(context.bridge.report)
-        self._background = Background(self)  # compares
+        self._tasks = TaskQueue(self)  # lists sessions
+        self._tasks.failed.connect(context.bridge.report)
+        self._background = LatestTask(self)  # compares
         self._background.done.connect(self._compared)
         self._background.failed.connect(self._not_compared)
         self.list.itemChanged.connect(self._ticked)
@@ -116,7 +115,7 @@ class ComparePanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._background.shutdown()
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     # --- what can be compared ----------------------------------------------------------------------------------------
 
@@ -133,7 +132,7 @@ class ComparePanel(QWidget):
         """List what the store holds now."""
         store = self._context.store
         if store is not None:
-            self._errands.run(store.sessions, self._listed)
+            self._tasks.run(store.sessions, self._listed)
 
     def _listed(self, records: list[SessionRecord]) -> None:
         with_values = tuple(record for record in records if record.evaluated)

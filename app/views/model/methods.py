@@ -27,7 +27,7 @@ from ..plots.figures import duration_text
 from ..plots.label import PlainLabel
 from ..plots.quantities import format_number
 from ..provenance import source_words
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
 from .method_bars import MethodBars
 
 _PAST = 15  # sessions that are offered
@@ -47,7 +47,7 @@ class MethodsView(QWidget):
         self._context = context
         self._methods: Methods | None = None
         self._failed = False
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self.compare = QToolButton()
         self.compare.setText("&Compare methods")
         self.compare.setToolTip("From which measurements")

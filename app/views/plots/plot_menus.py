@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from ...errors import WattridgeError
 from ..file_dialogs import save_file
-from ..threads.errands import Errands
+from ..threads.tasks import TaskQueue
 from .plot_figures import as_csv, curves_of, plots_of
 from .plot_picture import image_of, png_of, svg_of
 
@@ -32,8 +32,8 @@ class PlotMenus(QObject):
         self._window = window
         self._provenance = provenance
         self._titles: dict[pg.GraphicsView, str] = {}
-        self._errands = Errands(self)
-        self._errands.failed.connect(self.failed)
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(self.failed)
         self._menu: QMenu | None = None
 
     def adopt(self, root: QWidget, title: str) -> None:
@@ -64,7 +64,7 @@ class PlotMenus(QObject):
 
     def shutdown(self) -> None:
         """Wait for the files that are being written."""
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     # --- what the menu does -------------------------------------------------------------------------------------------
 
@@ -84,10 +84,10 @@ class PlotMenus(QObject):
         caption, kind = self._caption(view), path.suffix.lower().lstrip(".")
         if kind == "csv":
             curves = curves_of(view)
-            self._errands.run(lambda: _write(path, as_csv(curves, [caption]).encode()), self._written)
+            self._tasks.run(lambda: _write(path, as_csv(curves, [caption]).encode()), self._written)
         elif kind in ("png", "svg"):
             data = png_of(view, caption) if kind == "png" else svg_of(view, caption)
-            self._errands.run(lambda: _write(path, data), self._written)
+            self._tasks.run(lambda: _write(path, data), self._written)
         else:
             self.failed.emit(f"{path}: what it is to be cannot be told", "a name that ends in .png, .svg or .csv")
 

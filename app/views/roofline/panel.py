@@ -39,7 +39,7 @@ from ..plots.colour_key import ColourKey
 from ..plots.label import PlainLabel
 from ..plots.quantities import Quantity
 from ..provenance import source_words
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
 from .kernel import KernelPlacer
 from .list import SweepList
 from .measuring import RooflineMeasuring
@@ -72,7 +72,7 @@ class RooflinePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self.measuring = RooflineMeasuring(context, self)
-        self._reader, self._filed = Background(self), Background(self)
+        self._reader, self._filed = LatestTask(self), LatestTask(self)
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add, self.remove = QToolButton(), QPushButton("&Remove")

@@ -29,7 +29,7 @@ from ...engine.analysis.score_runs import ScorePlan, Scores, score
 from ...engine.strategies import base as strategies
 from ..file_dialogs import open_files
 from ..plots.label import PlainLabel
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
 from .plots import ScoreBars, ScoreCurves
 from .wins import WinsTable
 
@@ -60,7 +60,7 @@ class ScoreWindow(QDialog):
         self.resize(1000, 720)
         self._caches: tuple[Path, ...] = ()
         self._scores: Scores | None = None
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self.choose, self.start = QPushButton("&Caches …"), QPushButton("&Start")
         self.choose.setToolTip("Kernel Tuner caches in which every configuration was measured")
         self.named = PlainLabel()

@@ -29,7 +29,7 @@ from ..context import Context
 from ..file_dialogs import choose_folder, open_files
 from ..plots import theme
 from ..plots.label import PlainLabel
-from ..threads.errands import Errands
+from ..threads.tasks import TaskQueue
 from .session_label import LabelForm
 from .session_list import FAVOURITE, NAME, SessionsModel
 
@@ -56,8 +56,8 @@ class SessionsPanel(QWidget):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._errands = Errands(self)
-        self._errands.failed.connect(context.bridge.report)
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(context.bridge.report)
         self._deleted: tuple[int, ...] = ()
         self._chosen_first: int | None = None  # to be selected once it is in the list
         self.search = QLineEdit()
@@ -161,7 +161,7 @@ class SessionsPanel(QWidget):
         """Write what is typed, and wait for what is under way."""
         self._soon.stop()
         self.label.write()
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     # --- the list -----------------------------------------------------------------------------------------------------
 
@@ -330,7 +330,7 @@ class SessionsPanel(QWidget):
 
     def _do(self, job: Callable[[Store], Any], then: Callable[[Any], None]) -> None:
         store = self._context.store
-        self._errands.run(lambda: job(store), then)
+        self._tasks.run(lambda: job(store), then)
 
     def _tell(self, words: str, *, undo: bool = False) -> None:
         self.told.setText(words)

@@ -16,10 +16,10 @@ from ...paths import resources
 from ...sensors.gpu import Gpu
 from ..plots import theme
 from ..settings import Settings
-from ..threads.background import Background
 from ..threads.collector import Collector
+from ..threads.tasks import LatestTask
+from .board_monitor import BoardMonitor, watched_gpu
 from .log import Log
-from .station import Station, watched_gpu
 from .window import MainWindow
 
 DEMO = "gemm.toml"
@@ -34,7 +34,7 @@ class Program(QObject):
         self._seed = seed
         self._speed = speed
         self._collector = Collector(self)
-        self._opener = Background(self)
+        self._opener = LatestTask(self)
         self._opener.done.connect(self._opened)
         self._opener.failed.connect(self._refused)
         self.window = self._show(gpu, others)
@@ -57,7 +57,7 @@ class Program(QObject):
         self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
 
     def _show(self, gpu: Gpu, others: tuple[str, ...]) -> MainWindow:
-        window = MainWindow(Station(gpu), others)
+        window = MainWindow(BoardMonitor(gpu), others)
         window.gpu_chosen.connect(self._choose)
         window.panels_loaded.connect(self._collector.settle)
         window.show()
@@ -74,7 +74,7 @@ class Program(QObject):
     def _opened(self, gpu: Gpu) -> None:
         """The boards at a glance stay: the one that was in full takes the place of the one that now is."""
         old = self.window
-        before, others = old.station.gpu.info, old.others
+        before, others = old.board.gpu.info, old.others
         if self._chosen in others:
             others = tuple(before.uuid if each == self._chosen else each for each in others)
         self.window = self._show(gpu, others)

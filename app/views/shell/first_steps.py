@@ -22,7 +22,7 @@ def first_steps(window: MainWindow) -> tuple[Step, ...]:
         window.dock_area.bring(name)
         return window.docks[name]
 
-    info = window.station.gpu.info
+    info = window.board.gpu.info
     whose = "this board" if info.source == "nvml" else f"the {info.source} board"
     return (
         Step(

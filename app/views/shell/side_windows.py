@@ -32,7 +32,7 @@ class SideWindows:
         """How fast and how sharp each power source is."""
         from ..monitor.sensor_panel import SensorWindow
 
-        made = self._make("sensors", lambda: SensorWindow(self._window.station.gpu.info, self._window))
+        made = self._make("sensors", lambda: SensorWindow(self._window.board.gpu.info, self._window))
         made.look_again()
         self._show("sensors", lambda: made)
 
@@ -65,7 +65,7 @@ class SideWindows:
         """Versions and the board's facts."""
         from .about import AboutWindow
 
-        self._show("about", lambda: AboutWindow(self._window.station.gpu, self._window))
+        self._show("about", lambda: AboutWindow(self._window.board.gpu, self._window))
 
     def begin_tour(self) -> None:
         """The three steps, from the first one."""

@@ -31,18 +31,18 @@ from ..plots.figures import duration_text
 from ..plots.label import PlainLabel
 from ..selection import Selection
 from ..settings import Settings
-from ..threads.background import Background
 from ..threads.bridge import Engine, EngineBridge
+from ..threads.tasks import LatestTask
 from ..tune.session_flow import SessionFlow, dropped_files
 from .actions import Actions, every_action
 from .badge import Badge
 from .banner import Banner
+from .board_monitor import BoardMonitor
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
 from .palette import Palette
 from .panels import CHANNELS, PANELS
 from .side_windows import SideWindows
-from .station import Station
 from .window_actions import ACTIONS, LENGTH_ACTIONS
 from .window_handlers import handlers_of
 
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 
 class MainWindow(QMainWindow):
-    """Owns the station, the bridge and the panels, and ends them when it closes."""
+    """Owns the board, the bridge and the panels, and ends them when it closes."""
 
     gpu_chosen = Signal(str)  # a selector from the GPU menu
     panels_loaded = Signal()
 
-    def __init__(self, station: Station, others: tuple[str, ...] = ()) -> None:
+    def __init__(self, board: BoardMonitor, others: tuple[str, ...] = ()) -> None:
         super().__init__()
-        self.station = station
+        self.board = board
         self.others = others  # selectors of boards that are watched at a glance
         self.bridge = EngineBridge(self._make_tuner)
         self.selection = Selection(self.bridge)
@@ -72,15 +72,15 @@ class MainWindow(QMainWindow):
         self._specification: tuple[Path, bool] | None = None
         self._closed = False
         self.panels: dict[str, Any] = {}
-        info = station.gpu.info
+        info = board.gpu.info
         self.setWindowTitle(info.label)  # Qt adds the program's name
         self.setDockOptions(
             QMainWindow.DockOption.AllowTabbedDocks
             | QMainWindow.DockOption.AllowNestedDocks
             | QMainWindow.DockOption.AnimatedDocks
         )
-        self.readout = Readout(station.gpu.channels)
-        self.monitor = MonitorPanel(station.gpu, station.trace, self.readout)
+        self.readout = Readout(board.gpu.channels)
+        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
         self.window_marks = WindowMarks(self.selection, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
         self._slow_timer.start(1000)
         self.monitor.view.setFocus()
         self._connect()
-        self._loader = Background(self)
+        self._loader = LatestTask(self)
         self._loader.done.connect(self._panels_imported)
         self._loader.failed.connect(self._panels_failed)
         self.panels_loaded.connect(self._hand_over)
@@ -165,7 +165,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.fit_finished.connect(self.monitor.show_fit)
-        self.station.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
+        self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._saved)
         self.monitor.failed.connect(self.banner.tell)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
@@ -188,7 +188,7 @@ class MainWindow(QMainWindow):
         store.purge()
         self._records = store.sessions()
         importlib.import_module("...engine.session.tuner", __package__)
-        board = self.station.gpu.info
+        board = self.board.gpu.info
         self._kept_fit = store.latest_fit(board.name, simulated=board.source == "simulated")
         left_over = importlib.import_module("...engine.control.left_over", __package__)
         self._left_over = left_over.left_over(board.uuid)
@@ -196,12 +196,12 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _panels_imported(self, classes: dict[str, Callable[[Context], QWidget]]) -> None:
-        station = self.station
+        board = self.board
         context = Context(
             self.bridge,
-            station.gpu,
-            station.trace,
-            station.sampler,
+            board.gpu,
+            board.trace,
+            board.sampler,
             self.engine_store(),
             self.selection,
             self.others,
@@ -260,7 +260,7 @@ class MainWindow(QMainWindow):
     def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
         from ...engine.session.tuner import Tuner
 
-        return Tuner(self.engine_store(), on_event, gpu=self.station.gpu, guard=self._own_guard())
+        return Tuner(self.engine_store(), on_event, gpu=self.board.gpu, guard=self._own_guard())
 
     def _own_guard(self) -> DeviceGuard:
         """The one door to this board's settings, shut at every start; its changes are told, and kept of real boards."""
@@ -269,14 +269,14 @@ class MainWindow(QMainWindow):
             from ...engine.control.guard import DeviceGuard
             from ...engine.session.events import DeviceChanged
 
-            real, bridge = self.station.gpu.info.source == "nvml", self.bridge
+            real, bridge = self.board.gpu.info.source == "nvml", self.bridge
 
             def changed(change: Change) -> None:
                 if real:
                     keep(change)
                 bridge.tell(DeviceChanged(change))
 
-            self._guard = DeviceGuard(self.station.gpu, on_change=changed)
+            self._guard = DeviceGuard(self.board.gpu, on_change=changed)
         return self._guard
 
     def _show_kept_fit(self, found: tuple[FrequencyFit, str] | None) -> None:
@@ -284,7 +284,7 @@ class MainWindow(QMainWindow):
         from ...engine.models.voltage_estimate import VoltageEstimate
 
         if found is not None:
-            self.monitor.show_estimate(VoltageEstimate.of(*found, self.station.gpu.info))
+            self.monitor.show_estimate(VoltageEstimate.of(*found, self.board.gpu.info))
 
     def _offer_left_over(self, found: LeftOver | None) -> None:
         """What a crash or a power cut left set, to be put back in one click."""
@@ -297,7 +297,7 @@ class MainWindow(QMainWindow):
             reset = Apply(reset=True, defaults=True)
             self.banner.offer(said, "Unlock, default limit", lambda: self.bridge.submit(reset))
             return
-        differences = "; ".join(found.differences(self.station.gpu)) or "it looks as before"
+        differences = "; ".join(found.differences(self.board.gpu)) or "it looks as before"
         said = f"A session that ended badly left this board set ({differences})."
         self.banner.offer(said, "Put back", lambda: self.bridge.submit(Apply(reset=True)))
 
@@ -319,11 +319,11 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_kept(self) -> None:
         """How often is read, and how much is held."""
-        trace = self.station.trace
+        trace = self.board.trace
         kept = duration_text(max(0, trace.last_ns - trace.first_ns) / 1e9)
-        speed = self.station.gpu.clock.speed
+        speed = self.board.gpu.clock.speed
         pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
-        self._kept.setText(f"{pace}{1 / self.station.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")
+        self._kept.setText(f"{pace}{1 / self.board.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")
 
     @Slot(str)
     def _saved(self, path: str) -> None:
@@ -376,7 +376,7 @@ class MainWindow(QMainWindow):
         """Versions, board and sensors onto the clipboard."""
         from .about import copy_diagnostics  # imported late: few need it
 
-        copy_diagnostics(self.station.gpu)
+        copy_diagnostics(self.board.gpu)
         self.statusBar().showMessage("Diagnostics copied: no UUID and no serial number is in them", 8000)
 
     def find_action(self) -> None:
@@ -412,7 +412,7 @@ class MainWindow(QMainWindow):
         """What is shown is of which session and board, and whether it was simulated or recorded."""
         plan = self.selection.plan
         if plan is None:
-            return self.station.gpu.info.label
+            return self.board.gpu.info.label
         board = plan.gpu if plan.source == "nvml" else f"{plan.gpu} ({plan.source})"
         return f"{plan.title} on {board}"
 
@@ -479,7 +479,7 @@ class MainWindow(QMainWindow):
                 if shutdown is not None:
                     shutdown()
             self.bridge.close()
-            self.station.close()
+            self.board.close()
             if self._store is not None:
                 self._store.close()
         super().closeEvent(event)

@@ -20,7 +20,7 @@ from ..file_dialogs import choose_folder
 from ..front.value_words import configuration_text
 from ..plots import theme
 from ..plots.label import PlainLabel
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
 
 # kind, as people read it, what it holds
 _KINDS = (
@@ -42,7 +42,7 @@ class ExportPanel(QWidget):
         self._selection = context.selection
         self._bridge = context.bridge
         self._best: int | None = None
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self._background.done.connect(self._written)
         self._background.failed.connect(self._not_written)
         self.chosen = PlainLabel()

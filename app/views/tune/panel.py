@@ -24,7 +24,7 @@ from ...errors import WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
 from ..front.marked_bar import MarkedBar
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
 from .export_panel import ExportPanel
@@ -56,7 +56,7 @@ class TunePanel(QWidget):
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
         self._pause_asked = False
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self._background.done.connect(self._prepared)
         self._background.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()

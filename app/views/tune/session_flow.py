@@ -10,7 +10,7 @@ from PySide6.QtCore import QMimeData, QObject, Signal, Slot
 
 from ...engine.session.events import Open
 from ...engine.session_state import SessionState
-from ..threads.errands import Errands
+from ..threads.tasks import TaskQueue
 
 if TYPE_CHECKING:
     from ...engine.store.record import SessionRecord
@@ -27,8 +27,8 @@ class SessionFlow(QObject):
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
-        self._errands = Errands(self)
-        self._errands.failed.connect(window.banner.tell)
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(window.banner.tell)
         sessions = window.panels["sessions"]
         sessions.open_asked.connect(self.open)
         sessions.resume_asked.connect(self.resume)
@@ -72,7 +72,7 @@ class SessionFlow(QObject):
             return write_report(content, path)
 
         window.statusBar().showMessage(f"Writing {path.name} …")
-        self._errands.run(work, self._report_written)
+        self._tasks.run(work, self._report_written)
 
     def _report_written(self, path: Path) -> None:
         self._window.statusBar().showMessage(f"Written: {path}", 15000)
@@ -80,7 +80,7 @@ class SessionFlow(QObject):
 
     def shutdown(self) -> None:
         """Wait for a report that is being written."""
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     def offer_recovery(self, records: Sequence[SessionRecord]) -> None:
         """A session that was running when its program died is offered, once."""
@@ -97,7 +97,7 @@ class SessionFlow(QObject):
             f"Session {cut_off.id}, {cut_off.shown_name}, was running when the program ended: "
             f"{cut_off.evaluated} of {budget} measured, nothing of it is lost."
         )
-        here = cut_off.origin.get("kind") == "replay" or cut_off.gpu == self._window.station.gpu.info.name
+        here = cut_off.origin.get("kind") == "replay" or cut_off.gpu == self._window.board.gpu.info.name
         if here:
             self._window.banner.offer(said, "Resume", lambda: self.resume(cut_off.id))
         else:

@@ -54,7 +54,7 @@ def panel(qtbot: QtBot, store: Store) -> Iterator[SessionsPanel]:
 
 
 def settled(qtbot: QtBot, panel: SessionsPanel) -> None:
-    qtbot.waitUntil(lambda: not panel._errands.busy and not panel._soon.isActive(), timeout=5000)
+    qtbot.waitUntil(lambda: not panel._tasks.busy and not panel._soon.isActive(), timeout=5000)
 
 
 def titles(panel: SessionsPanel) -> list[str]:

@@ -24,7 +24,7 @@ from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.session_state import SessionState  # noqa: E402
 from app.sensors import nvml_library  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.station import watched_gpu  # noqa: E402
+from app.views.shell.board_monitor import watched_gpu  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
 
 SPECIFICATION = """
@@ -176,7 +176,7 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
 ) -> None:
     stand_in, window = open_window()
     before = stand_in.settings()
-    guard = DeviceGuard(window.station.gpu, allow_control=True)
+    guard = DeviceGuard(window.board.gpu, allow_control=True)
     guard.apply(power_limit_w=300.0)
     helper = guard.holder
     assert helper is not None

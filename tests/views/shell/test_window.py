@@ -22,8 +22,8 @@ from app.errors import InputError
 from app.views.plots import theme
 from app.views.shell.app import Program
 from app.views.shell.badge import Badge
+from app.views.shell.board_monitor import watched_gpu
 from app.views.shell.panels import PANELS
-from app.views.shell.station import watched_gpu
 from app.views.shell.window import MainWindow
 from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
 

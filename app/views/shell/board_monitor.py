@@ -1,4 +1,4 @@
-"""`Station`: one GPU being watched: the board, its trace and the sampler that fills it."""
+"""`BoardMonitor`: one GPU being watched: the board, its trace and the sampler that fills it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...sensors.trace import Trace
 RATE_HZ = 50.0
 
 
-class Station(QObject):
+class BoardMonitor(QObject):
     """`sensor_event` is emitted on the sampler's thread: connect it queued."""
 
     sensor_event = Signal(object)  # SensorEvent
