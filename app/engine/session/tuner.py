@@ -32,11 +32,9 @@ from .events import (
     Start,
     Stop,
 )
+from .live_session import LiveSession
 from .plan import SessionPlan
-from .result import Attended, SessionResult
 from .run import run_session
-
-__all__ = ["SessionResult", "Tuner", "run_session"]
 
 _END: Final = object()
 
@@ -118,12 +116,9 @@ class Tuner:
         try:
             action()
         except WattridgeError as error:
-            self._fault(error)
+            self._on_event(EngineFault.of(error))
         except Exception as error:  # noqa: BLE001  (the thread's last line of defence)
             self._on_event(EngineFault(f"the engine failed: {type(error).__name__}: {error}", "please report this"))
-
-    def _fault(self, error: WattridgeError) -> None:
-        self._on_event(EngineFault(f"{error.where}: {error.what}" if error.where else error.what, error.remedy))
 
     def _handle(self, command: Command | object) -> None:
         match command:
@@ -143,7 +138,7 @@ class Tuner:
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
-    def _attend(self, run: Attended) -> bool:
+    def _attend(self, run: LiveSession) -> bool:
         """Work off the waiting commands between two measurements of a session; False ends it."""
         self._last = (run.plan, run.table, run.session)
         self._attention.clear()
@@ -173,7 +168,7 @@ class Tuner:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
 
-    def _fit_during(self, run: Attended, command: Fit, paused: bool) -> None:
+    def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> None:
         pausing = command.sweep and not paused
         if pausing:
             run.pause("clock sweep")

@@ -24,7 +24,9 @@ from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .opening import is_damaged, open_database
 from .record import (
+    DAMAGE,
     MEASUREMENT_COLUMNS,
+    RECORD_COLUMNS,
     Label,
     LoadedSession,
     NewSession,
@@ -33,21 +35,15 @@ from .record import (
     fit_to_document,
     measurement_to_row,
     measurements_from_rows,
-    objective_from_text,
-    objective_to_text,
+    new_session_to_row,
+    record_from_row,
     space_from_row,
-    space_to_row,
 )
 
-_RECORD_COLUMNS = (
-    "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
-    " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version,"
-    " name, tags, notes, favourite"
-)
-_COPIED = (  # what a duplicate has of its model; it is a session of its own in the rest
-    "finished_s, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed, max_evaluations,"
-    " max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version, space, codes, tags, notes"
-)
+_RECORD = ", ".join(RECORD_COLUMNS)
+# What a duplicate has of its model; it is a session of its own in the rest.
+_OWN = ("id", "created_s", "state", "name", "favourite")
+_COPIED = ", ".join([*(name for name in RECORD_COLUMNS if name not in _OWN), "space", "codes"])
 KEPT_DELETED_S = 7 * 24 * 3600.0
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
@@ -75,29 +71,8 @@ class Store:
 
     def create_session(self, plan: NewSession) -> int:
         """Write a new session with its whole space; its id. This store holds the session until `finish` or `close`."""
-        space, codes = space_to_row(plan.space)
-        values = {
-            "created_s": time.time(),
-            "state": SessionState.RUNNING.value,
-            "title": plan.title,
-            "gpu": plan.gpu,
-            "driver": plan.driver,
-            "source": plan.source,
-            "strategy": plan.strategy,
-            "strategy_options": json.dumps(dict(plan.strategy_options)),
-            "objective": objective_to_text(plan.objective),
-            "seed": plan.seed,
-            "max_evaluations": plan.max_evaluations,
-            "max_seconds": plan.max_seconds,
-            "patience": plan.patience,
-            "units": json.dumps(dict(plan.units)),
-            "origin": json.dumps(dict(plan.origin)),
-            "cartesian": str(plan.space.cartesian),  # may exceed 64 bits
-            "valid": plan.space.size,
-            "version": __version__,
-            "space": space,
-            "codes": codes,
-        }
+        values = new_session_to_row(plan)
+        values |= {"created_s": time.time(), "state": SessionState.RUNNING.value, "version": __version__}
         marks = ", ".join(f":{name}" for name in values)
         with self._transaction():
             cursor = self._db.execute(f"INSERT INTO sessions ({', '.join(values)}) VALUES ({marks})", values)
@@ -235,7 +210,7 @@ class Store:
         One whose process died has become 'interrupted'.
         """
         self._mark_interrupted()
-        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
+        rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
         records, unreadable = [], []
         for row in rows:
             try:
@@ -248,7 +223,7 @@ class Store:
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""
         self._mark_interrupted()
-        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE id = ?", (session,))
+        rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE id = ?", (session,))
         if not rows:
             raise InputError(f"there is no session {session}", str(self.path), "list them with: wattridge sessions")
         return self._record(rows[0])
@@ -259,7 +234,7 @@ class Store:
         [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
         try:
             return space_from_row(described, packed)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
+        except (*DAMAGE, zlib.error) as error:
             raise self._damaged(session, f"its search space cannot be read: {error}") from None
 
     def load(self, session: int) -> LoadedSession:
@@ -346,8 +321,8 @@ class Store:
     def _record(self, row: tuple[Any, ...]) -> SessionRecord:
         """A session's row, checked. Raises WattridgeError that names the session."""
         try:
-            record = _record(row)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            record = record_from_row(row)
+        except DAMAGE as error:
             raise self._damaged(row[0], str(error)) from None
         if self.read_only and record.state.value in _ALIVE and not SessionLock.is_held(self._lock_file(record.id)):
             return replace(record, state=SessionState.INTERRUPTED)
@@ -385,25 +360,3 @@ class Store:
                 what = f"the store is damaged ({error}); nothing in it was changed"
                 raise WattridgeError(what, str(self.path), _RECOVERY) from error
             raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
-
-
-_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "elapsed_s": 1e11}  # each below this
-_TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
-
-
-def _record(row: tuple[Any, ...]) -> SessionRecord:
-    named = dict(zip(_RECORD_COLUMNS.split(", "), row, strict=True))
-    for name, value in named.items():
-        if name in _NUMBERS and not (isinstance(value, int | float) and 0 <= value < _NUMBERS[name]):
-            raise ValueError(f"{name} is not a number from 0")
-        if name in _TEXTS and not isinstance(value, str):
-            raise ValueError(f"{name} is not text")
-    named["state"] = SessionState(named["state"])
-    named["objective"] = objective_from_text(named["objective"])
-    named["cartesian"] = int(named["cartesian"])
-    for name in ("strategy_options", "units", "origin"):
-        named[name] = json.loads(named[name])
-    label = Label(
-        named.pop("name"), tuple(json.loads(named.pop("tags"))), named.pop("notes"), bool(named.pop("favourite"))
-    )
-    return SessionRecord(**named, label=label)

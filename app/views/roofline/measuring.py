@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
-from ...engine.session.roofline_plan import plan_roofline
+from ...engine.session.planning import plan_roofline
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
 from ...engine.tuning_methods.roofline_points import KERNEL

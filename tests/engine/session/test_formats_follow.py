@@ -23,8 +23,9 @@ from app.engine.objectives import Goal
 from app.engine.session import follow as following
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
 from app.engine.session.follow import follow_session, is_growing, plan_follow
+from app.engine.session.live_session import SessionResult
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume
-from app.engine.session.result import SessionResult
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
@@ -322,7 +323,7 @@ def test_the_plan_waits_for_the_first_success_and_checks_the_goal(file: Path) ->
     plan = plan_follow(file, stop)
     assert (plan.gpu, str(plan.objective), len(plan.objective.front)) == ("NVIDIA RTX A4000", "min:time", 2)
     with pytest.raises(InputError, match="there is no value 'speed'"):
-        plan_follow(file, stop, objective=Goal("speed", True))
+        plan_follow(file, stop, SearchOptions(objective=Goal("speed", True)))
     stop.set()
     file.write_text(open_cache(CACHE, 0))
     with pytest.raises(WattridgeError, match="stopped while waiting"):
