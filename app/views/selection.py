@@ -36,6 +36,14 @@ class Selection(QObject):
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
 
+    @property
+    def caption(self) -> str:
+        """Which result is shown: its title, its board, and whether it is simulated or recorded; '' before the first."""
+        if self.plan is None:
+            return ""
+        board = self.plan.gpu if self.plan.source == "nvml" else f"{self.plan.gpu} ({self.plan.source})"
+        return f"{self.plan.title} on {board}"
+
     @Slot(int)
     def select(self, index: int) -> None:
         """Choose the measurement of that index, -1 for none. An index out of the table's range means none."""

@@ -67,7 +67,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
         window.grab().save(str(folder / f"empty-{name}-light-{size}.png"))
     window.actions_by_name["tour"].trigger()
     picture("tour")
-    window.side_windows._made["tour"].end()
+    window.tour.end()
     ended: list[SessionState] = []
     window.bridge.session_changed.connect(lambda event: ended.append(event.progress.state))
     window.open_specification(specification, start=True)
@@ -105,7 +105,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
         picture(name)
     for name in ("settings", "about", "shortcuts", "sensors", "scores"):
         window.actions_by_name[name].trigger()
-        shown = next(w for key, w in window.side_windows._made.items() if key in (name, "help") and w.isVisible())
+        shown = next(w for key, w in window.side_windows.by_name.items() if key in (name, "help") and w.isVisible())
         for mode in ("light", "dark"):
             theme.set_mode(mode)
             rest(0.3)

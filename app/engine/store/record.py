@@ -82,6 +82,11 @@ class SessionRecord(SessionFacts):
         """The user's own name for it, else the title."""
         return self.label.name or self.title
 
+    @property
+    def budget(self) -> int:
+        """Evaluations at most."""
+        return min(self.max_evaluations or self.valid, self.valid)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedSession:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from ...sensors.gpu import Gpu
-from .diagnostics import board_facts, diagnostics, versions
+from .diagnostics import board_facts, copy_diagnostics, versions
 from .log import open_log_folder
 
 
@@ -33,7 +32,7 @@ class AboutWindow(QDialog):
             QPushButton("&Log folder"),
             QPushButton("Close"),
         )
-        self.copy.setToolTip("All of this, what the sensors tell and the end of the log; no UUID and no serial number")
+        self.copy.setToolTip("All of this, the sensors' channels and the end of the log; no UUID and no serial number")
         self.folder.setToolTip("Open the folder in which the log lies")
         self.copy.clicked.connect(self.copy_diagnostics)
         self.folder.clicked.connect(open_log_folder)
@@ -53,11 +52,6 @@ class AboutWindow(QDialog):
         """Put the diagnostics on the clipboard."""
         copy_diagnostics(self._gpu)
         self.copy.setText("Copied")
-
-
-def copy_diagnostics(gpu: Gpu) -> None:
-    """Put the diagnostics on the clipboard."""
-    QGuiApplication.clipboard().setText(diagnostics(gpu))
 
 
 def _table(facts: Sequence[tuple[str, str]]) -> str:

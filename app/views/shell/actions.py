@@ -9,6 +9,8 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QToolBar, QWidget
 
+Handler = Callable[[bool], object]  # is given the checked state
+
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
@@ -34,7 +36,7 @@ class ActionSpec:
 
     @property
     def says(self) -> str:
-        """What it does, for people."""
+        """What it does, in words."""
         return self.tip or self.text.replace("&", "").rstrip("… ")
 
 
@@ -47,7 +49,7 @@ class Actions:
     def __init__(
         self,
         specs: Sequence[ActionSpec],
-        handlers: Mapping[str, Callable[[bool], object]],
+        handlers: Mapping[str, Handler],
         parent: QWidget,
         menu_bar: QMenuBar,
         toolbar: QToolBar,

@@ -20,9 +20,7 @@ from ..threads.collector import Collector
 from ..threads.tasks import LatestTask
 from .board_monitor import BoardMonitor, watched_gpu
 from .log import Log
-from .window import MainWindow
-
-DEMO = "gemm.toml"
+from .window import EXAMPLE, MainWindow
 
 
 class Program(QObject):
@@ -50,7 +48,7 @@ class Program(QObject):
         """Show the first steps once the panels are there, if nobody has seen them."""
         if not self.window.settings.said("tour"):
             self.window.settings.note_said("tour")
-            self.window.panels_loaded.connect(self.window.side_windows.begin_tour)
+            self.window.panels_loaded.connect(self.window.begin_tour)
 
     def tell_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
@@ -121,7 +119,7 @@ def run(
     log = Log(program.tell_fault)
     program.offer_tour()
     if demo and specification is None:
-        specification = resources() / "examples" / DEMO
+        specification = resources() / "examples" / EXAMPLE
     if specification is not None:
         program.window.open_specification(specification, start=demo)
     ended = False

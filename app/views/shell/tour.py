@@ -1,4 +1,4 @@
-"""`Tour`: three steps at the first start: what is where, and what to do first. Nothing waits for it; Escape ends it."""
+"""The first steps: three cards over the window at the first start. Nothing waits for them; Escape ends them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARGIN = 12
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to know. `bring` puts what it is about in sight and returns it."""
+    """One thing to know. `bring` shows the widget it is about and returns it."""
 
     title: str
     text: str
@@ -28,7 +28,7 @@ class Step:
 
 
 class Tour(QFrame):
-    """A card beside what it tells of, with a frame around that. A child of the window."""
+    """A card beside the widget it explains, which gets a frame. A child of the window."""
 
     ended = Signal()
 
@@ -79,6 +79,16 @@ class Tour(QFrame):
     def step(self) -> int | None:
         """The number of the step shown, from 0; None while it is not shown."""
         return self._at if self.isVisible() else None
+
+    @property
+    def target(self) -> QWidget | None:
+        """The widget that the step explains."""
+        return self._target
+
+    @property
+    def frame(self) -> QRect:
+        """Where the frame around that lies, in the window."""
+        return self._frame.geometry()
 
     @Slot()
     def go_on(self) -> None:
@@ -137,7 +147,7 @@ class Tour(QFrame):
             self._put()
 
     def _put(self) -> None:
-        """Beside what it tells of where there is room, else over its lower part; never out of the window."""
+        """Beside its target where there is room, else over the lower part of that; never outside the window."""
         if self._target is None:
             return
         inside = self._window.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
@@ -162,7 +172,7 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the sizes of the window and of what is told of; the arrows turn the pages."""
+        """Follow the sizes of the window and of the target; the arrows turn the pages."""
         if watched is self._window or watched is self._target:
             if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
                 self._put()
@@ -184,3 +194,32 @@ class Tour(QFrame):
             f"#tour QLabel {{ color: {c.text}; }}"
         )
         self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
+
+
+def first_steps(
+    source: str, traces: QWidget, bring: Callable[[str], QWidget], open_example: Callable[[], None]
+) -> tuple[Step, ...]:
+    """Watch, search, choose. `bring(name)` shows a dock and returns it; `source` is the board's."""
+    board = "this board" if source == "nvml" else f"the {source} board"
+    return (
+        Step(
+            "What the board draws",
+            f"Power, clocks, voltage and temperature of {board}, live. Drag over a stretch for its mean power and "
+            "energy, turn the wheel to zoom, double click for live again.",
+            lambda: traces,
+        ),
+        Step(
+            "Search for work per joule",
+            "Open a specification of a kernel, a recorded cache, or an example; press Start, and every configuration "
+            "that is measured appears in the table.",
+            lambda: bring("tune"),
+            "Open the GEMM example",
+            open_example,
+        ),
+        Step(
+            "Choose and export",
+            "Each point is a configuration: speed against efficiency. Click one and export it. Sessions are kept; "
+            "Ctrl+K finds every action, F1 shows every key.",
+            lambda: bring("front"),
+        ),
+    )

@@ -228,9 +228,8 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     assert shown is not None
     assert len(shown) == len(table)
     assert window.panels["tune"].results.results.rowCount() == len(table)
-    assert window.session_flow is not None
-    with qtbot.waitSignal(window.session_flow.report_written, timeout=20_000) as written:
-        window.session_flow.write_report(tmp_path / "report.html")
+    with qtbot.waitSignal(window.reports.written, timeout=20_000) as written:
+        window.reports.write(tmp_path / "report.html")
     report = written.args[0].read_text()
     assert report.startswith("<!DOCTYPE html>")
     assert "Test GPU" in report

@@ -97,7 +97,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     assert count > 100, "they were all looked at"
     assert not nameless, "\n".join(nameless)
     assert not unreached, "\n".join(unreached)
-    window.side_windows._made["tour"].end()
+    window.tour.end()
     window.palette_of_actions.close_it()
     for name in ("sessions", "tune", "control"):
         from_top_to_bottom(window, name)

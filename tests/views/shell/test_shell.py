@@ -40,16 +40,18 @@ def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open
     program = open_program()
     program.offer_tour()
     window = ready(qtbot, program)
-    tour = window.side_windows._made["tour"]
+    tour = window.tour
+    assert tour is not None
+    assert tour.target is not None
     assert tour.step == 0
     assert tour.next.hasFocus() or not window.isActiveWindow()
     window.actions_by_name["hold"].trigger()
     assert not window.monitor.view.window_of_time.live, "nothing waits for the tour"
-    before = tour._target.size()
+    before = tour.target.size()
     window.resize(window.width() + 300, window.height())  # the docks take their share a moment later
-    qtbot.waitUntil(lambda: tour._target.size() != before, timeout=5_000)
+    qtbot.waitUntil(lambda: tour.target.size() != before, timeout=5_000)
     qtbot.wait(50)
-    assert tour._frame.size() == tour._target.size()
+    assert tour.frame.size() == tour.target.size()
 
     qtbot.keyClick(tour, Qt.Key.Key_Right)
     assert (tour.step, tour.place.text()) == (1, "2 of 3")
@@ -74,13 +76,13 @@ def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open
     again = open_program(FakeGpu(working))
     again.offer_tour()
     ready(qtbot, again)
-    assert "tour" not in again.window.side_windows._made
+    assert again.window.tour is None
 
 
 def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: Open, own_data_folder: Path) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
     window.actions_by_name["settings"].trigger()
-    shown = window.side_windows._made["settings"]
+    shown = window.side_windows.by_name["settings"]
     assert isinstance(shown, QDialog)
     assert not shown.isModal()
     shown.colours.setCurrentIndex(shown.colours.findData("dark"))
@@ -99,7 +101,7 @@ def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: O
     assert again.settings.load == Load(4000.0, 3, 0.4, "CHF", 45.0)
     again.settings.add_recent(resources() / "examples" / "gemm.toml")
     again.actions_by_name["settings"].trigger()
-    shown = again.side_windows._made["settings"]
+    shown = again.side_windows.by_name["settings"]
     assert shown.load.price.value() == 0.4
     shown.reset.click()
     assert again.settings.theme == "system"
@@ -134,7 +136,7 @@ def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open)
     assert "core_voltage_mv: nvidia-smi" in text, "what is not told, and why"
     assert "0f1e2d3c" not in text
     window.actions_by_name["about"].trigger()
-    about = window.side_windows._made["about"]
+    about = window.side_windows.by_name["about"]
     about.copy.click()
     assert about.copy.text() == "Copied"
     assert "Board X" in about.text.toPlainText()
