@@ -39,10 +39,7 @@ class Selection(QObject):
     @property
     def caption(self) -> str:
         """Which result is shown: its title, its board, and whether it is simulated or recorded; '' before the first."""
-        if self.plan is None:
-            return ""
-        board = self.plan.gpu if self.plan.source == "nvml" else f"{self.plan.gpu} ({self.plan.source})"
-        return f"{self.plan.title} on {board}"
+        return "" if self.plan is None else f"{self.plan.title} on {self.plan.board}"
 
     @Slot(int)
     def select(self, index: int) -> None:

@@ -82,7 +82,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     rest(0.5)
     sessions.open_asked.emit(1)
     wait(lambda: window.selection.session == 1, 20)
-    wait(lambda: not sessions._soon.isActive() and not sessions._tasks.busy, 5)
+    wait(lambda: not sessions.busy, 5)
     sessions.table.clearSelection()
     sessions.choose({1})
     sessions.label.name.setText("the demonstration")

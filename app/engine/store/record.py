@@ -49,6 +49,11 @@ class SessionFacts:
     units: Mapping[str, str] = field(default_factory=dict)  # of values whose names do not say it
     origin: Mapping[str, str] = field(default_factory=dict)  # file and GPU selector: what a resume needs
 
+    @property
+    def board(self) -> str:
+        """The board's name, and that its figures are simulated or recorded where they are."""
+        return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
+
     def facts(self) -> dict[str, Any]:
         """These fields by name, without those of subclasses."""
         return {each.name: getattr(self, each.name) for each in fields(SessionFacts)}

@@ -38,7 +38,7 @@ class Services:
 
     @property
     def guard(self) -> DeviceGuard:
-        """The one door to this board's settings, shut at every start. Changes are shown; those of real boards are logged."""
+        """The one door to this board's settings, shut at every start. Changes of real boards are logged."""
         if self._guard is None:
             from ...engine.control.guard import DeviceGuard
 

@@ -444,7 +444,7 @@ class MainWindow(QMainWindow):
     def import_files(self, paths: Sequence[Path]) -> None:
         """Hand files to the list of sessions."""
         self.dock_area.bring("sessions")
-        self.panels["sessions"].take_in_files(paths)
+        self.panels["sessions"].import_files(paths)
 
     # --- from start to end --------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ def panel(qtbot: QtBot, store: Store) -> Iterator[SessionsPanel]:
 
 
 def settled(qtbot: QtBot, panel: SessionsPanel) -> None:
-    qtbot.waitUntil(lambda: not panel._tasks.busy and not panel._soon.isActive(), timeout=5000)
+    qtbot.waitUntil(lambda: not panel.busy, timeout=5000)
 
 
 def titles(panel: SessionsPanel) -> list[str]:
@@ -178,9 +178,9 @@ def test_a_session_is_exported_and_comes_back(qtbot: QtBot, panel: SessionsPanel
     panel.export_chosen(tmp_path / "out")
     settled(qtbot, panel)
     cache = next((tmp_path / "out").glob("*-cache.json"))
-    assert str(tmp_path / "out") in panel.told.text()
+    assert str(tmp_path / "out") in panel.message.text()
     with qtbot.waitSignal(panel.open_asked, timeout=5000) as opened:
-        panel.take_in_files([cache])
+        panel.import_files([cache])
     settled(qtbot, panel)
     assert len(store.load(opened.args[0]).table) == 6
     assert [record.id for record in panel.chosen()] == opened.args
@@ -193,7 +193,7 @@ def test_a_file_that_is_none_of_ours_is_one_line(qtbot: QtBot, store: Store, tmp
     path = tmp_path / "notes.csv"
     path.write_text("no,header\nof,ours\n")
     with qtbot.waitSignal(lab.bridge.fault, timeout=5000) as fault:
-        panel.take_in_files([path])
+        panel.import_files([path])
     assert "notes.csv" in fault.args[0].what
     panel.shutdown()
 

@@ -101,12 +101,12 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     path.write_text(SPECIFICATION)
     tune, configuration = window.panels["tune"], window.panels["configuration"]
     tune.open(path)
-    qtbot.waitUntil(lambda: tune._draft is not None, timeout=20_000)
-    assert tune._draft.plan.space.size == 2  # read-only: its clock is no dimension
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=20_000)
+    assert tune.draft.plan.space.size == 2  # read-only: its clock is no dimension
     switch_on(qtbot, window)
-    qtbot.waitUntil(lambda: tune._draft is not None and tune._draft.plan.space.size == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.space.size == 4, timeout=20_000)
     tune.start_session()
-    qtbot.waitUntil(lambda: tune._state is SessionState.DONE, timeout=60_000)
+    qtbot.waitUntil(lambda: tune.state is SessionState.DONE, timeout=60_000)
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
@@ -143,7 +143,7 @@ def test_a_session_that_is_stopped_or_whose_window_is_closed_leaves_nothing(
     tune.open(path, start=True)
     qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
     tune.stop.click()
-    qtbot.waitUntil(lambda: tune._state is SessionState.STOPPED, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.state is SessionState.STOPPED, timeout=20_000)
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     tune.open(path, start=True)
     qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)

@@ -29,7 +29,7 @@ def panel(lab: Lab, qtbot: QtBot) -> Iterator[ExportPanel]:
 
 
 def written(panel: ExportPanel, qtbot: QtBot) -> list[Path]:
-    with qtbot.waitSignal(panel._background.done, timeout=10_000) as signal:
+    with qtbot.waitSignal(panel.task.done, timeout=10_000) as signal:
         panel.button.click()
     return list(signal.args[0])
 
@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_written_is_told(lab: Lab, panel: ExportPanel, q
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a folder")
     panel.folder.setText(str(in_the_way))
-    with qtbot.waitSignal(panel._background.failed, timeout=10_000):
+    with qtbot.waitSignal(panel.task.failed, timeout=10_000):
         panel.button.click()
     assert str(in_the_way) in panel.written.text()
     assert panel.button.isEnabled()

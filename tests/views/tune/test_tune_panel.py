@@ -79,7 +79,7 @@ class Window:
     def run_to_the_end(self) -> None:
         with self.qtbot.waitSignal(self.bridge.session_started, timeout=20_000):
             self.panel.start.click()
-        self.qtbot.waitUntil(lambda: self.panel._state is SessionState.DONE, timeout=60_000)
+        self.qtbot.waitUntil(lambda: self.panel.state is SessionState.DONE, timeout=60_000)
 
     def close(self) -> None:
         self.panel.shutdown()
@@ -137,7 +137,7 @@ def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
 def test_the_space_can_be_looked_at_and_its_window_follows_what_is_opened(window: Window, tmp_path: Path) -> None:
     window.open(next(path for path in examples() if path.stem == "gemm"))
     window.panel.summary.look.click()
-    shown = window.panel._space_window
+    shown = window.panel.space_window
     assert shown is not None
     assert shown.isVisible()
     assert shown.picture.lines[-1][1] == shown.table.rows.rowCount() > 100
@@ -161,10 +161,10 @@ def test_each_strategy_s_options_can_be_changed_and_reach_the_plan(window: Windo
     window.open(small_cache(tmp_path))
     form = window.panel.form
     form.strategy.setCurrentIndex(form.strategy.findData("genetic_algorithm"))
-    editor = form.options._editors["population_size"]
+    editor = form.options.editors["population_size"]
     assert isinstance(editor, QSpinBox)
     editor.setValue(8)
-    chance = form.options._editors["mutation_chance"]
+    chance = form.options.editors["mutation_chance"]
     assert isinstance(chance, QDoubleSpinBox)
     form.evaluations.setValue(25)
     form.patience.setValue(12)
@@ -178,7 +178,7 @@ def test_an_option_out_of_its_range_is_a_fault_and_starts_nothing(window: Window
     window.open(small_cache(tmp_path))
     form = window.panel.form
     form.strategy.setCurrentIndex(form.strategy.findData("genetic_algorithm"))
-    editor = form.options._editors["population_size"]
+    editor = form.options.editors["population_size"]
     assert isinstance(editor, QSpinBox)
     editor.setValue(-5)
     window.panel.start.click()
@@ -212,7 +212,7 @@ def test_a_session_runs_to_its_end_and_shows_best_failures_and_every_row(window:
 
 def test_open_and_start_at_once_as_the_demo_does(window: Window, tmp_path: Path) -> None:
     window.panel.open(small_cache(tmp_path), start=True)
-    window.qtbot.waitUntil(lambda: window.panel._state is SessionState.DONE, timeout=30_000)
+    window.qtbot.waitUntil(lambda: window.panel.state is SessionState.DONE, timeout=30_000)
     assert len(window.selection.table or ()) == 60
 
 
@@ -231,7 +231,7 @@ def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path:
     window.open(small_cache(tmp_path))
     window.panel.form.strategy.setCurrentIndex(window.panel.form.strategy.findData("random_sample"))
     window.run_to_the_end()
-    steps = window.panel.progress.history._steps
+    steps = window.panel.progress.history.steps
     table = window.selection.table
     assert table is not None
     values = [value for _, value in steps]
@@ -255,12 +255,12 @@ def test_a_stopped_session_can_be_gone_on_with(window: Window, tmp_path: Path) -
 
 
 def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
-    window.panel._fill_stored()
-    assert next(action.text() for action in window.panel._stored.menu().actions()) == "none yet"
+    window.panel.stored.menu().aboutToShow.emit()
+    assert next(action.text() for action in window.panel.stored.menu().actions()) == "none yet"
     window.open(small_cache(tmp_path))
     window.run_to_the_end()
-    window.panel._fill_stored()
-    action, *_ = window.panel._stored.menu().actions()
+    window.panel.stored.menu().aboutToShow.emit()
+    action, *_ = window.panel.stored.menu().actions()
     assert "small · Test GPU · 60 of 60 · done" in action.text()
 
 
@@ -385,7 +385,7 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     window.qtbot.waitUntil(lambda: panel.results.results.rowCount() == 30, timeout=20_000)
     assert window.store.sessions() == [], "it is kept when it ends"
     grow(path, 60, close=True)
-    window.qtbot.waitUntil(lambda: panel._state is SessionState.DONE, timeout=20_000)
+    window.qtbot.waitUntil(lambda: panel.state is SessionState.DONE, timeout=20_000)
     assert "the file is closed" in panel.progress.bar.format()
     assert [record.evaluated for record in window.store.sessions()] == [60]
     assert window.selection.session == window.store.sessions()[0].id
@@ -410,7 +410,7 @@ def test_following_is_stopped_by_the_person(window: Window, tmp_path: Path) -> N
     window.panel.start.click()
     window.qtbot.waitUntil(lambda: len(window.selection.table or ()) == 8, timeout=20_000)
     window.panel.stop.click()
-    window.qtbot.waitUntil(lambda: window.panel._state is SessionState.STOPPED, timeout=20_000)
+    window.qtbot.waitUntil(lambda: window.panel.state is SessionState.STOPPED, timeout=20_000)
     assert "the file was still open" in window.panel.progress.bar.format()
 
 
@@ -431,7 +431,7 @@ def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Wind
     assert plan is not None
     assert table is not None
     (cache,) = export_session(plan, table, 1, None, tmp_path, ["cache"])
-    window.panel._taken_over_chosen(cache)
+    window.panel.take_over(cache)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=20_000)
     assert "6 of 6 measurements taken over" in window.panel.summary.details.text()
     window.panel.form.evaluations.setValue(9)
@@ -459,7 +459,7 @@ def test_strategies_are_described_and_named_choices_are_lists(window: Window, tm
     at = form.strategy.findData("steered")
     assert "clocks" in form.strategy.itemData(at, Qt.ItemDataRole.ToolTipRole)
     form.strategy.setCurrentIndex(at)
-    base = form.options._editors["base"]
+    base = form.options.editors["base"]
     assert isinstance(base, QComboBox)
     base.setCurrentText("tabu_search")
     assert form.plan().strategy_options["base"] == "tabu_search"
