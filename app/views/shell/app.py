@@ -45,12 +45,12 @@ class Program(QObject):
         self._collector.stop()
 
     def offer_tour(self) -> None:
-        """Show the first steps once the panels are there, if nobody has seen them."""
+        """Show the first steps once the panels are there, if they were never shown."""
         if not self.window.settings.said("tour"):
             self.window.settings.note_said("tour")
             self.window.panels_loaded.connect(self.window.begin_tour)
 
-    def tell_fault(self, what: str) -> None:
+    def show_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
         self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
 
@@ -81,7 +81,7 @@ class Program(QObject):
 
     @Slot(str, str)
     def _refused(self, what: str, remedy: str) -> None:
-        self.window.banner.tell(what, remedy)
+        self.window.banner.show_message(what, remedy)
 
 
 def application() -> QApplication:
@@ -107,7 +107,7 @@ def run(
 ) -> int:
     """Open the window on a GPU and stay until it is closed; the exit status.
 
-    Of several selectors parted by commas the first is shown in full, the others at a glance.
+    Of several comma-separated selectors the first is shown in full, the others at a glance.
     `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
     SensorError where the GPU does not open.
     """
@@ -116,7 +116,7 @@ def run(
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
     program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
-    log = Log(program.tell_fault)
+    log = Log(program.show_fault)
     program.offer_tour()
     if demo and specification is None:
         specification = resources() / "examples" / EXAMPLE
@@ -126,7 +126,7 @@ def run(
 
     def end(*_: object) -> None:
         nonlocal ended
-        ended = True  # Qt forgets what it is told before its loop runs
+        ended = True  # Qt forgets a quit before its loop runs
         qt.quit()
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):

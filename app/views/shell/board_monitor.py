@@ -24,19 +24,19 @@ class BoardMonitor(QObject):
         super().__init__()
         self.gpu = gpu
         self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
-        self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / RATE_HZ, on_event=self._tell)
+        self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / RATE_HZ, on_event=self._forward)
         self._open = True
         self.sampler.start()
 
     def close(self) -> None:
-        """Stop sampling and let go of the board. Safe to call twice."""
+        """Stop sampling and close the board. Safe to call twice."""
         if self._open:
             self._open = False
             self.sampler.stop()
             self.sampler.join()
             self.gpu.close()
 
-    def _tell(self, event: SensorEvent) -> None:
+    def _forward(self, event: SensorEvent) -> None:
         if self._open:
             self.sensor_event.emit(event)
 

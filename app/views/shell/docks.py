@@ -13,7 +13,7 @@ from .panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
 _WIDE_PX = 1900  # from this width on, beside one another
-_LAYOUT_VERSION = 5  # raised when docks are renamed or taken away: an older saved layout is then left alone
+_LAYOUT_VERSION = 5  # raised when docks are renamed or removed: an older saved layout is then left alone
 _SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.54  # of the window's width, for the docks
 _NARROW_PX = 1500
 
@@ -56,8 +56,8 @@ class Docks(QObject):
         for first in self._stacks.values():
             first.raise_()
 
-    def let_go(self) -> None:
-        """Before the window goes: docks that go with it are no change."""
+    def stop_watching(self) -> None:
+        """Before the window is deleted: docks that go with it are no change."""
         self._window.removeEventFilter(self)
         for dock in self.by_name.values():
             dock.visibilityChanged.disconnect(self._visibility_changed)

@@ -56,7 +56,7 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
     PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
-    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements tell", plots=True),
+    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements show", plots=True),
     PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", plots=True),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", plots=True),
     PanelSpec(

@@ -14,7 +14,7 @@ from .services import Services
 class ReportWriter(QObject):
     """Writes what the selection shows, with its chosen configuration, else the best."""
 
-    started = Signal(str)  # the file's name
+    started = Signal(str)  # what is being written, in words
     written = Signal(object)  # its Path
     failed = Signal(str, str)  # what went wrong, and the remedy
 
@@ -42,7 +42,7 @@ class ReportWriter(QObject):
             content = gather(plan, table, plan.objective, store, record=record, chosen=chosen, load=load)
             return write_report(content, path)
 
-        self.started.emit(path.name)
+        self.started.emit(f"Writing {path.name} …")
         self._tasks.run(work, self.written.emit)
 
     def shutdown(self) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..widgets import button, hbox, vbox
 
 _WIDTH = 340
 _MARGIN = 12
@@ -40,28 +41,13 @@ class Tour(QFrame):
         self._target: QWidget | None = None
         self.setObjectName("tour")
         self.setAccessibleName("First steps")
-        self.title, self.text, self.place = PlainLabel(), PlainLabel(), PlainLabel()
+        self.title, self.text, self.place = PlainLabel(), PlainLabel(wrap=True), PlainLabel()
         self.title.setTextFormat(Qt.TextFormat.RichText)
-        self.text.setWordWrap(True)
-        self.offer, self.back, self.next, self.skip = (QPushButton() for _ in range(4))
-        self.back.setText("&Back")
-        self.skip.setText("&Skip")
-        self.offer.clicked.connect(self._take_offer)
-        self.back.clicked.connect(self.go_back)
-        self.next.clicked.connect(self.go_on)
-        self.skip.clicked.connect(self.end)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.place)
-        buttons.addStretch(1)
-        for button in (self.skip, self.back, self.next):
-            buttons.addWidget(button)
-        for button in (self.offer, self.skip, self.back, self.next):
-            button.installEventFilter(self)  # arrows would move the focus among them
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.title)
-        layout.addWidget(self.text)
-        layout.addWidget(self.offer)
-        layout.addLayout(buttons)
+        self.offer, self.next = button("", clicked=self._accept_offer), button("", clicked=self.go_on)
+        self.back, self.skip = button("&Back", clicked=self.go_back), button("&Skip", clicked=self.end)
+        for each in (self.offer, self.skip, self.back, self.next):
+            each.installEventFilter(self)  # arrows would move the focus among them
+        vbox(self.title, self.text, self.offer, hbox(self.place, 1, self.skip, self.back, self.next), of=self)
         self._frame = QFrame(window)
         self._frame.setObjectName("tour_frame")
         self._frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -113,7 +99,7 @@ class Tour(QFrame):
             self.ended.emit()
 
     @Slot()
-    def _take_offer(self) -> None:
+    def _accept_offer(self) -> None:
         do = self._steps[self._at].do
         self.go_on()
         if do is not None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
 from ...engine.session.events import Open
 from ...paths import resources
@@ -25,6 +25,7 @@ from ..plots.figures import duration_text
 from ..plots.label import PlainLabel
 from ..settings import Settings
 from ..threads.tasks import LatestTask
+from ..widgets import vbox
 from .actions import Actions, Handler, every_action
 from .badge import Badge
 from .banner import Banner
@@ -83,7 +84,7 @@ class MainWindow(QMainWindow):
         self.reports = ReportWriter(self.services, self.settings, self)
         self._make_actions()
         self._restore()
-        self._held = PlainLabel()  # how much the trace holds
+        self._held = PlainLabel()  # how much the trace keeps
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addPermanentWidget(self._held)
         self._show_held()
@@ -117,12 +118,7 @@ class MainWindow(QMainWindow):
 
     def _put_centre(self) -> None:
         centre = QWidget()
-        layout = QVBoxLayout(centre)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.banner)
-        layout.addWidget(self.confirm_bar)
-        layout.addWidget(self.monitor, 1)
+        vbox(self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
         self.setCentralWidget(centre)
 
     def _make_actions(self) -> None:
@@ -138,6 +134,8 @@ class MainWindow(QMainWindow):
         if self.control_switch is not None:
             toolbar.addSeparator()
             toolbar.addWidget(self.control_switch)
+        for name in ("undo", "redo"):
+            self.actions_by_name[name].setEnabled(False)  # until there is a form
         self.palette_of_actions = Palette(self)
         submenus = self.actions_made.submenus
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
@@ -154,8 +152,8 @@ class MainWindow(QMainWindow):
                 self, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self.monitor.write_picture
             ),
             "settings": lambda _: beside.show_settings(),
-            "undo": lambda _: self.undo(),
-            "redo": lambda _: self.redo(),
+            "undo": lambda _: self.panels["tune"].form.history.undo(),
+            "redo": lambda _: self.panels["tune"].form.history.redo(),
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
             "hold": view.hold,
@@ -188,13 +186,13 @@ class MainWindow(QMainWindow):
         self.bridge.fit_finished.connect(self.monitor.show_fit)
         self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._written)
-        self.monitor.failed.connect(self.banner.tell)
+        self.monitor.failed.connect(self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
-        self.reports.started.connect(lambda name: self.statusBar().showMessage(f"Writing {name} …"))
+        self.reports.started.connect(self.statusBar().showMessage)
         self.reports.written.connect(self._written)
-        self.reports.failed.connect(self.banner.tell)
+        self.reports.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self._adopt_side_window)
         self.side_windows.theme_chosen.connect(self.set_theme)
         self.side_windows.reset_asked.connect(self.reset_everything)
@@ -222,8 +220,7 @@ class MainWindow(QMainWindow):
         self._make_panels(loaded, list(loaded.classes.items()), self.services.context(self.others))
         for selector, label in loaded.gpus:
             action = self.actions_made.submenus["gpus"].addAction(label)
-            action.setData(selector)
-            action.triggered.connect(self._gpu_action)
+            action.triggered.connect(lambda _=False, chosen=selector: self.gpu_chosen.emit(chosen))
 
     def _make_panels(
         self, loaded: Loaded, waiting: list[tuple[str, Callable[[Context], QWidget]]], context: Context
@@ -246,18 +243,20 @@ class MainWindow(QMainWindow):
         for spec in PANELS:
             if spec.panel:
                 self.dock_area.put(spec.name, placeholder("Not loaded: see the message above the traces"))
-        self.banner.tell(what, remedy)
+        self.banner.show_message(what, remedy)
 
     def _panels_made(self, loaded: Loaded) -> None:
         tune, sessions, boards = self.panels["tune"], self.panels["sessions"], self.panels["boards"]
-        self.actions_made.tie_buttons({name: dock.widget() for name, dock in self.docks.items()}, self.dock_area.bring)
+        self.actions_made.connect_buttons(
+            {name: dock.widget() for name, dock in self.docks.items()}, self.dock_area.bring
+        )
         tune.file_opened.connect(self.settings.add_recent)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
         sessions.open_asked.connect(self.open_session)
         sessions.resume_asked.connect(self.resume_session)
         sessions.specification_met.connect(self.open_specification)
-        sessions.said.connect(lambda words: self.statusBar().showMessage(words, 8000))
+        sessions.said.connect(self._say)
         boards.in_full.connect(self.gpu_chosen)
         boards.boards_changed.connect(self._others_changed)
         offer_recovery(
@@ -289,18 +288,16 @@ class MainWindow(QMainWindow):
 
     # --- slots --------------------------------------------------------------------------------------------------------
 
-    @Slot()
-    def _gpu_action(self) -> None:
-        action = self.sender()
-        if isinstance(action, QAction):
-            self.gpu_chosen.emit(action.data())
-
     @Slot(object)
     def _sensor_event(self, event: SensorEvent) -> None:
         if event.kind in ("lost", "failed"):
-            self.banner.tell(event.message)
+            self.banner.show_message(event.message)
         else:
-            self.statusBar().showMessage(event.message, 8000)
+            self._say(event.message)
+
+    @Slot(str)
+    def _say(self, words: str) -> None:
+        self.statusBar().showMessage(words, 8000)
 
     @Slot()
     def _show_held(self) -> None:
@@ -339,7 +336,7 @@ class MainWindow(QMainWindow):
     def reset_layout(self) -> None:
         """Every dock where it was at the very first start."""
         self.dock_area.reset()
-        self.statusBar().showMessage("The layout is as at the first start", 8000)
+        self._say("The layout is as at the first start")
 
     def reset_everything(self) -> None:
         """Layout and colours as at the first start; what is remembered is gone already."""
@@ -347,16 +344,6 @@ class MainWindow(QMainWindow):
         self.reset_layout()
         if "front" in self.panels:
             self.panels["front"].show_menu.look_again()
-
-    def undo(self) -> None:
-        """Take back the newest change to what is set up."""
-        if "tune" in self.panels:
-            self.panels["tune"].form.history.undo()
-
-    def redo(self) -> None:
-        """Make it again."""
-        if "tune" in self.panels:
-            self.panels["tune"].form.history.redo()
 
     def begin_tour(self) -> None:
         """Show the first steps, from the first one."""
@@ -380,7 +367,7 @@ class MainWindow(QMainWindow):
         from .diagnostics import copy_diagnostics  # imported late: few need it
 
         copy_diagnostics(self.board.gpu)
-        self.statusBar().showMessage("Diagnostics copied: no UUID and no serial number is in them", 8000)
+        self._say("Diagnostics copied: no UUID and no serial number is in them")
 
     def find_action(self) -> None:
         """Open the palette, or close it."""
@@ -402,8 +389,8 @@ class MainWindow(QMainWindow):
 
         if self.plot_menus is None:
             self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
-            self.plot_menus.said.connect(lambda words: self.statusBar().showMessage(words, 8000))
-            self.plot_menus.failed.connect(self.banner.tell)
+            self.plot_menus.said.connect(self._say)
+            self.plot_menus.failed.connect(self.banner.show_message)
         for name, dock in self.docks.items():
             if name in self.panels:
                 self.plot_menus.adopt(dock.widget(), dock.windowTitle())
@@ -427,7 +414,7 @@ class MainWindow(QMainWindow):
         """Choose where the report of the shown session goes."""
         plan = self.selection.plan
         if plan is None:
-            self.banner.tell("there is no session to report", "run one, or open one under Sessions")
+            self.banner.show_message("there is no session to report", "run one, or open one under Sessions")
         else:
             save_file(self, "Report", f"{plan.title}-report.html", "HTML (*.html)", self.reports.write)
 
@@ -463,8 +450,8 @@ class MainWindow(QMainWindow):
             self.settings.keep("geometry", self.saveGeometry())
             self.settings.keep("layout", self.dock_area.state())
             self.settings.sync()
-            self.actions_made.let_go()
-            self.dock_area.let_go()
+            self.actions_made.disconnect_buttons()
+            self.dock_area.stop_watching()
             self.monitor.shutdown()
             self._loader.shutdown()
             self.side_windows.shutdown()

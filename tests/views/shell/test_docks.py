@@ -13,7 +13,7 @@ from app.views.shell.panels import PANELS
 
 def shown(qtbot: QtBot, width: int) -> tuple[QMainWindow, Docks]:
     window = QMainWindow()
-    qtbot.addWidget(window, before_close_func=lambda _: docks.let_go())
+    qtbot.addWidget(window, before_close_func=lambda _: docks.stop_watching())
     window.setCentralWidget(QWidget())
     window.resize(width, 900)
     docks = Docks(window, PANELS)

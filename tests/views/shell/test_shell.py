@@ -128,7 +128,7 @@ def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open)
     gpu = FakeGpu(working, source="nvml", name="Board X")
     object.__setattr__(gpu.info, "uuid", UUID)
     window = open_program(gpu).window
-    window.banner.tell(f"{UUID} was lost", f"look into {Path.home()}/x")
+    window.banner.show_message(f"{UUID} was lost", f"look into {Path.home()}/x")
     window.actions_by_name["diagnostics"].trigger()
     text = QGuiApplication.clipboard().text()
     assert "Board X" in text
@@ -161,9 +161,9 @@ def test_the_simulated_board_says_so_in_diagnostics(qtbot: QtBot) -> None:
 
 def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
     program = open_program(FakeGpu(working))  # its panels are not waited for
-    log = Log(program.tell_fault)
+    log = Log(program.show_fault)
     try:
-        program.window.banner.tell("the fan fell off", "put it back")
+        program.window.banner.show_message("the fan fell off", "put it back")
         assert any("the fan fell off · put it back" in line for line in last_lines(5))
 
         def break_down() -> None:

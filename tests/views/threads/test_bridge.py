@@ -120,9 +120,9 @@ def test_every_event_has_a_signal() -> None:
 def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> None:
     banner = Banner()
     qtbot.addWidget(banner)
-    banner.tell("the GPU is lost", "check dmesg")
-    banner.tell("the disk is full", "free some space")
-    banner.tell("the GPU is lost", "check dmesg")
+    banner.show_message("the GPU is lost", "check dmesg")
+    banner.show_message("the disk is full", "free some space")
+    banner.show_message("the GPU is lost", "check dmesg")
     assert banner.text == "the GPU is lost · check dmesg  (+1 more)"
     banner.dismiss()
     assert banner.text == "the disk is full · free some space"
