@@ -1,4 +1,4 @@
-"""Measurements of a file, taken over into a session of a specification: they count as evaluated."""
+"""Measurements of a file that count as evaluated in a session of a specification."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def with_recording(plan: SessionPlan, spec: Specification, recording: Recording)
 
 
 def take_over(recording: Recording, plan: SessionPlan, spec: Specification) -> TakenOver:
-    """The measurements whose configurations are in the plan's space and which tell what it works for."""
+    """The measurements of configurations in the plan's space that have a value of its objective."""
     found: dict[int, Measurement] = {}
     outside = untold = 0
     for measurement in recording.in_file_order():

@@ -43,7 +43,7 @@ class Tuner:
     """Runs sessions, sweeps and settings one at a time on a thread of its own.
 
     `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
-    The guard is taken over: when the thread ends, the board's settings are as they were.
+    The guard is owned from then on: when the thread ends, the board's settings are as they were.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Tuner:
                 command = self._commands.get(timeout=None if self._control is None else self._control.left_s)
                 break
             except queue.Empty:
-                self._guarded(lambda: self._control.lapse(self._abort) if self._control is not None else None)
+                self._guarded(lambda: self._control.expire(self._abort) if self._control is not None else None)
         if isinstance(command, Stop) or command is _END:
             self._abort.clear()
         return command
@@ -123,13 +123,13 @@ class Tuner:
     def _handle(self, command: Command | object) -> None:
         match command:
             case Start(plan):
-                self._make_way()
+                self._restore_unconfirmed()
                 result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
                 self._last = (result.plan, result.table, result.session)
             case Open(session):
                 self._open(session)
             case Fit():
-                self._make_way()
+                self._restore_unconfirmed()
                 self._fit(command)
             case Apply() | Confirm() | Allow() | Forbid():
                 if self._control is None:
@@ -139,7 +139,7 @@ class Tuner:
                 pass
 
     def _attend(self, run: LiveSession) -> bool:
-        """Work off the waiting commands between two measurements of a session; False ends it."""
+        """Handle the waiting commands between two measurements of a session; False ends it."""
         self._last = (run.plan, run.table, run.session)
         self._attention.clear()
         paused = False
@@ -163,7 +163,7 @@ class Tuner:
                 case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
                     if self._control is not None:
-                        self._control.tell_control()
+                        self._control.report_control()
                 case _ if command is _END:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
@@ -214,6 +214,6 @@ class Tuner:
         self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
         self._on_event(FitFinished(fit, source, caps))
 
-    def _make_way(self) -> None:
+    def _restore_unconfirmed(self) -> None:
         if self._control is not None:
-            self._control.make_way()
+            self._control.restore_unconfirmed()
