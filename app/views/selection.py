@@ -32,7 +32,7 @@ class Selection(QObject):
         self.plan: SessionPlan | None = None
         self.session: int | None = None
         self.index = -1
-        self.rows = _NONE  # of `table`, ascending: what a person has marked to look at together; empty: nothing
+        self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
 
@@ -52,7 +52,7 @@ class Selection(QObject):
 
     @Slot(object)
     def brush(self, rows: npt.ArrayLike) -> None:
-        """Mark measurements, by their indices into `table`; none of them takes the mark away."""
+        """Mark measurements, by their indices into `table`; no rows: nothing is marked."""
         marked = np.sort(np.asarray(rows, dtype=np.int64))
         marked = marked[np.append(True, marked[1:] != marked[:-1])[: len(marked)]]
         if not np.array_equal(marked, self.rows):
@@ -61,7 +61,7 @@ class Selection(QObject):
 
     @Slot(object)
     def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
-        """Keep the next session to the supported graphics clocks within a range; None takes that back."""
+        """Keep the next session to the supported graphics clocks within a range; None: to its own clocks."""
         if clocks_mhz != self.clocks_mhz:
             self.clocks_mhz = clocks_mhz
             self.steered.emit(clocks_mhz)

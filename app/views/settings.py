@@ -93,11 +93,11 @@ class Settings:
         self._file.setValue(f"shown/{what}", " ".join(sorted(names)))
 
     def said(self, what: str) -> str:
-        """What was noted of something that is told but once; empty where nothing was."""
+        """The note on something that is shown once; empty where there is none."""
         return str(self._file.value(f"said/{what}", ""))
 
     def note_said(self, what: str, note: str = "yes") -> None:
-        """Note that something was told."""
+        """Note that something was shown."""
         self._file.setValue(f"said/{what}", note)
 
     def reset(self) -> None:

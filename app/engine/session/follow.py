@@ -94,7 +94,7 @@ def follow_session(
 ) -> SessionResult:
     """Follow the plan's file until its tuner closes it, or `stop`. Every event is sent from this thread.
 
-    Measurements are told as they appear; the session gets its number, and is on disk, when it ends. A file that is
+    Measurements are reported as they appear; the session gets its number, and is on disk, when it ends. A file that is
     replaced by that of another run ends the session, and the next begins.
     """
     assert plan.follow is not None
@@ -133,7 +133,7 @@ class FollowRun(LiveSession):
     def follow(
         self, follower: CacheFollower, waiting: list[Entry], stop: threading.Event, attend: Attend | None
     ) -> tuple[SessionState | None, str, list[Entry]]:
-        """Take in what appears, beginning with what waits, until the file is closed or the person stops.
+        """Read what appears, beginning with what waits, until the file is closed or the user stops.
 
         How that ended and why; no state, and the entries that wait, where the file is now that of another run.
         """
@@ -144,7 +144,7 @@ class FollowRun(LiveSession):
             if other is not None:
                 return None, "the file was replaced", other
             if entries:
-                self._take(entries, follower)
+                self._add(entries, follower)
             if follower.closed:
                 return SessionState.DONE, "the file is closed", []
             if not more:
@@ -155,7 +155,7 @@ class FollowRun(LiveSession):
             entries, more, again = look.entries, look.more, again or look.anew
 
     def _others(self, entries: list[Entry], again: bool, follower: CacheFollower) -> list[Entry] | None:
-        """The entries of another run, where the file begins anew and is not what it was."""
+        """The entries of another run, where the file begins again and is not what it was."""
         if not again or self._header is None or not entries:
             return None
         same = follower.header is not None and follower.header.tells_as(self._header)
@@ -167,7 +167,7 @@ class FollowRun(LiveSession):
                 return entries
         return None
 
-    def _take(self, entries: Sequence[Entry], follower: CacheFollower) -> None:
+    def _add(self, entries: Sequence[Entry], follower: CacheFollower) -> None:
         if self._rows is None or self._builder is None:
             assert follower.header is not None
             self._header = follower.header
@@ -175,7 +175,7 @@ class FollowRun(LiveSession):
             self._builder = RecordingBuilder(follower.path, self._header.names, self._header.listed)
         fresh = []
         for configuration, facts in entries:
-            if self._rows.row_of(configuration) is None:  # a file that begins anew holds what is known already
+            if self._rows.row_of(configuration) is None:  # a file that begins again holds what is known already
                 self._builder.add(configuration, facts)
                 fresh.append((self._rows.add(configuration), facts))
         first = not len(self.table)

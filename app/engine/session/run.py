@@ -34,7 +34,7 @@ def run_session(
 ) -> SessionResult:
     """Run a session to its end: the strategy's, the budget's, or `stop`. Every event is sent from this thread.
 
-    When `stop` is set, `attend` decides: True goes on (it has cleared the event), False ends; without it the session
+    When `stop` is set, `attend` decides: True continues (it has cleared the event), False ends; without it the session
     ends. A runner or store that fails ends the session as FAILED, with an EngineFault; what was reported is on disk.
     Raises InputError, with nothing written, where the strategy or its options are wrong.
     """
@@ -173,7 +173,7 @@ class SessionRun(LiveSession):
                     raise _Ended(SessionState.DONE, "the time is used up")
                 self._check_patience()
         finally:
-            close = getattr(measuring, "close", None)  # a generator lets go of the GPU at once
+            close = getattr(measuring, "close", None)  # a generator releases the GPU at once
             if close is not None:
                 close()
 

@@ -87,7 +87,7 @@ class Tuner:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _put(self, command: Command | object, *, abort: bool) -> None:
-        self._commands.put(command)  # first the command, then the flags: whoever sees a flag finds the command
+        self._commands.put(command)  # first the command, then the flags: a thread that sees a flag finds the command
         if abort:
             self._abort.set()
         self._attention.set()

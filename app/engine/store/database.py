@@ -52,7 +52,7 @@ _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanw
 
 
 class Store:
-    """The person's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
+    """The user's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
 
     Every method raises WattridgeError, with the remedy, where the file cannot be read or written. Where it can only be
     read (rights, a full disk), it is: `read_only` says why, and what writes raises.
@@ -63,7 +63,7 @@ class Store:
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
         self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
-        with self._telling():
+        with self._translated():
             self._db, self.read_only = open_database(self.path)
         self._mark_interrupted()
 
@@ -87,7 +87,7 @@ class Store:
         max_seconds: float | None = None,
         patience: int | None = None,
     ) -> None:
-        """Take up a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
+        """Hold a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
         self.session(session)
         with self._transaction():
             self._hold(session)
@@ -123,7 +123,7 @@ class Store:
             )
 
     def finish(self, session: int, state: SessionState, reason: str = "", elapsed_s: float | None = None) -> None:
-        """Write how a session ended and let go of it."""
+        """Write how a session ended and release it."""
         with self._transaction():
             self._db.execute(
                 "UPDATE sessions SET state = ?, reason = ?, finished_s = ?, elapsed_s = coalesce(?, elapsed_s)"
@@ -141,10 +141,10 @@ class Store:
             )
             return int(cursor.lastrowid or 0)
 
-    # --- a person's own order ---------------------------------------------------------------------------------------
+    # --- the user's own order ---------------------------------------------------------------------------------------
 
     def label(self, session: int, label: Label) -> None:
-        """Write what a person says of a session."""
+        """Write the user's name, tags and notes of a session."""
         self.session(session)
         with self._transaction():
             self._db.execute(
@@ -153,7 +153,7 @@ class Store:
             )
 
     def duplicate(self, session: int) -> int:
-        """A copy of a session with all its measurements, to go on with in another way; its id."""
+        """A copy of a session with all its measurements, to continue in another way; its id."""
         record = self.session(session)
         state = SessionState.STOPPED if record.state.value in _ALIVE else record.state
         with self._transaction():
@@ -176,7 +176,7 @@ class Store:
         return copy
 
     def delete(self, session: int) -> None:
-        """Take a session out of the list; `undelete` puts it back until `purge`. Raises WattridgeError if it runs."""
+        """Remove a session from the list; `undelete` puts it back until `purge`. Raises WattridgeError if it runs."""
         if self.session(session).state.value in _ALIVE:
             raise WattridgeError(f"session {session} is running", str(self.path), "stop it first")
         with self._transaction():
@@ -268,7 +268,7 @@ class Store:
         return None
 
     def close(self) -> None:
-        """Close the file. Sessions still held are let go of, and count as interrupted. Safe to call twice."""
+        """Close the file. Sessions still held are released, and count as interrupted. Safe to call twice."""
         with self._mutex:
             for session in list(self._held):
                 self._release(session)
@@ -283,7 +283,7 @@ class Store:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _mark_interrupted(self) -> None:
-        """A session that says it runs, but whose lock nobody holds, was cut off."""
+        """A session that says it runs, but has no process that holds its lock, was cut off."""
         if self.read_only:
             return  # `_record` sees to it
         statement = "SELECT id FROM sessions WHERE state IN (?, ?)"
@@ -312,7 +312,7 @@ class Store:
             lock.release()
 
     def _lock(self, session: int) -> SessionLock | None:
-        with self._telling():
+        with self._translated():
             return SessionLock.acquire(self._lock_file(session))
 
     def _lock_file(self, session: int) -> Path:
@@ -333,14 +333,14 @@ class Store:
         return WattridgeError(what, str(self.path), "the other sessions can still be used; restore it from a backup")
 
     def _query(self, statement: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._mutex, self._telling():
+        with self._mutex, self._translated():
             return self._db.execute(statement, arguments).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         if self.read_only:
             raise WattridgeError(f"the store can only be read: {self.read_only}", str(self.path), _REMEDY)
-        with self._mutex, self._telling():
+        with self._mutex, self._translated():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -351,8 +351,8 @@ class Store:
                 raise
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Turn what SQLite or the file system says into one line with a remedy."""
+    def _translated(self) -> Iterator[None]:
+        """Turn an error of SQLite or the file system into one line with a remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

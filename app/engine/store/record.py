@@ -281,5 +281,5 @@ def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
 
 
 def _number(value: float) -> float | None:
-    """SQLite has no NaN: it stores NULL."""
+    """SQLite has no NaN: NULL is stored."""
     return None if math.isnan(value) else value

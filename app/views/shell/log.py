@@ -53,7 +53,7 @@ class _PrivateFile(RotatingFileHandler):
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk: the window goes on, and standard error stays free of tracebacks."""
+        """A full disk: the window continues, and standard error stays free of tracebacks."""
 
 
 class Log:

@@ -70,4 +70,4 @@ class Services:
 
         if self.board.gpu.info.source == "nvml":
             keep(change)
-        self.bridge.tell(DeviceChanged(change))
+        self.bridge.send(DeviceChanged(change))

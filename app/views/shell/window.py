@@ -239,7 +239,7 @@ class MainWindow(QMainWindow):
 
     @Slot(str, str)
     def _panels_failed(self, what: str, remedy: str) -> None:
-        """The traces go on; the docks of the panels say that they are missing."""
+        """The traces continue; the docks of the panels say that they are missing."""
         for spec in PANELS:
             if spec.panel:
                 self.dock_area.put(spec.name, placeholder("Not loaded: see the message above the traces"))

@@ -83,7 +83,7 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
 
 
 def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:
-    """A stored session, to be gone on with. Raises InputError where it cannot be."""
+    """A stored session, to be resumed. Raises InputError where it cannot be."""
     from ...engine.session import planning
 
     record = store.session(session)
@@ -99,7 +99,7 @@ def clocks_within(gpu: Gpu, clocks_mhz: Range) -> tuple[int, ...]:
     found = tuple(clock for clock in gpu.graphics_clocks_mhz() if low <= clock <= high)
     if not found:
         raise InputError(
-            f"no supported graphics clock lies within {low:.0f}–{high:.0f} MHz", gpu.info.label, "fit the model anew"
+            f"no supported graphics clock lies within {low:.0f}–{high:.0f} MHz", gpu.info.label, "fit the model again"
         )
     return found
 

@@ -153,7 +153,7 @@ def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> No
     def engine(lengths: tuple[int, ...]) -> threading.Thread:
         def run() -> None:
             for length in lengths:
-                bridge.tell(added(length))
+                bridge.send(added(length))
             told.set()
 
         thread = threading.Thread(target=run)
@@ -177,7 +177,7 @@ def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> No
 
 def test_a_window_that_is_held_up_does_not_hold_up_the_engine(qtbot: QtBot) -> None:
     bridge = EngineBridge(lambda tell: Engine(tell, lambda _: added(0)))
-    thread = threading.Thread(target=lambda: bridge.tell(added(1000)))
+    thread = threading.Thread(target=lambda: bridge.send(added(1000)))
     begun = time.monotonic()
     thread.start()
     thread.join(10.0)  # Qt's thread delivers nothing meanwhile
