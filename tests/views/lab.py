@@ -41,7 +41,7 @@ class Lab:
     """A context whose engine is scripted. `session(table, plan)` is what the engine says when one starts."""
 
     def __init__(self, gpu: Any = None, store: Any = None, trace: Any = None) -> None:
-        self.engine = ScriptedEngine(lambda event: self.bridge._deliver(event))
+        self.engine = ScriptedEngine(lambda event: self.bridge.deliver(event))
         self.bridge = EngineBridge(lambda _on_event: self.engine)
         self.selection = Selection(self.bridge)
         none: Any = None

@@ -50,6 +50,10 @@ class PlotMenus(QObject):
             for plot in plots_of(view):
                 plot.setMenuEnabled(False)  # pyqtgraph's own: transforms, axes by number
 
+    def title_of(self, view: pg.GraphicsView) -> str | None:
+        """The title of a plot that has its menu; None of another."""
+        return self._titles.get(view)
+
     def menu_of(self, view: pg.GraphicsView) -> QMenu:
         """The menu of a plot."""
         menu = QMenu(self._window)

@@ -68,11 +68,11 @@ class Docks(QObject):
             before = event.oldSize().width()
             if before > 0:
                 part = event.size().width() / before
-                widths = {name: round(width * part) for name, width in self._columns().items()}
+                widths = {name: round(width * part) for name, width in self.columns().items()}
                 QTimer.singleShot(0, self, lambda: self._resize(widths))
         return False
 
-    def _columns(self) -> dict[str, int]:
+    def columns(self) -> dict[str, int]:
         """Width of each dock that is in sight, in its place at the left or the right."""
         areas = Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea
         return {
@@ -124,7 +124,7 @@ class Docks(QObject):
 
     def share(self, part: float) -> None:
         """Give the docks that part of the window's width, the columns of them alike."""
-        names = list(self._columns())
+        names = list(self.columns())
         columns = len({self.by_name[name].x() for name in names})
         if not names:  # before the window is up
             names = [dock.objectName() for dock in self._stacks.values() if not dock.isHidden()]

@@ -58,7 +58,7 @@ class EngineBridge(QObject):
         self._length = 0  # measurements that were announced
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
-        self._signals = {
+        self.signals = {  # by the kind of event
             events.SessionStarted: self.session_started,
             events.Preparing: self.preparing,
             events.MeasurementsAdded: self.measurements_added,
@@ -71,7 +71,7 @@ class EngineBridge(QObject):
             events.DeviceChanged: self.device_changed,
             events.EngineFault: self.fault,
         }
-        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._arrived.connect(self.deliver, Qt.ConnectionType.QueuedConnection)
 
     def submit(self, command: events.Command) -> None:
         """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
@@ -124,7 +124,8 @@ class EngineBridge(QObject):
             self._shown.wait(_PATIENCE_S)
 
     @Slot(object)
-    def _deliver(self, event: events.Event) -> None:
+    def deliver(self, event: events.Event) -> None:
+        """Emit an event as its signal. For Qt's thread."""
         if not self._closed:
-            self._signals[type(event)].emit(event)
+            self.signals[type(event)].emit(event)
             self._painted.start()

@@ -106,7 +106,8 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     qtbot.wait(50)
     for name, panel in window.panels.items():
         for view in panel.findChildren(pg.GraphicsView):
-            assert view in window.plot_menus._titles, f"{name} has a plot without a menu"  # type: ignore[union-attr]
+            assert window.plot_menus is not None
+            assert window.plot_menus.title_of(view), f"{name} has a plot without a menu"
 
 
 def from_top_to_bottom(window: MainWindow, name: str) -> None:

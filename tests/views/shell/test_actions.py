@@ -64,8 +64,8 @@ def test_the_palette_finds_and_does(qtbot: QtBot, open_program: Open) -> None:
 
     window.actions_by_name["palette"].trigger()
     window.actions_made.submenus["recent"].aboutToShow.emit()  # what was offered of it is gone
-    for row in palette._rows:
-        palette.found.setCurrentItem(row)
+    for row in range(palette.found.topLevelItemCount()):
+        palette.found.setCurrentItem(palette.found.topLevelItem(row))
     qtbot.keyClicks(palette.typed, "nothing y")
     qtbot.keyClick(palette.typed, Qt.Key.Key_Escape)
     window.actions_by_name["palette"].trigger()

@@ -66,7 +66,7 @@ def test_what_the_window_remembers_is_for_the_user_alone(own_data_folder: Path) 
     try:
         settings = Settings()
         settings.theme = "dark"
-        settings._file.sync()
+        settings.sync()
         Log(print).close()
     finally:
         os.umask(before)

@@ -114,7 +114,7 @@ def test_an_engine_that_cannot_be_started_is_a_message_not_a_crash(qtbot: QtBot)
 
 def test_every_event_has_a_signal() -> None:
     bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
-    assert set(bridge._signals) == set(events.Event.__args__)
+    assert set(bridge.signals) == set(events.Event.__args__)
 
 
 def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> None:
