@@ -1,22 +1,26 @@
-"""`Selection`: which measurement of the running session is chosen, and which are brushed, shared by all panels."""
+"""`Selection`: which session's result is shown, and which of its measurements are chosen and marked."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
-from ..engine.session.events import SessionStarted
-from ..engine.session.plan import SessionPlan
-from ..engine.space.result_table import ResultTable
 from .threads.bridge import EngineBridge
+
+if TYPE_CHECKING:
+    from ..engine.session.events import SessionStarted
+    from ..engine.session.plan import SessionPlan
+    from ..engine.space.result_table import ResultTable
 
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
 
 
 class Selection(QObject):
-    """`table`, `plan` and `session` are those of the running or last session; None before the first.
+    """The one result that all panels show. `table`, `plan` and `session` are None before the first.
 
     Made right after the bridge, so that its slot runs before those of the panels: in their `session_started` slots the
     attributes here are already the new ones, and `changed(-1)` has been sent.

@@ -7,18 +7,21 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ... import __version__
 from ...errors import InputError, WattridgeError
 from ...paths import data_folder
 from ..children.lock import SessionLock
 from ..measurement import Measurement
-from ..models.frequency import FrequencyFit
+from ..models.choices import Choice
+from ..models.frequency import FrequencyFit, MemoryClock
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
@@ -31,8 +34,6 @@ from .record import (
     LoadedSession,
     NewSession,
     SessionRecord,
-    fit_from_document,
-    fit_to_document,
     measurement_to_row,
     measurements_from_rows,
     new_session_to_row,
@@ -360,3 +361,23 @@ class Store:
                 what = f"the store is damaged ({error}); nothing in it was changed"
                 raise WattridgeError(what, str(self.path), _RECOVERY) from error
             raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
+
+
+def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
+    """Every field of a fit as JSON holds it; arrays become lists."""
+    document = asdict(fit)
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in document.items()}
+
+
+def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
+    named = dict(document)
+    for name in ("clock_mhz", "power_w", "band_mhz", "band_w", "voltage_mv", "rate"):
+        if name in named:  # an older program kept fewer
+            named[name] = np.asarray(named[name], dtype=np.float64)
+    named["used"] = np.asarray(named["used"], dtype=np.bool_)
+    named["choices"] = tuple(Choice(**choice) for choice in named.get("choices", ()))
+    named["memory_clocks"] = tuple(MemoryClock(**each) for each in named.get("memory_clocks", ()))
+    for name, value in named.items():
+        if isinstance(value, list):
+            named[name] = tuple(value)
+    return FrequencyFit(**named)

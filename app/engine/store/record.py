@@ -7,14 +7,12 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from ..measurement import Configuration, Measurement, State
-from ..models.choices import Choice
-from ..models.frequency import FrequencyFit, MemoryClock
 from ..objectives import Goal, Objective
 from ..session_state import SessionState
 from ..space.result_table import ResultTable
@@ -258,26 +256,6 @@ def _measurement(
         timestamp_s=math.nan if when is None else when,
         cost_s=cost,
     )
-
-
-def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
-    """Every field of a fit as JSON holds it; arrays become lists."""
-    document = asdict(fit)
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in document.items()}
-
-
-def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
-    named = dict(document)
-    for name in ("clock_mhz", "power_w", "band_mhz", "band_w", "voltage_mv", "rate"):
-        if name in named:  # an older program kept fewer
-            named[name] = np.asarray(named[name], dtype=np.float64)
-    named["used"] = np.asarray(named["used"], dtype=np.bool_)
-    named["choices"] = tuple(Choice(**choice) for choice in named.get("choices", ()))
-    named["memory_clocks"] = tuple(MemoryClock(**each) for each in named.get("memory_clocks", ()))
-    for name, value in named.items():
-        if isinstance(value, list):
-            named[name] = tuple(value)
-    return FrequencyFit(**named)
 
 
 def _number(value: float) -> float | None:

@@ -550,7 +550,7 @@ def test_any_points_give_a_fit_a_clear_no_or_bad_input(points: list[tuple[float,
 
 
 def test_a_fit_survives_the_store() -> None:
-    from app.engine.store.record import fit_from_document, fit_to_document
+    from app.engine.store.database import fit_from_document, fit_to_document
 
     fit = fit_frequency_model(TEN, SOFT.power_w(TEN), gpu="board", series="all", simulated=True)
     again = fit_from_document(json.loads(json.dumps(fit_to_document(fit))))
