@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from pytestqt.qtbot import QtBot
@@ -199,13 +199,6 @@ def test_a_file_that_is_none_of_ours_is_one_line(qtbot: QtBot, store: Store, tmp
 
 
 # --- in the window ----------------------------------------------------------------------------------------------------
-
-
-def ready(qtbot: QtBot, program: Any) -> MainWindow:
-    window: MainWindow = program.window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    return window
 
 
 def drop(window: MainWindow, *paths: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeGpu, working
+from lab import ready
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -16,17 +17,9 @@ from app.paths import resources
 from app.views.shell.actions import every_action
 from app.views.shell.fuzzy import score
 from app.views.shell.help import HelpWindow
-from app.views.shell.window import MainWindow
 from app.views.shell.window_actions import ACTIONS
 
 Open = Callable[..., Any]
-
-
-def ready(qtbot: QtBot, program: Any) -> MainWindow:
-    window: MainWindow = program.window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    return window
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeGpu, working
+from lab import ready
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog
@@ -21,19 +22,11 @@ from app.sensors.select import open_gpu
 from app.views.plots import theme
 from app.views.shell.diagnostics import diagnostics, nameless
 from app.views.shell.log import Log, last_lines
-from app.views.shell.window import MainWindow
 from app.views.tune.draft import draft_of_file
 from app.views.tune.session_form import SessionForm
 
 Open = Callable[..., Any]
 UUID = "GPU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
-
-
-def ready(qtbot: QtBot, program: Any) -> MainWindow:
-    window: MainWindow = program.window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    return window
 
 
 def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open) -> None:
