@@ -246,7 +246,7 @@ class SessionRun(LiveSession):
     # --- progress -----------------------------------------------------------------------------------------------------
 
     def _budget(self) -> int:
-        return min(self.plan.max_evaluations or self.plan.space.size, self.plan.space.size)
+        return self.plan.budget
 
     def _eta_s(self, rate_per_s: float) -> float | None:
         by_count = (self._budget() - len(self.table)) / rate_per_s if rate_per_s > 0 else None

@@ -66,10 +66,9 @@ def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> di
 
 def by_goal(table: ResultTable, goal: Goal) -> list[int]:
     """Indices of the successful measurements with a value of the goal, the best first."""
-    indices = np.flatnonzero(table.states() == _OK)
-    costs = np.asarray([goal.cost(table.measurement(int(i)).values) for i in indices], dtype=np.float64)
-    order = np.argsort(costs, kind="stable")
-    return [int(i) for i in indices[order[np.isfinite(costs[order])]]]
+    values = np.where(table.states() == _OK, table.values(goal.name), np.nan)
+    order = np.argsort(-values if goal.maximise else values, kind="stable")
+    return [int(index) for index in order[np.isfinite(values[order])]]
 
 
 def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:

@@ -63,6 +63,11 @@ class NewSession(SessionFacts):
 
     space: SearchSpace
 
+    @property
+    def budget(self) -> int:
+        """Evaluations at most."""
+        return min(self.max_evaluations or self.space.size, self.space.size)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRecord(SessionFacts):

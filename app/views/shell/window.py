@@ -11,6 +11,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
 from ...engine.session.events import Open
+from ...numbers import duration
 from ...paths import resources
 from ...sensors.sampler import SensorEvent
 from ..context import Context
@@ -21,7 +22,6 @@ from ..monitor.panel import MonitorPanel
 from ..monitor.readout import Readout
 from ..monitor.window_marks import WindowMarks
 from ..plots import theme
-from ..plots.figures import duration_text
 from ..plots.label import PlainLabel
 from ..settings import Settings
 from ..threads.tasks import LatestTask
@@ -303,7 +303,7 @@ class MainWindow(QMainWindow):
     def _show_held(self) -> None:
         """How often the sensors are read, and how much the trace holds."""
         trace = self.board.trace
-        held = duration_text(max(0, trace.last_ns - trace.first_ns) / 1e9)
+        held = duration(max(0, trace.last_ns - trace.first_ns) / 1e9)
         speed = self.board.gpu.clock.speed
         pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
         self._held.setText(f"{pace}{1 / self.board.sampler.interval_s:.0f} readings/s · {held} kept, 8 h at most ")

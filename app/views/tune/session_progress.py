@@ -14,10 +14,10 @@ from ...engine.session.events import Preparing
 from ...engine.session.plan import SessionPlan
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import STATES, ResultTable
+from ...numbers import UNKNOWN, duration, number
 from ..plots import theme
-from ..plots.figures import UNKNOWN, duration_text
 from ..plots.label import PlainLabel, axis_title, plain_tip
-from ..plots.quantities import format_number, quantity
+from ..plots.quantities import quantity
 from ..widgets import vbox
 
 _OK = STATES.index(State.OK)
@@ -60,8 +60,7 @@ class SessionProgress(QWidget):
         """Another session begins."""
         self._table, self._plan = table, plan
         self.history.set_session(table, plan)
-        budget = min(plan.max_evaluations or plan.space.size, plan.space.size)
-        self.bar.setRange(0, max(1, budget))
+        self.bar.setRange(0, max(1, plan.budget))
         self.bar.setValue(len(table))
         self.bar.setFormat("starting …")
         for label in self._values:
@@ -92,9 +91,9 @@ class SessionProgress(QWidget):
         far = f"{progress.evaluated} of {progress.budget} (%p %)" if progress.budget else f"{progress.evaluated} so far"
         self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(plain_tip(words))
-        self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
-        took = f"took {duration_text(progress.elapsed_s)}"
-        self.left.setText(took if over else duration_text(progress.eta_s if progress.eta_s is not None else math.nan))
+        self.rate.setText(f"{number(progress.rate_per_s)} /s")
+        took = f"took {duration(progress.elapsed_s)}"
+        self.left.setText(took if over else duration(progress.eta_s))
         described = quantity(self._plan.objective.goal.name, units=self._plan.units)
         best = progress.best_value
         self.best.setText(UNKNOWN if best is None else described.text(best))
