@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.session import events
@@ -81,15 +82,9 @@ class TunePanel(QWidget):
     def _lay_out(self) -> None:
         tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
         choose = button("&Open …", tip, self.choose_file)
-        self._examples, self.stored = _menu_button("Examples"), _menu_button("Past sessions")
-        for opener, fill, chosen in (
-            (self._examples, self._fill_examples, self._example_chosen),
-            (self.stored, self._fill_stored, self._stored_chosen),
-        ):
-            opener.menu().aboutToShow.connect(fill)
-            opener.menu().triggered.connect(chosen)
+        self.stored = _menu_button("Past sessions", self._fill_stored)
         vbox(
-            hbox(choose, self._examples, self.stored, 1),
+            hbox(choose, _menu_button("Examples", self._fill_examples), self.stored, 1),
             self.summary,
             self.form,
             hbox(self.start, self.pause, self.stop),
@@ -160,21 +155,11 @@ class TunePanel(QWidget):
         if self._draft is not None:
             self.open(self._draft.path, taken_over=path)
 
-    @Slot()
-    def _fill_examples(self) -> None:
-        menu = self._examples.menu()
-        menu.clear()
+    def _fill_examples(self, menu: QMenu) -> None:
         for path in examples():
-            menu.addAction(path.stem.replace("_", " ")).setData(str(path))
+            menu.addAction(path.stem.replace("_", " "), lambda path=path: self.open(path))  # type: ignore[misc]
 
-    @Slot(QAction)
-    def _example_chosen(self, action: QAction) -> None:
-        self.open(Path(action.data()))
-
-    @Slot()
-    def _fill_stored(self) -> None:
-        menu = self.stored.menu()
-        menu.clear()
+    def _fill_stored(self, menu: QMenu) -> None:
         try:
             records = self._context.store.sessions()[:_STORED_SHOWN]
         except WattridgeError as error:
@@ -182,23 +167,16 @@ class TunePanel(QWidget):
             return
         for record in records:
             count, when = f"{record.evaluated} of {record.budget}", local_time(record.created_s)
-            action = menu.addAction(f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}")
-            action.setData(record.id)
+            text = f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}"
+            action = menu.addAction(text, lambda session=record.id: self.open_session(session))  # type: ignore[misc]
             action.setEnabled(record.state not in _ALIVE)
         if not records:
             menu.addAction("none yet").setEnabled(False)
         menu.addSeparator()
         draft = self._draft
-        from_file = menu.addAction("Measurements of a file …")
+        from_file = menu.addAction("Measurements of a file …", self.choose_taken_over)
         from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
-
-    @Slot(QAction)
-    def _stored_chosen(self, action: QAction) -> None:
-        if action.data() is None:
-            self.choose_taken_over()
-        else:
-            self.open_session(int(action.data()))
 
     def _prepare(self, words: str) -> None:
         self._draft = None
@@ -340,9 +318,13 @@ class TunePanel(QWidget):
         self.start.setDefault(self.start.isEnabled())
 
 
-def _menu_button(text: str) -> QToolButton:
+def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:
+    """A button with a menu that is filled whenever it is about to be shown."""
     made = QToolButton()
     made.setText(text)
     made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-    made.setMenu(QMenu(made))
+    menu = QMenu(made)
+    made.setMenu(menu)
+    menu.aboutToShow.connect(menu.clear)
+    menu.aboutToShow.connect(lambda: fill(menu))
     return made

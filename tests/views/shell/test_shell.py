@@ -1,4 +1,4 @@
-"""What is around the views: first steps, settings, about and diagnostics, the log, undo of what is set up."""
+"""What is around the views: first steps, settings, about and diagnostics, the log."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from app.sensors.select import open_gpu
 from app.views.plots import theme
 from app.views.shell.diagnostics import diagnostics, nameless
 from app.views.shell.log import Log, last_lines
-from app.views.tune.draft import draft_of_file
-from app.views.tune.session_form import SessionForm
 
 Open = Callable[..., Any]
 UUID = "GPU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
@@ -169,41 +167,6 @@ def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_
         assert any("break_down" in line for line in last_lines(20)), "with its traceback"
     finally:
         log.close()
-
-
-def test_undo_and_redo_of_what_is_set_up(qtbot: QtBot) -> None:
-    form = SessionForm()
-    qtbot.addWidget(form)
-    draft = draft_of_file(resources() / "examples" / "gemm.toml", open_gpu("simulated:a100"), None, threading.Event())
-    form.show_draft(draft)
-    history, first = form.history, form.state()
-    assert not history.can_undo
-
-    form.evaluations.setValue(12)
-    form.evaluations.setValue(123)  # as it is typed: one step
-    form.strategy.setCurrentIndex(form.strategy.findData("brute_force"))
-    brute = form.state()
-    form.objective.setCurrentIndex(form.objective.findData("time_s"))
-    assert form.direction.currentData() is False, "a time is to be small"
-    last = form.state()
-    history.undo()
-    assert form.state() == brute
-    history.undo()
-    assert form.state() == {**first, "evaluations": 123}
-    history.undo()
-    assert form.state() == first
-    assert not history.can_undo
-    for _ in range(3):
-        history.redo()
-    assert form.state() == last
-    history.undo()
-    form.seed.setValue(9)
-    assert not history.can_redo, "another way was taken"
-    assert form.plan().seed == 9
-
-    form.show_draft(draft)
-    assert not history.can_undo, "a new draft begins anew"
-    assert form.state() == first
 
 
 def test_the_edit_menu_undoes_what_is_set_up(qtbot: QtBot, open_program: Open) -> None:
