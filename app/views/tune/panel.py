@@ -82,9 +82,10 @@ class TunePanel(QWidget):
     def _lay_out(self) -> None:
         tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
         choose = button("&Open …", tip, self.choose_file)
+        self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         vbox(
-            hbox(choose, _menu_button("Examples", self._fill_examples), self.stored, 1),
+            hbox(choose, self.examples, self.stored, 1),
             self.summary,
             self.form,
             hbox(self.start, self.pause, self.stop),
@@ -157,7 +158,7 @@ class TunePanel(QWidget):
 
     def _fill_examples(self, menu: QMenu) -> None:
         for path in examples():
-            menu.addAction(path.stem.replace("_", " "), lambda path=path: self.open(path))  # type: ignore[misc]
+            menu.addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
 
     def _fill_stored(self, menu: QMenu) -> None:
         try:
@@ -168,7 +169,7 @@ class TunePanel(QWidget):
         for record in records:
             count, when = f"{record.evaluated} of {record.budget}", local_time(record.created_s)
             text = f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}"
-            action = menu.addAction(text, lambda session=record.id: self.open_session(session))  # type: ignore[misc]
+            action = menu.addAction(text, lambda *_, number=record.id: self.open_session(number))
             action.setEnabled(record.state not in _ALIVE)
         if not records:
             menu.addAction("none yet").setEnabled(False)

@@ -262,6 +262,19 @@ def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
     window.panel.stored.menu().aboutToShow.emit()
     action, *_ = window.panel.stored.menu().actions()
     assert "small · Test GPU · 60 of 60 · done" in action.text()
+    with window.qtbot.waitSignal(window.panel.form.draft_shown, timeout=20_000):
+        action.trigger()
+    assert window.panel.draft is not None
+    assert window.panel.draft.plan.resume == window.store.sessions()[0].id
+
+
+def test_an_example_is_opened_from_its_menu(window: Window) -> None:
+    menu = window.panel.examples.menu()
+    menu.aboutToShow.emit()
+    action = next(action for action in menu.actions() if action.text() == "gemm")
+    with window.qtbot.waitSignal(window.panel.file_opened, timeout=20_000) as opened:
+        action.trigger()
+    assert opened.args[0].name == "gemm.toml"
 
 
 def test_steering_keeps_the_next_session_to_the_supported_clocks_in_the_range(window: Window) -> None:
