@@ -77,7 +77,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     window.panels["model"].fit_sweep()
     wait(lambda: bool(fitted), 60)
     sessions, recordings = window.panels["sessions"], resources() / "recordings"
-    sessions.take_in_files([recordings / "h200-sgemm-session.json.gz"])  # a real board's
+    sessions.import_files([recordings / "h200-sgemm-session.json.gz"])  # a real board's
     wait(lambda: sessions.model.total == 2, 20)
     rest(0.5)
     sessions.open_asked.emit(1)

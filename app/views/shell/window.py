@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -425,13 +425,10 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown."""
-        event.acceptProposedAction()
-        self.import_files(_files_of(event.mimeData()))
-
-    def import_files(self, paths: Sequence[Path]) -> None:
-        """Hand files to the list of sessions."""
-        self.dock_area.bring("sessions")
-        self.panels["sessions"].import_files(paths)
+        if "sessions" in self.panels:
+            event.acceptProposedAction()
+            self.dock_area.bring("sessions")
+            self.panels["sessions"].import_files(_files_of(event.mimeData()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
 
