@@ -31,7 +31,12 @@ OF_A_USER = {
     "OPENBLAS_NUM_THREADS": "7",
     "SUDO_UID": "12345",
 }
-_SAMPLE = ("tests/engine/control/test_guard.py", "tests/views/shell/test_names.py", "tests/test_data_folder.py", "tests/test_cli.py")
+_SAMPLE = (
+    "tests/engine/control/test_guard.py",
+    "tests/views/shell/test_names.py",
+    "tests/test_data_folder.py",
+    "tests/test_cli.py",
+)
 
 
 def test_nothing_of_the_users_environment_is_left() -> None:

@@ -71,7 +71,7 @@ def board() -> SimulatedGpu:
 
 
 def window(time_s: float, power_w: float, **more: object) -> Window:
-    told = {
+    known = {
         "observed_clock_mhz": 1000.0,
         "memory_power_w": math.nan,
         "temperature_c": 50.0,
@@ -82,7 +82,7 @@ def window(time_s: float, power_w: float, **more: object) -> Window:
         "power_source": "buffer",
         "power_interval_w": (power_w - 1, power_w + 1),
     }
-    return Window(time_s=time_s, power_w=power_w, **{**told, **more})  # type: ignore[arg-type]
+    return Window(time_s=time_s, power_w=power_w, **{**known, **more})  # type: ignore[arg-type]
 
 
 times = st.floats(1e-6, 10.0)
@@ -152,9 +152,9 @@ def test_a_simulated_session_keeps_the_scatter_in_store_exports_and_analysis(tmp
     for points in read_series(files[1]):
         assert set(points.power_w) <= set(table.values("power_w")), "the model is fitted to the means"
         assert points.rate is not None
-    told = {each.name for each in observed_in(table)}
-    assert "energy_j" in told
-    assert not {name for name in told if name.startswith(("min_", "max_", "std_"))}, "scatter explains no speed"
+    known = {each.name for each in observed_in(table)}
+    assert "energy_j" in known
+    assert not {name for name in known if name.startswith(("min_", "max_", "std_"))}, "scatter explains no speed"
 
 
 def test_a_specification_can_ask_for_repeats(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, whoever asks, and a session that was cut off is found."""
+"""The store: what goes in comes out, in any process, and a session that was cut off is found."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_sessions_are_listed_newest_first() -> None:
         assert [record.id for record in store.sessions()] == [second, first]
 
 
-def test_a_session_whose_store_went_away_is_interrupted_and_can_be_taken_up_again() -> None:
+def test_a_session_whose_store_went_away_is_interrupted_and_can_be_resumed() -> None:
     store = Store()
     session = new_session(store)
     store.close()
@@ -211,7 +211,7 @@ def test_a_duplicate_is_a_session_of_its_own() -> None:
         store.label(session, Label("first", ("x",), "n"))
         copy = store.duplicate(session)
         record = store.session(copy)
-        assert record.state is SessionState.STOPPED, "nobody runs the copy"
+        assert record.state is SessionState.STOPPED, "no process runs the copy"
         assert store.session(session).state is SessionState.RUNNING
         assert (record.shown_name, record.label.tags, record.label.notes) == ("first (copy)", ("x",), "n")
         assert (record.seed, record.evaluated, record.elapsed_s) == (7, 2, 3.0)

@@ -1,4 +1,4 @@
-"""Stored sessions as a person meets them: found, named, opened, gone on with, deleted and back, dropped in."""
+"""Stored sessions as the user meets them: found, named, opened, resumed, deleted, restored, dropped."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_progr
     assert window.banner.text == ""
     window.close()
     again = ready(qtbot, open_program(FakeGpu(working)))
-    assert again.banner.text == "", "it is in the list; nobody is asked twice"
+    assert again.banner.text == "", "it is in the list; it is offered once"
     assert again.panels["sessions"].model.total >= 0
 
 

@@ -1,4 +1,4 @@
-"""One list of actions: found by a few letters, pressed as the buttons they stand for, and told on the page of keys."""
+"""One list of actions: found by a few letters, pressed as the buttons they stand for, listed on the page of keys."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> Non
     assert not start.isEnabled()
 
 
-def test_the_page_of_keys_tells_every_one(qtbot: QtBot) -> None:
+def test_the_page_of_keys_lists_every_one(qtbot: QtBot) -> None:
     page = HelpWindow()
     qtbot.addWidget(page)
     page.show_page("keys")

@@ -184,13 +184,13 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
     os.kill(serving, signal.SIGSTOP)  # so that it does not put the board back in the moment that it outlives the other
     for pid in (helper, serving):
         os.kill(pid, signal.SIGKILL)
-    guard.close()  # it finds nobody there
+    guard.close()  # no helper runs any more
 
-    def nobody_holds_it() -> bool:
-        told = left_over(stand_in.uuids[0])
-        return told is not None and told.unfinished and told.held_by is None
+    def no_process_holds_it() -> bool:
+        found = left_over(stand_in.uuids[0])
+        return found is not None and found.unfinished and found.held_by is None
 
-    qtbot.waitUntil(nobody_holds_it, timeout=10_000)
+    qtbot.waitUntil(no_process_holds_it, timeout=10_000)
     window.close()
     _, next_window = open_window()
     qtbot.waitUntil(lambda: "ended badly" in next_window.banner.text, timeout=20_000)

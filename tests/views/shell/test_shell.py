@@ -115,7 +115,7 @@ def test_a_settings_file_that_was_edited_by_hand_does_no_harm(own_data_folder: P
     assert not window.docks["channels"].isHidden()
 
 
-def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open) -> None:
+def test_diagnostics_have_versions_and_board_but_identify_neither_board_nor_user(open_program: Open) -> None:
     gpu = FakeGpu(working, source="nvml", name="Board X")
     object.__setattr__(gpu.info, "uuid", UUID)
     window = open_program(gpu).window
@@ -124,7 +124,7 @@ def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open)
     text = QGuiApplication.clipboard().text()
     assert "Board X" in text
     assert __version__ in text
-    assert "core_voltage_mv: nvidia-smi" in text, "what is not told, and why"
+    assert "core_voltage_mv: nvidia-smi" in text, "what is not available, and why"
     assert "0f1e2d3c" not in text
     window.actions_by_name["about"].trigger()
     about = window.side_windows.by_name["about"]
@@ -139,7 +139,7 @@ def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open)
     [f"lost {UUID}", f"({UUID.upper()})", "MIG-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0/3/0", f"{Path.home()}/data"],
     ids=["plain", "capitals", "mig", "home"],
 )
-def test_names_are_taken_out_of_lines(line: str) -> None:
+def test_names_are_removed_from_lines(line: str) -> None:
     text = nameless(line)
     assert "0f1e2d3c" not in text.lower()
     assert str(Path.home()) not in text
@@ -150,7 +150,7 @@ def test_the_simulated_board_says_so_in_diagnostics(qtbot: QtBot) -> None:
     assert "(simulated)" in diagnostics(gpu)
 
 
-def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
+def test_what_the_banner_shows_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
     program = open_program(FakeGpu(working))  # its panels are not waited for
     log = Log(program.show_fault)
     try:

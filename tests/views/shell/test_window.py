@@ -211,7 +211,7 @@ import sys
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
 qt = views.application()
-timer = QTimer()  # again and again: Qt forgets what it is told before its loop runs
+timer = QTimer()  # again and again: Qt forgets a quit before its loop runs
 timer.timeout.connect(qt.quit)
 timer.start(int(sys.argv[1]))
 raise SystemExit(views.run("simulated:a100"))

@@ -32,7 +32,7 @@ def test_the_work_is_done_elsewhere_and_delivered_in_qt_s_thread(task: LatestTas
     assert not task.busy
 
 
-def test_a_wrong_input_is_told_with_its_place_and_remedy(task: LatestTask, qtbot: QtBot) -> None:
+def test_a_wrong_input_is_reported_with_its_place_and_remedy(task: LatestTask, qtbot: QtBot) -> None:
     def job(_stop: threading.Event) -> None:
         raise InputError("no such key", "spec.toml", "remove it")
 
@@ -41,13 +41,13 @@ def test_a_wrong_input_is_told_with_its_place_and_remedy(task: LatestTask, qtbot
     assert signal.args == ["spec.toml: no such key", "remove it"]
 
 
-def test_an_unexpected_error_is_told_too(task: LatestTask, qtbot: QtBot) -> None:
+def test_an_unexpected_error_is_reported_too(task: LatestTask, qtbot: QtBot) -> None:
     with qtbot.waitSignal(task.failed) as signal:
         task.run(lambda _: {}["missing"])
     assert signal.args[0].startswith("KeyError")
 
 
-def test_a_newer_job_replaces_an_older_one_which_is_told_to_stop(task: LatestTask, qtbot: QtBot) -> None:
+def test_a_newer_job_replaces_an_older_one_which_is_asked_to_stop(task: LatestTask, qtbot: QtBot) -> None:
     results: list[str] = []
     task.done.connect(results.append)
     stopped = threading.Event()
@@ -65,7 +65,7 @@ def test_a_newer_job_replaces_an_older_one_which_is_told_to_stop(task: LatestTas
     assert results == ["new"]
 
 
-def test_after_shutdown_nothing_is_told_and_no_thread_is_left(task: LatestTask, qtbot: QtBot) -> None:
+def test_after_shutdown_nothing_is_delivered_and_no_thread_is_left(task: LatestTask, qtbot: QtBot) -> None:
     results: list[object] = []
     task.done.connect(results.append)
     task.run(lambda stop: stop.wait(10))

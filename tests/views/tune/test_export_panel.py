@@ -84,7 +84,7 @@ def test_without_a_folder_the_session_s_own_in_the_data_folder_is_taken(
     assert {path.parent for path in written(panel, qtbot)} == {own_data_folder / "exports" / "session-1"}
 
 
-def test_a_failed_configuration_cannot_be_taken_away(lab: Lab, panel: ExportPanel) -> None:
+def test_a_failed_configuration_cannot_be_exported(lab: Lab, panel: ExportPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
     lab.selection.select(next(i for i in range(len(table)) if table.measurement(i).error))
@@ -92,7 +92,7 @@ def test_a_failed_configuration_cannot_be_taken_away(lab: Lab, panel: ExportPane
     assert not panel.button.isEnabled()
 
 
-def test_a_folder_that_cannot_be_written_is_told(lab: Lab, panel: ExportPanel, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_writable_is_reported(lab: Lab, panel: ExportPanel, qtbot: QtBot, tmp_path: Path) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
     lab.selection.select(0)

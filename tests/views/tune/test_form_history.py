@@ -43,5 +43,5 @@ def test_undo_and_redo_of_what_is_set_up(qtbot: QtBot) -> None:
     assert form.plan().seed == 9
 
     form.show_draft(draft)
-    assert not history.can_undo, "a new draft begins anew"
+    assert not history.can_undo, "a new draft has a history of its own"
     assert form.state() == first

@@ -147,7 +147,7 @@ def test_the_space_can_be_looked_at_and_its_window_follows_what_is_opened(window
     assert not window.panel.summary.look.isVisible()
 
 
-def test_a_file_that_is_no_specification_is_told_in_the_panel_and_the_banner(window: Window, tmp_path: Path) -> None:
+def test_a_file_that_is_no_specification_is_reported_in_panel_and_banner(window: Window, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[parameters]\nx = [1, 2\n")
     window.panel.open(wrong)
@@ -240,7 +240,7 @@ def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path:
     assert values[-1] == max(m.values["GFLOP/s"] for m in measurements if m.state is State.OK)
 
 
-def test_a_stopped_session_can_be_gone_on_with(window: Window, tmp_path: Path) -> None:
+def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> None:
     window.open(small_cache(tmp_path))
     window.panel.form.evaluations.setValue(20)
     window.run_to_the_end()
@@ -301,7 +301,7 @@ def begin(lab: Lab) -> ResultTable:
     return table
 
 
-def tell(lab: Lab, table: ResultTable, state: SessionState, reason: str = "") -> None:
+def change(lab: Lab, table: ResultTable, state: SessionState, reason: str = "") -> None:
     lab.engine.tell(events.SessionChanged(progress(table, state, best=3), reason))
 
 
@@ -310,14 +310,14 @@ def test_pause_resume_and_stop_are_sent_and_shown(lab: Lab, panel: TunePanel) ->
     panel.pause.click()
     assert panel.pause.text() == "Pausing …"
     assert not panel.pause.isEnabled()
-    tell(lab, table, SessionState.PAUSED)
+    change(lab, table, SessionState.PAUSED)
     assert panel.pause.text() == "Resume"
     assert "paused" in panel.progress.bar.format()
     panel.pause.click()
-    tell(lab, table, SessionState.RUNNING)
+    change(lab, table, SessionState.RUNNING)
     assert panel.pause.text() == "Pause"
     panel.stop.click()
-    tell(lab, table, SessionState.STOPPED, "stopped")
+    change(lab, table, SessionState.STOPPED, "stopped")
     assert [type(command) for command in lab.engine.commands] == [events.Pause, events.Resume, events.Stop]
     assert panel.pause.text() == "Resume"
     assert not panel.stop.isEnabled()
@@ -352,7 +352,7 @@ def test_what_the_runner_does_before_the_first_measurement_is_shown(lab: Lab, pa
 def test_a_session_that_ends_by_a_fault_can_be_started_again(lab: Lab, panel: TunePanel) -> None:
     table = begin(lab)
     lab.engine.tell(events.EngineFault("the GPU is gone", "plug it in"))
-    tell(lab, table, SessionState.FAILED, "the GPU is gone")
+    change(lab, table, SessionState.FAILED, "the GPU is gone")
     assert "the GPU is gone" in panel.progress.bar.format()
     assert panel.pause.text() == "Resume"
 
@@ -362,7 +362,7 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(
     lab: Lab, panel: TunePanel, qtbot: QtBot, size: tuple[int, int]
 ) -> None:
     table = begin(lab)
-    tell(lab, table, SessionState.RUNNING)
+    change(lab, table, SessionState.RUNNING)
     panel.resize(*size)
     shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results, panel.export) if w.isVisible()]
     qtbot.waitUntil(lambda: all(w.height() >= w.minimumSizeHint().height() for w in shown), timeout=5_000)
