@@ -183,7 +183,7 @@ class FollowRun(LiveSession):
         for row, facts in fresh:
             measurement = facts.of(row, space.configuration(row))
             cost = self.plan.objective.goal.cost(measurement.values) if facts.state is State.OK else math.inf
-            self._is_better(cost, len(self.table))
+            self._note_cost(cost, len(self.table))
             self.table.append(measurement)
         self._clock.mark(len(self.table))
         if first and fresh:

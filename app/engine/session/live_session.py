@@ -118,8 +118,8 @@ class LiveSession:
         self._state = state
         self._on_event(SessionChanged(self._progress(), reason))
 
-    def _is_better(self, cost: float, index: int) -> bool:
-        """Whether the measurement of that index is the best so far; it is remembered then."""
+    def _note_cost(self, cost: float, index: int) -> bool:
+        """Remember the measurement of that index if it is the best so far; whether it is."""
         better = cost < self._best_cost
         if better:
             self._best_cost, self._best_index = cost, index

@@ -226,7 +226,7 @@ class SessionRun(LiveSession):
         front = tuple(goal.cost(measurement.values) if ok else math.inf for goal in objective.front)
         values = measurement.values if ok else {}
         self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state, front, values)
-        if self._is_better(cost, index):
+        if self._note_cost(cost, index):
             self._best_after = len(self._known)
 
     def _flush(self) -> None:
