@@ -324,7 +324,7 @@ class Store:
         try:
             record = record_from_row(row)
         except DAMAGE as error:
-            raise self._damaged(row[0], str(error)) from None
+            raise self._damaged(row[RECORD_COLUMNS.index("id")], str(error)) from None
         if self.read_only and record.state.value in _ALIVE and not SessionLock.is_held(self._lock_file(record.id)):
             return replace(record, state=SessionState.INTERRUPTED)
         return record
