@@ -22,6 +22,7 @@ import pytest
 from app.cli import main
 from app.engine.report.export import export_session
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
@@ -85,7 +86,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("surroundings")
     spec = resources() / "examples" / "gemm.toml"
     gpu = open_gpu("simulated:a100", speed=float("inf"))
-    plan = plan_specification(load_specification(spec), gpu, max_evaluations=40, strategy="random_sample", seed=1)
+    plan = plan_specification(
+        load_specification(spec), gpu, SearchOptions(max_evaluations=40, strategy="random_sample", seed=1)
+    )
     (folder / "data").mkdir()
     with Store(folder / "data" / "wattridge.sqlite") as store:
         result = run_session(plan, store, lambda _: None, threading.Event())

@@ -63,6 +63,7 @@ def _wanted(text: str | None) -> tuple[str, ...]:
 
 def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Methods:
     from ..engine.session.load import load_specification
+    from ..engine.session.plan import SearchOptions
     from ..engine.session.planning import plan_specification
     from ..engine.store.database import Store
     from ..engine.strategies.methods import compare_methods as compare
@@ -81,7 +82,8 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
             settings = {"graphics_clock_mhz": _clock_list(arguments.clocks, gpu.graphics_clocks_mhz())}
         elif "graphics_clock_mhz" not in spec.device_settings:
             settings = {"graphics_clock_mhz": _clock_list("7", gpu.graphics_clocks_mhz())}
-        plan = plan_specification(spec, gpu, strategy="brute_force", device_settings=settings, guard=guard)
+        options = SearchOptions(strategy="brute_force", device_settings=settings)
+        plan = plan_specification(spec, gpu, options, guard=guard)
         plan = replace(plan, max_evaluations=None, max_seconds=None, patience=None)
         steering = None
         if "model_steered" in wanted:

@@ -54,7 +54,7 @@ def roofline(arguments: Namespace) -> int:
 
 
 def _of_board(arguments: Namespace) -> list[Sweep]:
-    from ..engine.session.roofline_plan import plan_roofline
+    from ..engine.session.planning import plan_roofline
     from ..engine.store.database import Store
     from ..engine.tuning_methods.roofline_points import PRECISIONS
     from ..engine.tuning_methods.roofline_sweeps import sweep_of_session

@@ -21,8 +21,8 @@ from .terminal import ProgressBar, print_description, print_json, print_table, s
 
 if TYPE_CHECKING:
     from ..engine.description import Description
-    from ..engine.session.plan import SessionPlan
-    from ..engine.session.result import SessionResult
+    from ..engine.session.live_session import SessionResult
+    from ..engine.session.plan import SearchOptions, SessionPlan
     from ..engine.store.database import Store
 
 
@@ -64,7 +64,7 @@ def tune(arguments: Namespace) -> int:
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)
     guard = guard_of(gpu, allow_control=arguments.allow_control)
     try:
-        plan = plan_specification(specification, gpu, guard=guard, repeats=arguments.repeats, **_overrides(arguments))
+        plan = plan_specification(specification, gpu, _options(arguments, arguments.repeats), guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
         for note in plan.space.notes:
@@ -98,16 +98,16 @@ def _resume(arguments: Namespace, session: int) -> int:
 
     if arguments.repeats is not None:
         raise InputError("a resumed session keeps its repeats", "--repeats", "leave it out, or start a new session")
-    budgets = {name: getattr(arguments, name) for name in ("max_evaluations", "max_seconds", "patience")}
+    options = _options(arguments)
     with Store() as store:
         origin = store.session(session).origin
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
         if selector is None:
-            return _run(plan_resume(store, session, **budgets), store, arguments)
+            return _run(plan_resume(store, session, options), store, arguments)
         gpu = open_gpu(selector, seed=seed, speed=1.0 if _runs_program(origin) else arguments.speed)
         guard = guard_of(gpu, allow_control=arguments.allow_control)
         try:
-            return _run(plan_resume(store, session, gpu=gpu, guard=guard, **budgets), store, arguments)
+            return _run(plan_resume(store, session, options, gpu=gpu, guard=guard), store, arguments)
         finally:
             guard.close()
             gpu.close()
@@ -142,7 +142,7 @@ def replay(arguments: Namespace) -> int:
     path = recording_path(arguments.cache)
     if arguments.follow:
         return _follow(path, arguments)
-    plan = plan_replay(path, **_overrides(arguments))
+    plan = plan_replay(path, _options(arguments))
     for note in plan.space.notes:
         say(note)
     with Store() as store:
@@ -154,37 +154,39 @@ def _follow(path: Path, arguments: Namespace) -> int:
     from ..engine.session.follow import plan_follow
     from ..engine.store.database import Store
 
-    given = _overrides(arguments)
-    objective, front = given.pop("objective"), given.pop("front")
-    unfit = next((name for name, value in given.items() if value is not None), None)
-    if unfit is not None:
-        option = f"--{unfit.replace('_', '-')}"
+    options = _options(arguments)
+    unfit = [*options.search(), *(["strategy_option"] if options.strategy_options else [])]
+    if unfit:
+        option = f"--{unfit[0].replace('_', '-')}"
         raise InputError(f"{option} does not go with --follow", "replay", "a followed file is shown as it was measured")
     if not is_there(path):
         say(f"waiting for {path}")
     with stop_on_interrupt() as stop:
-        plan = plan_follow(path, stop, objective=objective, front=front)
+        plan = plan_follow(path, stop, options)
     with Store() as store:
         return _run(plan, store, arguments)
 
 
-def _overrides(arguments: Namespace) -> dict[str, Any]:
+def _options(arguments: Namespace, repeats: int | None = None) -> SearchOptions:
     """What the command line says in place of the specification."""
+    from ..engine.session.plan import SearchOptions
+
     goal = None
     if arguments.maximise:
         goal = Goal(arguments.maximise, True)
     elif arguments.minimise:
         goal = Goal(arguments.minimise, False)
-    return {
-        "strategy": arguments.strategy,
-        "strategy_options": dict(arguments.strategy_option) or None,
-        "objective": goal,
-        "front": parse_front(arguments.front) if arguments.front else None,
-        "max_evaluations": arguments.max_evaluations,
-        "max_seconds": arguments.max_seconds,
-        "patience": arguments.patience,
-        "seed": arguments.seed,
-    }
+    return SearchOptions(
+        strategy=arguments.strategy,
+        strategy_options=dict(arguments.strategy_option),
+        objective=goal,
+        front=parse_front(arguments.front) if arguments.front else None,
+        max_evaluations=arguments.max_evaluations,
+        max_seconds=arguments.max_seconds,
+        patience=arguments.patience,
+        seed=arguments.seed,
+        repeats=repeats,
+    )
 
 
 def _run(plan: SessionPlan, store: Store, arguments: Namespace) -> int:
@@ -307,7 +309,7 @@ def demo(arguments: Namespace) -> int:
     specification = load_specification(resources() / "examples" / "gemm.toml")
     gpu = open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))
     try:
-        plan = plan_specification(specification, gpu, **_overrides(arguments))
+        plan = plan_specification(specification, gpu, _options(arguments))
         with Store() as store:
             result = watch_session(plan, store, quiet=arguments.json)
             document = _summary(result)

@@ -10,9 +10,9 @@ class SessionState(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     DONE = "done"  # the strategy ended or the budget was reached
-    STOPPED = "stopped"  # a person stopped it
+    STOPPED = "stopped"  # the user stopped it
     FAILED = "failed"  # the runner or the GPU went away
-    INTERRUPTED = "interrupted"  # the program ended without saying so; found at the next start
+    INTERRUPTED = "interrupted"  # the program died; found at the next start
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Progress:
     state: SessionState
     evaluated: int
     failed: int
-    budget: int  # evaluations at most: the budget or the size of the space; 0 while nobody knows
+    budget: int  # evaluations at most: the budget or the size of the space; 0 while unknown
     elapsed_s: float
     rate_per_s: float
     eta_s: float | None  # None until a rate is known

@@ -532,12 +532,13 @@ def part_e(gpu: Gpu, result: dict[str, Any], out: Path) -> None:
     """The whole space by the program's own session, kept as a Kernel Tuner cache, and what the sensors told."""
     from app.engine.formats.kernel_tuner import write_cache
     from app.engine.formats.own import About
+    from app.engine.session.plan import SearchOptions
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
     from app.engine.store.database import Store
     from app.sensors.recording import RecordingWriter
 
-    plan = plan_specification(sgemm(), gpu, strategy="brute_force", max_evaluations=10_000)
+    plan = plan_specification(sgemm(), gpu, SearchOptions(strategy="brute_force", max_evaluations=10_000))
     with Store(out / "session.sqlite") as store, RecordingWriter(out / "h200-sgemm.csv.gz", gpu) as recorder:
         sampler = Sampler(gpu, Trace(gpu.channels), recorder=recorder)
         sampler.start()

@@ -60,7 +60,7 @@ from PySide6.QtWidgets import (  # noqa: E402
 from app.paths import resources  # noqa: E402
 from app.views.shell.actions import every_action  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.station import watched_gpu  # noqa: E402
+from app.views.shell.board_monitor import watched_gpu  # noqa: E402
 
 HOME = "simulated:a100"
 STEPS = 120  # in a round
@@ -240,14 +240,13 @@ class Monkey:
             path = self.random.choice(sorted((resources() / "examples").glob("*.toml")))
             self.window.open_specification(path, start=self.random.random() < 0.6)
             return path.name
-        records = self.window.engine_store().sessions()
+        records = self.window.services.store.sessions()
         if not records:
             return "-"
         record = self.random.choice(records)
-        flow = self.window.session_flow
-        if flow is None:
+        if "tune" not in self.window.panels:
             return "-"
-        self.random.choice((flow.open, flow.resume))(record.id)
+        self.random.choice((self.window.open_session, self.window.resume_session))(record.id)
         return f"session {record.id}"
 
     def drop_file(self) -> str:

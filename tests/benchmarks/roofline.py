@@ -27,7 +27,7 @@ from app.engine.formats.read import read_recording  # noqa: E402
 from app.engine.runner.cuda.compiler import Compiler  # noqa: E402
 from app.engine.runner.cuda.open import open_cuda_runner  # noqa: E402
 from app.engine.session.load import load_specification  # noqa: E402
-from app.engine.session.roofline_plan import plan_roofline  # noqa: E402
+from app.engine.session.planning import plan_roofline  # noqa: E402
 from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, fit_points, points_of_table, to_json  # noqa: E402
 from app.engine.workloads.cuda_kernel import CudaKernel  # noqa: E402

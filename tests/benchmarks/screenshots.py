@@ -33,7 +33,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     from app.paths import resources
     from app.views.plots import theme
     from app.views.shell.app import Program, application
-    from app.views.shell.station import watched_gpu
+    from app.views.shell.board_monitor import watched_gpu
 
     width, height, _ = SIZES[size]
     qt = application()
@@ -67,7 +67,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
         window.grab().save(str(folder / f"empty-{name}-light-{size}.png"))
     window.actions_by_name["tour"].trigger()
     picture("tour")
-    window.side_windows._made["tour"].end()
+    window.tour.end()
     ended: list[SessionState] = []
     window.bridge.session_changed.connect(lambda event: ended.append(event.progress.state))
     window.open_specification(specification, start=True)
@@ -77,12 +77,12 @@ def take(folder: Path, size: str, specification: Path) -> None:
     window.panels["model"].fit_sweep()
     wait(lambda: bool(fitted), 60)
     sessions, recordings = window.panels["sessions"], resources() / "recordings"
-    sessions.take_in_files([recordings / "h200-sgemm-session.json.gz"])  # a real board's
+    sessions.import_files([recordings / "h200-sgemm-session.json.gz"])  # a real board's
     wait(lambda: sessions.model.total == 2, 20)
     rest(0.5)
     sessions.open_asked.emit(1)
     wait(lambda: window.selection.session == 1, 20)
-    wait(lambda: not sessions._soon.isActive() and not sessions._errands.busy, 5)
+    wait(lambda: not sessions.busy, 5)
     sessions.table.clearSelection()
     sessions.choose({1})
     sessions.label.name.setText("the demonstration")
@@ -105,7 +105,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
         picture(name)
     for name in ("settings", "about", "shortcuts", "sensors", "scores"):
         window.actions_by_name[name].trigger()
-        shown = next(w for key, w in window.side_windows._made.items() if key in (name, "help") and w.isVisible())
+        shown = next(w for key, w in window.side_windows.by_name.items() if key in (name, "help") and w.isVisible())
         for mode in ("light", "dark"):
             theme.set_mode(mode)
             rest(0.3)

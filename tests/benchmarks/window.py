@@ -38,7 +38,7 @@ started = float(sys.argv[1])
 import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
-from app.views.shell.station import watched_gpu
+from app.views.shell.board_monitor import watched_gpu
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
 program = views.Program(gpu)
@@ -77,7 +77,7 @@ from pathlib import Path
 import app.cli
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
-from app.views.shell.station import watched_gpu
+from app.views.shell.board_monitor import watched_gpu
 sys.setswitchinterval(5e-5)
 gpu = watched_gpu("simulated:a100")
 qt = views.application()
@@ -156,18 +156,18 @@ from app.views.shell import app as views
 gpu = SimulatedGpu(load_twin("h200"), clock=VirtualClock())
 qt = views.application()
 program = views.Program(gpu)
-station = program.window.station
-station.sampler.stop()
-station.sampler.join()
+board = program.window.board
+board.sampler.stop()
+board.sampler.join()
 program.window.monitor.view.set_length(8 * 3600.0)
 last_ns = gpu.clock.now_ns()
 for hour in range(17):
     for second in range(3600):
         for _ in range(50):
             gpu.clock.wait(0.02)
-            station.trace.append(gpu.read())
+            board.trace.append(gpu.read())
         samples = gpu.power_samples(last_ns)
-        station.trace.append_power_samples(samples)
+        board.trace.append_power_samples(samples)
         last_ns = samples[-1].time_ns if samples else last_ns
         if second % 30 == 0:
             qt.processEvents()

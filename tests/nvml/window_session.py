@@ -17,7 +17,7 @@ def main(specification: Path) -> int:
     from PySide6.QtCore import QTimer
 
     from app.views.shell.app import Program, application
-    from app.views.shell.station import watched_gpu
+    from app.views.shell.board_monitor import watched_gpu
 
     qt = application()
     window = Program(watched_gpu("0")).window

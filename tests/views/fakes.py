@@ -12,10 +12,10 @@ from app.sensors.event_reasons import EventReason
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.trace import Trace
 
-NOT_TOLD = {
+UNAVAILABLE = {
     "core_voltage_mv": "nvidia-smi -q -d VOLTAGE answers N/A on this board",
     "fan_percent": "this board has no fan",
-    "video_clock_mhz": "the driver does not tell it",
+    "video_clock_mhz": "the driver does not report it",
 }
 
 
@@ -26,7 +26,7 @@ class FakeGpu:
         self,
         values: Callable[[float], Mapping[str, float]],
         *,
-        missing: Mapping[str, str] = NOT_TOLD,
+        missing: Mapping[str, str] = UNAVAILABLE,
         clock: Clock | None = None,
         source: Source = "simulated",
         name: str = "Fake A100",
@@ -44,8 +44,8 @@ class FakeGpu:
 
     def reading(self, seconds: float, time_ns: int) -> Reading:
         known = self._values(seconds)
-        told = (known.get(c.name, math.nan) if c.available else math.nan for c in self.channels)
-        return Reading(time_ns, tuple(told))
+        values = (known.get(c.name, math.nan) if c.available else math.nan for c in self.channels)
+        return Reading(time_ns, tuple(values))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         raise NotSupported("this fake has no driver buffer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,15 @@ from app.engine.session.plan import SessionPlan
 from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
-from app.views.shell.context import Context
-from app.views.shell.selection import Selection
+from app.views.context import Context
+from app.views.selection import Selection
 from app.views.threads.bridge import EngineBridge
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
+    from app.views.shell.app import Program
+    from app.views.shell.window import MainWindow
 
 
 class ScriptedEngine:
@@ -41,7 +47,7 @@ class Lab:
     """A context whose engine is scripted. `session(table, plan)` is what the engine says when one starts."""
 
     def __init__(self, gpu: Any = None, store: Any = None, trace: Any = None) -> None:
-        self.engine = ScriptedEngine(lambda event: self.bridge._deliver(event))
+        self.engine = ScriptedEngine(lambda event: self.bridge.deliver(event))
         self.bridge = EngineBridge(lambda _on_event: self.engine)
         self.selection = Selection(self.bridge)
         none: Any = None
@@ -118,3 +124,11 @@ def cache_session(path: Path) -> tuple[ResultTable, SessionPlan]:
     table.extend(cache.measurements())
     objective = Objective(Goal("TFLOPS/J", True), (Goal("TFLOPS", True), Goal("TFLOPS/J", True)))
     return table, plan_for(table.space, objective, title=path.name)
+
+
+def ready(qtbot: QtBot, program: Program) -> MainWindow:
+    """The program's window, once its panels are loaded."""
+    window = program.window
+    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
+        pass
+    return window

@@ -176,7 +176,8 @@ def _write_plan_as_t1(plan: SessionPlan, path: Path) -> None:
 
 
 def _write_as_t1(spec: Specification, path: Path, gpu: Gpu | None) -> Path:
-    from ..session.planning import limits_on, space_of
+    from ..session.on_board import limits_on
+    from ..session.planning import space_of
 
     return write_t1(spec, space_of(spec, gpu), limits_on(gpu), path, overwrite=True)
 

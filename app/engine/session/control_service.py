@@ -1,4 +1,4 @@
-"""`Desk`: settings by hand on the engine thread: control switched on and off, settings that return unless confirmed."""
+"""`ControlService`: settings made by hand, on the engine thread; those of real boards return unless confirmed."""
 
 from __future__ import annotations
 
@@ -15,73 +15,64 @@ from ..control.rights import Asking
 from .events import Allow, Apply, Confirm, ControlChanged, Event, Forbid, SettingApplied
 
 
-class Desk:
+class ControlService:
     """Answers commands about one board's settings. For one thread; what goes wrong is raised as WattridgeError."""
 
     def __init__(self, gpu: Gpu, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:
-        """Takes over the guard."""
+        """Owns the guard from now on."""
         self._gpu = gpu
         self._guard = guard
         self._on_event = on_event
-        self._until: float | None = None  # when what is not confirmed goes back, monotonic s
+        self._until: float | None = None  # when what is not confirmed is restored, monotonic s
 
     @property
     def left_s(self) -> float | None:
-        """Until what is not confirmed goes back; None where nothing waits."""
+        """Seconds until what is not confirmed is restored; None where nothing waits."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     def handle(self, command: Allow | Forbid | Apply | Confirm, abort: threading.Event) -> None:
-        """Do as asked, and tell what came of it; `abort` breaks off a prompt or a look at the board."""
+        """Carry out a command and report the board's settings; `abort` breaks off a prompt or a look at the board."""
+        message = ""
         match command:
             case Allow():
                 self._allow(abort)
+                return
             case Forbid():
                 self._until = None
                 try:
                     self._guard.forbid()
                 finally:
-                    self.tell_control()
-                self._tell(abort)
+                    self.report_control()
             case Confirm(keep=True):
-                self._until = None
-                words = in_words(self._guard.in_force)
-                try:
-                    self._guard.confirm()
-                except WattridgeError:
-                    self._tell(abort)  # what could not be confirmed is back
-                    raise
-                self._tell(abort, f"{words}: kept until everything is put back" if words else "")
+                message = self._confirm(abort)
             case Confirm():
                 self._until = None
                 self._guard.restore()
-                self._tell(abort)
             case Apply(reset=True):
                 self._until = None
-                self._restore(command.defaults)
-                self._tell(abort)
+                self._restore_all(command.defaults)
             case Apply():
                 self._apply(command)
-                self._tell(abort)
+        self._report(abort, message)
 
-    def lapse(self, abort: threading.Event) -> None:
+    def expire(self, abort: threading.Event) -> None:
         """The time to confirm is over."""
-        if self._until is not None:
-            self._until = None
-            self._guard.restore()
-            self._tell(abort, "not confirmed in time: the settings are as they were before")
+        if self.restore_unconfirmed():
+            self._report(abort, "not confirmed in time: the settings are as they were before")
 
-    def make_way(self) -> None:
-        """Something else begins that sets the board: what is not confirmed goes back first."""
-        if self._until is not None:
-            self._until = None
+    def restore_unconfirmed(self) -> bool:
+        """Restore what is not confirmed, as before anything else sets the board; whether there was something."""
+        waiting, self._until = self._until is not None, None
+        if waiting:
             self._guard.restore()
+        return waiting
 
-    def tell_control(self, notes: tuple[str, ...] = ()) -> None:
-        """Say whether settings may be made, and who holds the rights."""
+    def report_control(self, notes: tuple[str, ...] = ()) -> None:
+        """Report whether settings may be made, and which process holds the rights."""
         self._on_event(ControlChanged(self._guard.allowed, self._guard.holder, notes))
 
     def close(self) -> None:
-        """Put everything back that nobody confirmed, and give the rights back."""
+        """Restore everything that was not confirmed, and give the rights back."""
         self._until = None
         try:
             self._guard.restore()
@@ -91,12 +82,22 @@ class Desk:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _allow(self, abort: threading.Event) -> None:
+        notes: tuple[str, ...] = ()
         try:
             notes = self._guard.allow(Asking.WINDOW, abort)
+        finally:
+            self.report_control(notes)
+
+    def _confirm(self, abort: threading.Event) -> str:
+        """Keep what is set; what to say of it."""
+        self._until = None
+        words = in_words(self._guard.in_force)
+        try:
+            self._guard.confirm()
         except WattridgeError:
-            self.tell_control()
+            self._report(abort)  # what could not be confirmed is restored
             raise
-        self.tell_control(notes)
+        return f"{words}: kept until everything is put back" if words else ""
 
     def _apply(self, command: Apply) -> None:
         self._guard.apply(
@@ -107,10 +108,10 @@ class Desk:
         if command.confirm_s is not None:
             self._until = time.monotonic() + command.confirm_s
 
-    def _restore(self, defaults: bool) -> None:
+    def _restore_all(self, defaults: bool) -> None:
         """Everything as before, what was confirmed or left over included; read-only windows may do that too.
 
-        Nobody is asked for rights where nothing is recorded that could be put back.
+        The user is not asked for rights where nothing is recorded that could be restored.
         """
         if self._guard.allowed:
             self._guard.restore_prior(defaults=defaults)
@@ -123,9 +124,9 @@ class Desk:
         finally:
             own.close()
 
-    def _tell(self, abort: threading.Event, said: str = "") -> None:
-        """What the board does now; `said` of it, unless it does not obey."""
+    def _report(self, abort: threading.Event, message: str = "") -> None:
+        """Report what the board does now, with `message` unless it does not obey."""
         seen = self._guard.watch(abort)
         applied, prior = dict(self._guard.applied), dict(self._guard.prior)
-        message = said if said and seen.obeyed else seen.message
-        self._on_event(SettingApplied(applied, seen.observed, seen.obeyed, message, prior, self.left_s))
+        words = message if message and seen.obeyed else seen.message
+        self._on_event(SettingApplied(applied, seen.observed, seen.obeyed, words, prior, self.left_s))

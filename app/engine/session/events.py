@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ...errors import WattridgeError
 from ..session_state import Progress
 
 if TYPE_CHECKING:
@@ -27,17 +28,17 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    pass
+    """Pause the running session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    pass
+    """Continue the paused session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    pass
+    """End what runs; a session can be resumed later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Switch control of a real board on; the person may be asked for a password."""
+    """Switch control of a real board on; the user may be asked for a password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class MeasurementsAdded:
 
 @dataclass(frozen=True, slots=True)
 class SessionRemark:
-    """What the strategy has to say of its search, in words."""
+    """What the strategy reports about its search, in words."""
 
     session: int
     text: str
@@ -168,7 +169,7 @@ class ControlChanged:
 
     allowed: bool
     holder: int | None  # the process that does; None while none does
-    notes: tuple[str, ...] = ()  # what a person should know before the first setting
+    notes: tuple[str, ...] = ()  # what the user should know before the first setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +181,15 @@ class DeviceChanged:
 
 @dataclass(frozen=True, slots=True)
 class EngineFault:
-    """Something failed that a person should see: one line with the remedy."""
+    """Something failed that the user should know: one line with the remedy."""
 
     what: str
     remedy: str = ""
+
+    @classmethod
+    def of(cls, error: WattridgeError) -> EngineFault:
+        """What an error says, with its place."""
+        return cls(f"{error.where}: {error.what}" if error.where else error.what, error.remedy)
 
 
 Event = (

@@ -18,31 +18,29 @@ from ..formats.facts import Facts
 from ..formats.follow import CacheFollower, Entry
 from ..formats.kernel_tuner import CacheHeader
 from ..formats.names import SETTING_NAMES, units_of
-from ..formats.recording import RecordingBuilder
+from ..formats.recording import Recording, RecordingBuilder
 from ..measurement import State, Value
-from ..objectives import Goal, Objective
 from ..runner.base import Runner
 from ..runner.replay import ReplayRunner
-from ..session_state import Progress, SessionState
+from ..session_state import SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import Parameter, SearchSpace
 from ..store.database import Store
-from .clock import Pace
-from .events import EngineFault, Event, MeasurementsAdded, SessionChanged, SessionRemark, SessionStarted
-from .plan import SessionPlan
-from .result import Attend, SessionResult
+from .events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
+from .live_session import Attend, LiveSession, SessionResult
+from .plan import SearchOptions, SessionPlan
+from .planning import check_goals, objective_over
 
 LOOK_S: Final = 0.2  # between two looks at a file that does not grow
 
 
-def plan_follow(
-    path: Path, stop: threading.Event, *, objective: Goal | None = None, front: Sequence[Goal] | None = None
-) -> SessionPlan:
+def plan_follow(path: Path, stop: threading.Event, options: SearchOptions | None = None) -> SessionPlan:
     """A session that shows a growing cache. Waits, also for the file itself, until a configuration in it succeeded.
 
-    Raises InputError for a file that cannot be followed or holds no value of that name, WattridgeError where `stop`
-    was set meanwhile.
+    Of the options the objective and the front count. Raises InputError for a file that cannot be followed or holds no
+    value of that name, WattridgeError where `stop` was set meanwhile.
     """
+    options = options or SearchOptions()
     follower, names = CacheFollower(path), dict[str, None]()
     while not names:
         look = follower.look()
@@ -52,30 +50,21 @@ def plan_follow(
         if not names and not look.more and stop.wait(LOOK_S):
             raise WattridgeError("stopped while waiting for the first configuration that succeeds", str(path))
     assert follower.header is not None
-    for wanted in (objective, *(front or ())):
-        if wanted is not None and names and wanted.name not in names:
-            raise InputError(f"there is no value '{wanted.name}'", str(path), f"known: {', '.join(names)}")
-    return _plan(path, follower.header, tuple(names), objective or (front[0] if front else None), front)
+    if names:
+        chosen = (*((options.objective,) if options.objective else ()), *(options.front or ()))
+        check_goals(chosen, tuple(names), str(path))
+    return _plan(path, follower.header, tuple(names), options)
 
 
-def _plan(
-    path: Path, header: CacheHeader, names: Sequence[str], goal: Goal | None, front: Sequence[Goal] | None
-) -> SessionPlan:
-    """The plan of a run with this header; its own goals where none is given. `names`: the values of its entries."""
-    own = header.objective
-    goal = goal if goal is not None else own.goal
-    if goal.name not in names and "time_s" in names:
-        goal = Goal("time_s", maximise=False)
-    if front is None:
-        both = [name for name in ("time_s", "energy_j") if name in names]
-        front = own.front or (tuple(Goal(name, maximise=False) for name in both) if len(both) == 2 else ())
+def _plan(path: Path, header: CacheHeader, names: Sequence[str], options: SearchOptions) -> SessionPlan:
+    """The plan of a run with this header; `names` are the values of its entries."""
     return SessionPlan(
         title=header.kernel or path.name.split(".")[0],
         gpu=header.device or "unknown device",
         driver="",
         source="recorded",
         space=_Rows(header).space(),
-        objective=Objective(goal, tuple(front)),
+        objective=objective_over(header.objective, names, options),
         strategy="brute_force",
         make_runner=_no_runner,
         units=units_of(names, header.units),
@@ -105,7 +94,7 @@ def follow_session(
 ) -> SessionResult:
     """Follow the plan's file until its tuner closes it, or `stop`. Every event is sent from this thread.
 
-    Measurements are told as they appear; the session gets its number, and is on disk, when it ends. A file that is
+    Measurements are reported as they appear; the session gets its number, and is on disk, when it ends. A file that is
     replaced by that of another run ends the session, and the next begins.
     """
     assert plan.follow is not None
@@ -116,8 +105,7 @@ def follow_session(
         try:
             state, reason, waiting = run.follow(follower, waiting, stop, attend)
         except WattridgeError as error:
-            where = f"{error.where}: {error.what}" if error.where else error.what
-            on_event(EngineFault(where, error.remedy))
+            on_event(EngineFault.of(error))
             return run.end(SessionState.FAILED, str(error))
         if state is not None:
             return run.end(state, reason)
@@ -126,46 +114,26 @@ def follow_session(
         assert follower.header is not None
         names = dict.fromkeys(name for entry in waiting for name in entry.facts.values)
         known = all(goal.name in names for goal in (plan.objective.goal, *plan.objective.front))
-        goals = (plan.objective.goal, plan.objective.front) if known else (None, None)
-        run = FollowRun(_plan(plan.follow, follower.header, tuple(names), *goals), store, on_event)
+        kept = SearchOptions(objective=plan.objective.goal, front=plan.objective.front) if known else SearchOptions()
+        run = FollowRun(_plan(plan.follow, follower.header, tuple(names), kept), store, on_event)
 
 
-class FollowRun:
-    """One run of a tuner as far as it is in the file. `pause`, `resume`, `table` and `plan` are for who attends."""
+class FollowRun(LiveSession):
+    """One run of a tuner as far as it is in the file; its session has number 0 until its end."""
 
     def __init__(self, plan: SessionPlan, store: Store, on_event: Callable[[Event], None]) -> None:
-        self.plan = plan
-        self.session = 0  # none until the end
-        self.table = ResultTable(plan.space)
+        super().__init__(plan, on_event, 0, ResultTable(plan.space))
         self._store = store
-        self._on_event = on_event
         self._header: CacheHeader | None = None
         self._rows: _Rows | None = None
         self._builder: RecordingBuilder | None = None
-        self._state = SessionState.RUNNING
-        self._pace = Pace()
-        self._best_cost, self._best_index = math.inf, -1
-
-    # --- for whoever attends ----------------------------------------------------------------------------------------
-
-    def pause(self, reason: str = "") -> None:
-        """Look no more for a while."""
-        self._pace.halt()
-        self._state = SessionState.PAUSED
-        self._on_event(SessionChanged(self._progress(), reason))
-
-    def resume(self) -> None:
-        """Look again."""
-        self._pace.go()
-        self._state = SessionState.RUNNING
-        self._on_event(SessionChanged(self._progress()))
 
     # --- while it grows ---------------------------------------------------------------------------------------------
 
     def follow(
         self, follower: CacheFollower, waiting: list[Entry], stop: threading.Event, attend: Attend | None
     ) -> tuple[SessionState | None, str, list[Entry]]:
-        """Take in what appears, beginning with what waits, until the file is closed or the person stops.
+        """Read what appears, beginning with what waits, until the file is closed or the user stops.
 
         How that ended and why; no state, and the entries that wait, where the file is now that of another run.
         """
@@ -176,7 +144,7 @@ class FollowRun:
             if other is not None:
                 return None, "the file was replaced", other
             if entries:
-                self._take(entries, follower)
+                self._add(entries, follower)
             if follower.closed:
                 return SessionState.DONE, "the file is closed", []
             if not more:
@@ -187,7 +155,7 @@ class FollowRun:
             entries, more, again = look.entries, look.more, again or look.restarted
 
     def _others(self, entries: list[Entry], again: bool, follower: CacheFollower) -> list[Entry] | None:
-        """The entries of another run, where the file begins anew and is not what it was."""
+        """The entries of another run, where the file begins again and is not what it was."""
         if not again or self._header is None or not entries:
             return None
         same = follower.header is not None and follower.header.is_same_run(self._header)
@@ -199,7 +167,7 @@ class FollowRun:
                 return entries
         return None
 
-    def _take(self, entries: Sequence[Entry], follower: CacheFollower) -> None:
+    def _add(self, entries: Sequence[Entry], follower: CacheFollower) -> None:
         if self._rows is None or self._builder is None:
             assert follower.header is not None
             self._header = follower.header
@@ -207,7 +175,7 @@ class FollowRun:
             self._builder = RecordingBuilder(follower.path, self._header.names, self._header.listed)
         fresh = []
         for configuration, facts in entries:
-            if self._rows.row_of(configuration) is None:  # a file that begins anew holds what is known already
+            if self._rows.row_of(configuration) is None:  # a file that begins again holds what is known already
                 self._builder.add(configuration, facts)
                 fresh.append((self._rows.add(configuration), facts))
         first = not len(self.table)
@@ -215,10 +183,9 @@ class FollowRun:
         for row, facts in fresh:
             measurement = facts.of(row, space.configuration(row))
             cost = self.plan.objective.goal.cost(measurement.values) if facts.state is State.OK else math.inf
-            if cost < self._best_cost:
-                self._best_cost, self._best_index = cost, len(self.table)
+            self._note_cost(cost, len(self.table))
             self.table.append(measurement)
-        self._pace.mark(len(self.table))
+        self._clock.mark(len(self.table))
         if first and fresh:
             self.plan = replace(self.plan, space=space)
             self._on_event(SessionStarted(self.session, self.plan, self.table))
@@ -227,52 +194,36 @@ class FollowRun:
 
     # --- at the end -------------------------------------------------------------------------------------------------
 
-    def end(self, state: SessionState, reason: str) -> SessionResult:
-        """Keep what was read as a session like any other, and say so."""
-        self._pace.halt()
-        self._state = state
-        if self._builder is not None:
-            try:
-                self._keep(reason)
-            except WattridgeError as error:
-                self._on_event(EngineFault(error.what, error.remedy))
-        progress = self._progress()
-        self._on_event(MeasurementsAdded(self.session, len(self.table), progress))
-        self._on_event(SessionChanged(progress, reason))
-        return SessionResult(self.session, self.plan, self.table, state, reason, progress)
+    def _write_end(self, reason: str) -> None:
+        """Keep what was read as a session like any other."""
+        try:
+            if self._builder is not None:
+                self._keep(self._builder.finish(), reason)
+        finally:
+            self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
-    def _keep(self, reason: str) -> None:
-        assert self._builder is not None
+    def _keep(self, recording: Recording, reason: str) -> None:
         assert self.plan.follow is not None
-        recording = self._builder.finish()
-        table, path = recording.table(), self.plan.follow
+        table = recording.table()
         origin = dict(self.plan.origin)
         with suppress(OSError):  # the file is gone: the session stays
-            origin["sha256"] = digest_of(path)
-        space = recording.space()
-        plan = replace(self.plan, space=space, origin=origin, make_runner=lambda: ReplayRunner(recording), follow=None)
+            origin["sha256"] = digest_of(self.plan.follow)
+        plan = replace(
+            self.plan,
+            space=recording.space(),
+            origin=origin,
+            make_runner=lambda: ReplayRunner(recording),
+            follow=None,
+        )
         session = self._store.create_session(plan)
-        elapsed_s = self._pace.elapsed_s
+        elapsed_s = self._clock.elapsed_s
         self._store.append(session, [table.measurement(index) for index in range(len(table))], elapsed_s)
         self._store.finish(session, self._state, reason, elapsed_s)
         self.session, self.plan, self.table = session, plan, table
         self._on_event(SessionStarted(session, plan, table))
 
-    def _progress(self) -> Progress:
-        length = len(self.table)
-        best = self._best_index if self._best_index >= 0 else None
-        return Progress(
-            session=self.session,
-            state=self._state,
-            evaluated=length,
-            failed=sum(self.table.failures().values()),
-            budget=0 if self._state in (SessionState.RUNNING, SessionState.PAUSED) else length,
-            elapsed_s=self._pace.elapsed_s,
-            rate_per_s=self._pace.rate_per_s,
-            eta_s=None,
-            best_index=best,
-            best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
-        )
+    def _budget(self) -> int:
+        return 0 if self._state in (SessionState.RUNNING, SessionState.PAUSED) else len(self.table)
 
 
 class _Rows:

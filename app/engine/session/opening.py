@@ -1,4 +1,4 @@
-"""A stored session to look at, and a recording taken in as one: nothing is measured here."""
+"""A stored session to look at, and a recording kept as one: nothing is measured here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .planning import plan_of, plan_replay
 
 
 def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionChanged]:
-    """What the engine would have said of a session had it just ended. Raises InputError where there is none."""
+    """The events of a session as if it had just ended. Raises InputError where there is none."""
     loaded = store.load(session)
     plan, record, table = plan_of(loaded), loaded.record, loaded.table
     best = best_of(table, plan.objective.goal)
@@ -26,7 +26,7 @@ def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionCha
         state=record.state,
         evaluated=len(table),
         failed=sum(table.failures().values()),
-        budget=min(plan.max_evaluations or plan.space.size, plan.space.size),
+        budget=record.budget,
         elapsed_s=record.elapsed_s,
         rate_per_s=len(table) / record.elapsed_s if record.elapsed_s > 0 else 0.0,
         eta_s=None,
@@ -37,7 +37,7 @@ def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionCha
 
 
 def best_of(table: ResultTable, goal: Goal) -> int | None:
-    """The index of the best measurement that succeeded; None where none tells the goal."""
+    """The index of the best measurement that succeeded; None where none has a value of the goal."""
     costs = values_of(table, goal.name) * (-1.0 if goal.maximise else 1.0)
     return int(np.nanargmin(costs)) if np.isfinite(costs).any() else None
 
@@ -54,7 +54,7 @@ def import_recording(store: Store, recording: Recording) -> int:
     try:
         store.append(session, measurements, elapsed_s=sum(costs_s))
     except BaseException:
-        store.finish(session, SessionState.FAILED, "the file could not be taken in whole")
+        store.finish(session, SessionState.FAILED, "the file could not be imported whole")
         raise
     store.finish(session, SessionState.DONE, f"imported from {recording.path.name}")
     return session

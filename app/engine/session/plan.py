@@ -1,37 +1,50 @@
-"""`SessionPlan`: all that a session needs, resolved: the space, the runner, the strategy, the objective, the budget."""
+"""`SearchOptions`, what the user asks of a search, and `SessionPlan`, all that a session needs, resolved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..measurement import Measurement
-from ..objectives import Objective
+from ..measurement import Measurement, Value
+from ..objectives import Goal
 from ..runner.base import Runner
-from ..space.search_space import SearchSpace
+from ..store.record import NewSession
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPlan:
-    """A session ready to run. `make_runner` is called on the engine thread."""
+class SearchOptions:
+    """What the user asks of a search. None leaves the choice to the specification, the recording or the session."""
 
-    title: str  # the kernel's or the cache's name
-    gpu: str  # the board's name
-    driver: str
-    source: str  # nvml, simulated or recorded
-    space: SearchSpace
-    objective: Objective
-    strategy: str
-    make_runner: Callable[[], Runner]
+    strategy: str | None = None
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    objective: Goal | None = None
+    front: tuple[Goal, ...] | None = None
     max_evaluations: int | None = None
     max_seconds: float | None = None
-    patience: int | None = None  # evaluations without a better one after which the session ends
-    seed: int = 0
-    units: Mapping[str, str] = field(default_factory=dict)  # unit of a value where its name does not tell
-    resume: int | None = None  # id of a stored session whose measurements are taken over
+    patience: int | None = None  # evaluations without an improvement after which the session ends
+    seed: int | None = None
+    repeats: int | None = None  # measurements of each configuration
+    device_settings: Mapping[str, Sequence[Value]] = field(default_factory=dict)  # in place of the specification's
+
+    def budget(self) -> dict[str, Any]:
+        """The limits that were given, by their names in a plan."""
+        return self._given("max_evaluations", "max_seconds", "patience")
+
+    def search(self) -> dict[str, Any]:
+        """The strategy, seed and limits that were given, by their names in a plan."""
+        return self._given("strategy", "seed", "max_evaluations", "max_seconds", "patience")
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPlan(NewSession):
+    """A session ready to run. `make_runner` is called on the engine thread."""
+
+    make_runner: Callable[[], Runner]
+    resume: int | None = None  # id of a stored session that is continued
     follow: Path | None = None  # a growing cache that is shown instead of a search
-    known: tuple[Measurement, ...] = ()  # of a file: they count as evaluated from the start
-    origin: Mapping[str, str] = field(default_factory=dict)  # file and gpu selector: what a resume needs
+    known: tuple[Measurement, ...] = ()  # from a file: they count as evaluated from the start

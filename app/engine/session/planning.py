@@ -1,19 +1,19 @@
-"""From what a person asked for to a `SessionPlan`: everything resolved, checked, and ready to run."""
+"""From a specification, a recording or a stored session to a `SessionPlan`: resolved, checked, ready to run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
+from typing import Final
 
 from ...errors import InputError, WattridgeError
 from ...files import digest_of
 from ...input_files import is_input
-from ...sensors.device_limits import DeviceLimits, limits_of
+from ...paths import resources
+from ...sensors.device_limits import DeviceLimits
 from ...sensors.gpu import Gpu
 from ...sensors.select import open_gpu
 from ..control.guard import DeviceGuard
@@ -21,168 +21,144 @@ from ..expressions.expression import parse
 from ..formats.read import read_recording
 from ..formats.recording import Recording
 from ..measurement import MEASURED, Value
-from ..metering.launching import require_launching
 from ..objectives import Goal, Objective
 from ..runner.base import Runner
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
 from ..space.build import build_space
-from ..space.device_settings import SettingValues, resolve_device_settings
+from ..space.device_settings import resolve_device_settings
 from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..store.database import Store
 from ..store.record import LoadedSession
 from ..strategies import base as strategies
-from ..tuning_methods.fits import fit_of_sweep
+from ..tuning_methods.roofline_points import PRECISIONS, TENSOR, TENSOR_FROM
 from .load import load_specification
-from .plan import SessionPlan
+from .on_board import allowed_settings, limits_on, model_range, require_runnable, runner_on
+from .plan import SearchOptions, SessionPlan
 
 _NAMED: Final = ("fp32", "fp64", "fp64_tensor", "fp16_tensor", "bf16_tensor")  # values of a constant `precision`
 # NumPy types of arguments -> precision of the arithmetic; float16 may run on tensor cores or not, so it stands for none
 _PRECISIONS: Final = {"float32": "fp32", "complex64": "fp32", "float64": "fp64", "complex128": "fp64", "float16": ""}
 
 
-def plan_replay(
-    path: Path,
-    *,
-    read: Recording | None = None,
-    strategy: str | None = None,
-    strategy_options: Mapping[str, Any] | None = None,
-    objective: Goal | None = None,
-    front: Sequence[Goal] | None = None,
-    max_evaluations: int | None = None,
-    max_seconds: float | None = None,
-    patience: int | None = None,
-    seed: int | None = None,
-) -> SessionPlan:
+def plan_replay(path: Path, options: SearchOptions | None = None, *, read: Recording | None = None) -> SessionPlan:
     """A session that is answered from a recording, which `read` is if it was read already.
 
     Brute force unless a strategy is named. Without an objective the first goal of the front is taken, else the
     recording's own. Raises InputError for a bad file, strategy, option or name of a value.
     """
+    options = options or SearchOptions()
     recording = read if read is not None else read_recording(path)
     names = recording.value_names
     if not names:
         raise InputError("every configuration in the file failed", str(path), "there is nothing to search for in it")
-    goal = objective or (front[0] if front else _own_goal(recording, names))
-    if front is None:
-        own = recording.objective.front
-        front = own if all(each.name in names for each in own) and own else _default_front(names)
-    _check_goals((goal, *front), names, str(path))
-    return _checked(
-        SessionPlan(
-            title=recording.kernel,
-            gpu=recording.device,
-            driver="",
-            source="recorded",
-            space=replace(recording.space(), notes=recording.notes),
-            objective=Objective(goal, tuple(front)),
-            strategy=strategy or "brute_force",
-            make_runner=lambda: ReplayRunner(recording),
-            strategy_options=dict(strategy_options or {}),
-            max_evaluations=max_evaluations,
-            max_seconds=max_seconds,
-            patience=patience,
-            seed=seed or 0,
-            units=dict(recording.units),
-            origin={
-                "kind": "replay",
-                "file": str(path.resolve()),
-                "sha256": digest_of(path),
-                "problem_size": recording.problem_size,
-            },
-        )
+    objective = objective_over(recording.objective, names, options)
+    check_goals((objective.goal, *objective.front), names, str(path))
+    plan = SessionPlan(
+        title=recording.kernel,
+        gpu=recording.device,
+        driver="",
+        source="recorded",
+        space=replace(recording.space(), notes=recording.notes),
+        objective=objective,
+        strategy="brute_force",
+        make_runner=lambda: ReplayRunner(recording),
+        strategy_options=dict(options.strategy_options),
+        units=dict(recording.units),
+        origin={
+            "kind": "replay",
+            "file": str(path.resolve()),
+            "sha256": digest_of(path),
+            "problem_size": recording.problem_size,
+        },
     )
+    return _checked(replace(plan, **options.search()))
 
 
 def plan_specification(
     spec: Specification,
     gpu: Gpu,
+    options: SearchOptions | None = None,
     *,
-    strategy: str | None = None,
-    strategy_options: Mapping[str, Any] | None = None,
-    objective: Goal | None = None,
-    front: Sequence[Goal] | None = None,
-    max_evaluations: int | None = None,
-    max_seconds: float | None = None,
-    patience: int | None = None,
-    seed: int | None = None,
-    repeats: int | None = None,
-    device_settings: Mapping[str, Sequence[Value]] | None = None,
     guard: DeviceGuard | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     stop: Event | None = None,
 ) -> SessionPlan:
-    """A session that measures a specification on a board; what is given here wins over the specification.
+    """A session that measures a specification on a board; the options win over the specification.
 
-    `repeats` is how often each configuration is measured. `device_settings` replaces values of device settings, as
-    'steer' does. Where a setting says 'ridge', the board's
-    clocks are swept and fitted first, which takes its time: `on_progress(done, total)` and `stop` are for that.
-    On a real board settings need a `guard` that may set it, and its rights are asked for here; what is not allowed or
-    not supported is left out, and the space's notes say so. Raises InputError for a bad specification, and
-    WattridgeError where the board cannot run it or the rights are not to be had.
+    Where a device setting says 'ridge', the board's clocks are swept and fitted first, which takes its time:
+    `on_progress(done, total)` and `stop` are for that. On a real board settings need a `guard` that may set it, and its
+    rights are asked for here; what is not allowed or not supported is left out, and the space's notes say so. Raises
+    InputError for a bad specification, and WattridgeError where the board cannot run it or the rights are refused.
     """
-    if repeats is not None:
-        spec = spec.repeated(repeats)
-    limits, notes = _ready_to_run(spec, gpu)
-    options: Mapping[str, Any] = strategy_options or {}
-    if strategy in (None, spec.strategy):  # another strategy has options of its own
+    options = options or SearchOptions()
+    if options.repeats is not None:
+        spec = spec.repeated(options.repeats)
+    limits, notes = require_runnable(spec, gpu)
+    strategy_options = dict(options.strategy_options)
+    if options.strategy in (None, spec.strategy):  # another strategy has options of its own
         _check_search(spec)
-        options = {**spec.strategy_options, **options}
-    goal = objective or (spec.objective.goal if spec.objective else None) or (front[0] if front else None)
-    if goal is None:
-        raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
-    if front is None:
-        front = spec.objective.front if spec.objective else ()
-    values = (*MEASURED, *(spec.command.values if spec.command else ()), *spec.metrics)
-    front = tuple(front) or _default_front(values)
-    _check_goals((goal, *front), values, str(spec.path))
-
+        strategy_options = {**spec.strategy_options, **strategy_options}
+    objective = _objective_of(spec, options)
     guard = guard if guard is not None else DeviceGuard(gpu)
-    wanted = {**spec.device_settings, **{name: tuple(given) for name, given in (device_settings or {}).items()}}
-    wanted, said = _allowed(wanted, gpu, guard)
+    replaced = {name: tuple(values) for name, values in options.device_settings.items()}
+    wanted, refused = allowed_settings({**spec.device_settings, **replaced}, gpu, guard)
     spec = _with_settings(spec, wanted)
-    steered = _model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
+    steered = model_range(gpu, guard, on_progress, stop) if "ridge" in wanted.values() else None
     settings, snapped = resolve_device_settings(wanted, gpu, steered)
-    space = _space(spec, limits, settings, (*said, *notes, *snapped))
-    return _checked(
-        SessionPlan(
-            title=spec.name,
-            gpu=gpu.info.name,
-            driver=gpu.info.driver,
-            source=gpu.info.source,
-            space=space,
-            objective=Objective(goal, tuple(front)),
-            strategy=strategy or spec.strategy,
-            make_runner=_measuring(spec, gpu, space, guard),
-            strategy_options=dict(options),
-            max_evaluations=max_evaluations if max_evaluations is not None else _budget(spec, space),
-            max_seconds=max_seconds if max_seconds is not None else spec.max_seconds,
-            patience=patience if patience is not None else spec.patience,
-            seed=seed if seed is not None else spec.seed,
-            origin={
-                "kind": "specification",
-                "file": str(spec.path.resolve()),
-                "sha256": digest_of(spec.path),
-                "gpu": gpu.info.uuid,
-                "sim_seed": str(getattr(gpu, "seed", 0)),
-                "problem_size": _problem_size(spec),
-                "precision": _precision(spec),
-                "repeats": str(spec.repeats),
-            },
-        )
+    space = _space(spec, limits, settings, (*refused, *notes, *snapped))
+    plan = SessionPlan(
+        title=spec.name,
+        gpu=gpu.info.name,
+        driver=gpu.info.driver,
+        source=gpu.info.source,
+        space=space,
+        objective=objective,
+        strategy=spec.strategy,
+        make_runner=runner_on(spec, gpu, space, guard),
+        strategy_options=strategy_options,
+        max_evaluations=_budget(spec, space),
+        max_seconds=spec.max_seconds,
+        patience=spec.patience,
+        seed=spec.seed,
+        origin={
+            "kind": "specification",
+            "file": str(spec.path.resolve()),
+            "sha256": digest_of(spec.path),
+            "gpu": gpu.info.uuid,
+            "sim_seed": str(getattr(gpu, "seed", 0)),
+            "problem_size": _problem_size(spec),
+            "precision": _precision(spec),
+            "repeats": str(spec.repeats),
+        },
     )
+    return _checked(replace(plan, **options.search()))
+
+
+def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) -> SessionPlan:
+    """The session that sweeps intensity and occupancy on a board. Raises InputError for an unknown precision."""
+    known = PRECISIONS + TENSOR
+    if precision not in known:
+        raise InputError(f"no roofline in '{precision}'", "roofline", f"one of {', '.join(known)}")
+    capability = gpu.info.compute_capability
+    if precision in TENSOR and capability is not None and capability < TENSOR_FROM:
+        what = f"compute capability {'.'.join(map(str, capability))} is too low for {precision}"
+        remedy = f"choose {' or '.join(PRECISIONS)}; tensor cores are swept from compute capability 8.0 on"
+        raise InputError(what, gpu.info.name, remedy)
+    specification = load_specification(resources() / "rooflines" / f"{precision}.toml")
+    return plan_specification(replace(specification, device_settings={}), gpu, guard=guard)
 
 
 def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
     """The space of a specification, to look at: on a board, else with the limits of compute capability 8.0.
 
-    Device settings that only a board or its model can tell are left out, and the space's notes say so. Raises
+    Device settings that need a board or its model are left out, and the space's notes say so. Raises
     InputError as `build_space` does.
     """
     needs_model = {name for name, wanted in spec.device_settings.items() if wanted == "ridge"}
     needs_board = {n for n, wanted in spec.device_settings.items() if not isinstance(wanted, tuple)} - needs_model
-    left_out = needs_model | (needs_board if gpu is None else set())
+    left_out = [n for n in spec.device_settings if n in needs_model or (gpu is None and n in needs_board)]
     notes = [
         f"{name} is left out: it needs {'a fitted model' if name in needs_model else 'a GPU'}" for name in left_out
     ]
@@ -192,12 +168,7 @@ def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:
         notes.insert(0, "no GPU was named: the limits are those of compute capability 8.0")
         return _space(spec, limits_on(None), listed, tuple(notes))
     settings, snapped = resolve_device_settings(kept, gpu)
-    return _space(spec, _limits(gpu), settings, (*notes, *snapped))
-
-
-def limits_on(gpu: Gpu | None) -> DeviceLimits:
-    """The limits of a board, else of compute capability 8.0."""
-    return limits_of((8, 0)) if gpu is None else _limits(gpu)
+    return _space(spec, limits_on(gpu), settings, (*notes, *snapped))
 
 
 def plan_of(loaded: LoadedSession) -> SessionPlan:
@@ -210,40 +181,21 @@ def plan_of(loaded: LoadedSession) -> SessionPlan:
     def refuse() -> Runner:
         raise WattridgeError("this plan is for looking at", f"session {record.id}", "resume the session")
 
-    return SessionPlan(
-        title=record.title,
-        gpu=record.gpu,
-        driver=record.driver,
-        source=record.source,
-        space=loaded.space,
-        objective=record.objective,
-        strategy=record.strategy,
-        make_runner=refuse,
-        strategy_options=record.strategy_options,
-        max_evaluations=record.max_evaluations,
-        max_seconds=record.max_seconds,
-        patience=record.patience,
-        seed=record.seed,
-        units=record.units,
-        resume=record.id,
-        origin=record.origin,
-    )
+    return SessionPlan(**record.facts(), space=loaded.space, make_runner=refuse, resume=record.id)
 
 
 def plan_resume(
     store: Store,
     session: int,
+    options: SearchOptions | None = None,
     *,
     gpu: Gpu | None = None,
-    max_evaluations: int | None = None,
-    max_seconds: float | None = None,
-    patience: int | None = None,
     guard: DeviceGuard | None = None,
 ) -> SessionPlan:
-    """A stored session, to be gone on with under the same id; budgets given here replace the stored ones.
+    """A stored session, to be continued under the same id; of the options the limits replace the stored ones.
 
-    A specification is measured on `gpu`, else on the board it was measured on, opened anew. Raises InputError where
-    the session, its file or its board is gone, or where the file is not what it was.
+    A specification is measured on `gpu`, else on the board it was measured on, which is opened again. Raises InputError
+    where the session, its file or its board is gone, or where the file is not what it was.
     """
     loaded = store.load(session)
     record, path = loaded.record, Path(loaded.record.origin.get("file", ""))
@@ -259,104 +211,64 @@ def plan_resume(
         recording = read_recording(path)
         space, make_runner = recording.space(), lambda: ReplayRunner(recording)
     else:
-        board = (
-            gpu if gpu is not None else open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
-        )
-        if board.info.name != record.gpu:
+        if gpu is None:
+            gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
+        if gpu.info.name != record.gpu:
             raise InputError(
-                f"session {session} was measured on another board, {record.gpu}", board.info.label, "open that one"
+                f"session {session} was measured on another board, {record.gpu}", gpu.info.label, "open that one"
             )
         space = loaded.space
         spec = _with_settings(load_specification(path), setting_names(space))
         if "repeats" in record.origin:  # those of the command line; an older session has the file's
             spec = spec.repeated(int(record.origin["repeats"]))
-        if setting_names(space) and board.info.source == "nvml":
-            (guard or DeviceGuard(board)).open()  # told now rather than by the first measurement
-        make_runner = _measuring(spec, board, space, guard)
-    plan = replace(plan_of(loaded), space=space, make_runner=make_runner)
-    if max_evaluations is not None:
-        plan = replace(plan, max_evaluations=max_evaluations)
-    if max_seconds is not None:
-        plan = replace(plan, max_seconds=max_seconds)
-    if patience is not None:
-        plan = replace(plan, patience=patience)
-    return _checked(plan)
+        if setting_names(space) and gpu.info.source == "nvml":
+            (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
+        require_runnable(spec, gpu)
+        make_runner = runner_on(spec, gpu, space, guard)
+    budget = options.budget() if options is not None else {}
+    return _checked(replace(plan_of(loaded), space=space, make_runner=make_runner, **budget))
+
+
+def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:
+    """What a session over a recording with values of these names works for: as chosen, else the recording's own.
+
+    Where the recording holds no value of its own objective, the time; of its own front, time against energy.
+    """
+    front = options.front
+    goal = options.objective or (front[0] if front else None)
+    if goal is None:
+        goal = Goal("time_s", maximise=False) if own.goal.name not in names and "time_s" in names else own.goal
+    if front is None:
+        front = own.front if all(each.name in names for each in own.front) and own.front else _default_front(names)
+    return Objective(goal, front)
+
+
+def check_goals(goals: Iterable[Goal], names: Sequence[str], where: str) -> None:
+    """Raises InputError for a goal that is none of the named values."""
+    for goal in goals:
+        if goal.name not in names:
+            raise InputError(f"there is no value '{goal.name}'", where, f"known: {', '.join(names)}")
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _allowed(
-    wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
-) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
-    """The settings that may be made on this board, the rights for them at hand, and what to say of the session."""
-    if not wanted or gpu.info.source not in ("nvml", "simulated"):
-        return dict(wanted), ()
-    if not guard.allowed:
-        return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
-    notes = guard.open() if gpu.info.source == "nvml" else ()
-    refused = {name: why for name in wanted if (why := guard.why_not(name))}
-    said = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
-    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *said)
+def _objective_of(spec: Specification, options: SearchOptions) -> Objective:
+    """What a session of a specification works for. Raises InputError where nothing says it, or for an unknown name."""
+    own, front = spec.objective, options.front
+    goal = options.objective or (own.goal if own else None) or (front[0] if front else None)
+    if goal is None:
+        raise InputError("there is no objective", str(spec.path), "add [objective] maximise = NAME, or name one")
+    names = (*MEASURED, *(spec.command.values if spec.command else ()), *spec.metrics)
+    front = (front if front is not None else own.front if own else ()) or _default_front(names)
+    check_goals((goal, *front), names, str(spec.path))
+    return Objective(goal, front)
 
 
 def _with_settings(spec: Specification, names: Collection[str]) -> Specification:
     """The specification with no other device settings than these."""
     kept = {name: values for name, values in spec.device_settings.items() if name in names}
     return replace(spec, device_settings=kept)
-
-
-def _ready_to_run(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[str, ...]]:
-    """The board's limits and what to say of the session, once it is known that the specification can run there.
-
-    Told before anything is swept: raises InputError and WattridgeError.
-    """
-    if spec.refused:
-        raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
-    if spec.command is not None:
-        from ..runner.command import not_its_own
-        from ..workloads.command import Command
-
-        Command(spec)
-        if gpu.clock.speed == math.inf:
-            raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
-        said = not_its_own(gpu.info.source)
-        return _limits(gpu), (said,) if said else ()
-    if gpu.info.source == "nvml":
-        from ..runner.cuda.open import require_kernel
-
-        if spec.kernel is not None and spec.kernel.language != "CUDA":
-            raise InputError(f"its kernel is written in {spec.kernel.language}", str(spec.path), "CUDA kernels are run")
-        require_kernel(spec, gpu, _limits(gpu))
-        return _limits(gpu), ()
-    from ..workloads.profiled import ProfiledKernel
-
-    limits = require_launching(gpu).limits
-    ProfiledKernel.of(spec, limits)
-    return limits, ()
-
-
-def _measuring(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard | None) -> Callable[[], Runner]:
-    """What makes the runner of a specification on a board. Raises WattridgeError where the board cannot run it."""
-    from ...sensors.simulated.profiles import LaunchRefused
-    from ..runner.simulated import SimulatedRunner
-    from ..workloads.profiled import ProfiledKernel
-
-    outer = guard if guard is not None else DeviceGuard(gpu)
-    if spec.command is not None:
-        from ..runner.command import CommandRunner
-
-        _ready_to_run(spec, gpu)
-        return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
-    if gpu.info.source == "nvml":
-        from ..runner.cuda.open import open_cuda_runner
-
-        _ready_to_run(spec, gpu)
-        return lambda: open_cuda_runner(spec, gpu, space, outer.nested("session"))
-    board = require_launching(gpu)
-    with suppress(LaunchRefused):  # what no configuration could run is told now; a refused one is a result later
-        ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
-    return lambda: SimulatedRunner(board, spec, space, outer.nested("session"))
 
 
 def _space(
@@ -379,7 +291,7 @@ def _space(
 
 
 def _problem_size(spec: Specification) -> str:
-    """The kernel's problem size, as caches tell it; '' where it depends on parameters."""
+    """The kernel's problem size, as caches write it; '' where it depends on parameters."""
     sizes = [parse(text, str(spec.path)) for text in (spec.kernel.problem_size if spec.kernel else ())]
     if not all(name in spec.constants for size in sizes for name in size.names):
         return ""
@@ -403,30 +315,6 @@ def _budget(spec: Specification, space: SearchSpace) -> int | None:
     return max(1, min(space.size, math.ceil(spec.max_fraction * space.size)))
 
 
-def _limits(gpu: Gpu) -> DeviceLimits:
-    known = getattr(gpu, "limits", None)
-    if isinstance(known, DeviceLimits):
-        return known
-    return limits_of(gpu.info.compute_capability or (8, 0), gpu.info.multiprocessors)
-
-
-def _model_range(
-    gpu: Gpu,
-    guard: DeviceGuard,
-    on_progress: Callable[[int, int], None] | None,
-    stop: Event | None,
-) -> tuple[float, float]:
-    """The clocks within 10 % of the model's optimum, from a sweep made now."""
-    fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
-    if fit.range_mhz is None:
-        raise WattridgeError(
-            f"the model of the clocks is not identifiable: {'; '.join(fit.reasons)}",
-            gpu.info.label,
-            "give graphics_clock_mhz as a list or as { points = n }",
-        )
-    return fit.range_mhz
-
-
 def _check_search(spec: Specification) -> None:
     """The specification's own strategy and its options are known. Raises InputError naming the file and the key."""
     key = "strategy"
@@ -439,28 +327,16 @@ def _check_search(spec: Specification) -> None:
 
 
 def _checked(plan: SessionPlan) -> SessionPlan:
-    """The plan, its strategy and options known and its budget sensible; nothing was written yet."""
+    """The plan, once its strategy, options and limits are known to be valid; nothing was written yet."""
     strategies.make_options(strategies.get(plan.strategy), dict(plan.strategy_options))
-    budgets = {"max_evaluations": plan.max_evaluations, "max_seconds": plan.max_seconds, "patience": plan.patience}
-    for name, budget in budgets.items():
+    for name in ("max_evaluations", "max_seconds", "patience"):
+        budget = getattr(plan, name)
         if budget is not None and not budget > 0:
             raise InputError(f"{name} is {budget}", plan.title, "give a positive number")
     return plan
 
 
-def _check_goals(goals: Iterable[Goal], names: Sequence[str], where: str) -> None:
-    for goal in goals:
-        if goal.name not in names:
-            raise InputError(f"there is no value '{goal.name}'", where, f"known: {', '.join(names)}")
-
-
-def _own_goal(recording: Recording, names: Sequence[str]) -> Goal:
-    """What the recorded session worked for; the time, where the file holds no value of that name."""
-    own = recording.objective.goal
-    return Goal("time_s", maximise=False) if own.name not in names and "time_s" in names else own
-
-
 def _default_front(names: Sequence[str]) -> tuple[Goal, ...]:
-    """Time against energy, where both are told."""
-    told = tuple(name for name in ("time_s", "energy_j") if name in names)
-    return tuple(Goal(name, maximise=False) for name in told) if len(told) == 2 else ()
+    """Time against energy, where both are known."""
+    both = ("time_s", "energy_j")
+    return tuple(Goal(name, maximise=False) for name in both) if set(both) <= set(names) else ()

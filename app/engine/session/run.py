@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -13,15 +13,13 @@ import numpy as np
 from ...errors import InputError, WattridgeError
 from ..measurement import Measurement, State
 from ..runner.base import PreparationFailed, Prepares, Runner
-from ..session_state import Progress, SessionState
+from ..session_state import SessionState
 from ..space.result_table import ResultTable
-from ..space.search_space import SearchSpace
 from ..store.database import Store
 from ..strategies import base as strategies
-from .clock import Pace
-from .events import EngineFault, Event, MeasurementsAdded, Preparing, SessionChanged, SessionRemark, SessionStarted
+from .events import EngineFault, Event, MeasurementsAdded, Preparing, SessionRemark, SessionStarted
+from .live_session import Attend, LiveSession, SessionClock, SessionResult
 from .plan import SessionPlan
-from .result import Attend, SessionResult
 
 FLUSH_S = 0.05  # measurements are written and reported together, at most this often
 FLUSH_COUNT = 4096  # ... or this many at once
@@ -36,7 +34,7 @@ def run_session(
 ) -> SessionResult:
     """Run a session to its end: the strategy's, the budget's, or `stop`. Every event is sent from this thread.
 
-    When `stop` is set, `attend` decides: True goes on (it has cleared the event), False ends; without it the session
+    When `stop` is set, `attend` decides: True continues (it has cleared the event), False ends; without it the session
     ends. A runner or store that fails ends the session as FAILED, with an EngineFault; what was reported is on disk.
     Raises InputError, with nothing written, where the strategy or its options are wrong.
     """
@@ -55,7 +53,7 @@ def run_session(
 
 
 class _Ended(Exception):
-    """Not an error: the way out of the loop, with the state and the reason."""
+    """Leaves the loop, with the state and the reason; not an error."""
 
     def __init__(self, state: SessionState, reason: str) -> None:
         super().__init__(reason)
@@ -63,8 +61,8 @@ class _Ended(Exception):
         self.reason = reason
 
 
-class SessionRun:
-    """A session under way. `pause`, `resume`, `table` and `plan` are for whoever attends to it."""
+class SessionRun(LiveSession):
+    """A session that is measured."""
 
     def __init__(
         self,
@@ -75,77 +73,64 @@ class SessionRun:
         stop: threading.Event,
         attend: Attend | None,
     ) -> None:
-        self.plan = plan
+        session = store.create_session(plan) if plan.resume is None else plan.resume
+        super().__init__(plan, on_event, session, ResultTable(plan.space))
         self._store = store
-        self._on_event = on_event
         self._runner = runner
         self._stop = stop
         self._attend = attend
         self._pending: list[Measurement] = []
         self._known: dict[int, strategies.Outcome] = {}
-        self._best_cost = math.inf
         self._best_after = 0  # evaluations until the best was found
-        self._best_index: int | None = None
-        self._budget = plan.space.size if plan.max_evaluations is None else min(plan.max_evaluations, plan.space.size)
-        self._state = SessionState.RUNNING
-        self._elapsed_before_s = 0.0
-        self.session, self.table = self._open()
-        self._pace = Pace(self._elapsed_before_s, len(self._known))
+        elapsed_s = self._add_known() if plan.resume is None else self._reopen()
+        self._clock = SessionClock(elapsed_s, len(self._known))
         self._flushed_at = time.monotonic()
         on_event(SessionStarted(self.session, plan, self.table))
 
-    # --- for whoever attends ----------------------------------------------------------------------------------------
-
     def pause(self, reason: str = "") -> None:
-        """Stop the session's clock and say so. Everything measured is on disk first."""
+        """Stop the session's clock and report it. Everything measured is on disk first."""
         self._flush()
-        self._pace.halt()
-        self._state = SessionState.PAUSED
-        self._store.set_state(self.session, self._state, self._pace.elapsed_s)
-        self._on_event(SessionChanged(self._progress(), reason))
+        super().pause(reason)
 
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._pace.go()
-        self._state = SessionState.RUNNING
-        self._store.set_state(self.session, self._state)
-        self._on_event(SessionChanged(self._progress()))
+    def _set_state(self, state: SessionState, reason: str = "") -> None:
+        self._store.set_state(self.session, state, self._clock.elapsed_s)
+        super()._set_state(state, reason)
 
     # --- the loop ---------------------------------------------------------------------------------------------------
 
     def to_the_end(self, search: strategies.Search) -> SessionResult:
-        """Drive the strategy until it, the budget, a person or a failure ends the session."""
+        """Drive the strategy until it, the budget, the user or a failure ends the session."""
         try:
             self._prepare()
             self._drive(search)
-            ended = _Ended(SessionState.DONE, "the strategy is done")
+            state, reason = SessionState.DONE, "the strategy is done"
         except _Ended as how:
-            ended = how
+            state, reason = how.state, how.reason
         except WattridgeError as error:
-            self._on_event(EngineFault(error.what if not error.where else f"{error.where}: {error.what}", error.remedy))
-            ended = _Ended(SessionState.FAILED, str(error))
+            self._on_event(EngineFault.of(error))
+            state, reason = SessionState.FAILED, str(error)
         except BaseException as error:
             with suppress(WattridgeError):
                 self._store.finish(self.session, SessionState.FAILED, f"{type(error).__name__}: {error}")
             raise
         finally:
             search.close()
-        return self._close(ended)
+        return self.end(state, reason)
 
     def _prepare(self) -> None:
         """What the runner has to do once, before the session's clock starts. Raises _Ended."""
         if not isinstance(self._runner, Prepares):
             return
         while True:
-            self._pace.halt()
+            self._clock.halt()
             try:
                 self._runner.prepare(self._stop, lambda *step: self._on_event(Preparing(*step)))
             except PreparationFailed as error:
                 self._on_event(EngineFault(error.what, error.remedy))
-            self._pace.go()
+            self._clock.go()
             if not self._stop.is_set():
                 return
-            self._heed_stop()
+            self._attend_to_stop()
 
     def _drive(self, search: strategies.Search) -> None:
         try:
@@ -164,8 +149,8 @@ class SessionRun:
         asked = [int(row) for row in rows]
         missing = [row for row in dict.fromkeys(asked) if row not in self._known]
         while missing or self._stop.is_set():
-            self._heed_stop()
-            room = self._budget - len(self._known)
+            self._attend_to_stop()
+            room = self._budget() - len(self._known)
             if missing and room <= 0:
                 whole = len(self._known) >= self.plan.space.size
                 raise _Ended(SessionState.DONE, "the whole space is measured" if whole else "the budget is used up")
@@ -184,11 +169,11 @@ class SessionRun:
             for measurement in measuring:
                 self._take(measurement)
                 limit = self.plan.max_seconds
-                if limit is not None and self._pace.elapsed_s >= limit:
+                if limit is not None and self._clock.elapsed_s >= limit:
                     raise _Ended(SessionState.DONE, "the time is used up")
                 self._check_patience()
         finally:
-            close = getattr(measuring, "close", None)  # a generator lets go of the GPU at once
+            close = getattr(measuring, "close", None)  # a generator releases the GPU at once
             if close is not None:
                 close()
 
@@ -197,39 +182,36 @@ class SessionRun:
         if patience is not None and len(self._known) - self._best_after >= patience:
             raise _Ended(SessionState.DONE, f"no improvement in {patience} evaluations")
 
-    def _heed_stop(self) -> None:
+    def _attend_to_stop(self) -> None:
         if self._stop.is_set() and (self._attend is None or not self._attend(self)):
             raise _Ended(SessionState.STOPPED, "stopped")
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
-    def _open(self) -> tuple[int, ResultTable]:
-        if self.plan.resume is None:
-            return self._begin()
-        session = self.plan.resume
-        if not _same_space(self._store.space(session), self.plan.space):
-            raise InputError(
-                f"session {session} was measured on another search space", self.plan.title, "start a new session"
-            )
-        self._store.reopen(session, self.plan.max_evaluations, self.plan.max_seconds, self.plan.patience)
-        loaded = self._store.load(session)
-        table = ResultTable(self.plan.space)
-        for index in range(len(loaded.table)):
-            measurement = loaded.table.measurement(index)
-            table.append(measurement)
-            self._learn(measurement, index)
-        self._elapsed_before_s = loaded.record.elapsed_s
-        return session, table
-
-    def _begin(self) -> tuple[int, ResultTable]:
-        """A new session, with what is known of its space already."""
-        session, table = self._store.create_session(self.plan), ResultTable(self.plan.space)
+    def _add_known(self) -> float:
+        """What is known of a new session's space already; no time was spent on it."""
         if self.plan.known:
-            self._store.append(session, self.plan.known)
-        for index, measurement in enumerate(self.plan.known):
-            table.append(measurement)
+            self._store.append(self.session, self.plan.known)
+        self._learn_all(self.plan.known)
+        return 0.0
+
+    def _reopen(self) -> float:
+        """What a stored session has measured; the seconds it took. Raises InputError where its space is another."""
+        plan, session = self.plan, self.session
+        stored = self._store.space(session)
+        if stored.parameters != plan.space.parameters or not np.array_equal(stored.codes, plan.space.codes):
+            raise InputError(
+                f"session {session} was measured on another search space", plan.title, "start a new session"
+            )
+        self._store.reopen(session, plan.max_evaluations, plan.max_seconds, plan.patience)
+        loaded = self._store.load(session)
+        self._learn_all(loaded.table.measurement(index) for index in range(len(loaded.table)))
+        return loaded.record.elapsed_s
+
+    def _learn_all(self, measurements: Iterable[Measurement]) -> None:
+        for index, measurement in enumerate(measurements):
+            self.table.append(measurement)
             self._learn(measurement, index)
-        return session, table
 
     def _take(self, measurement: Measurement) -> None:
         self._learn(measurement, len(self.table) + len(self._pending))
@@ -244,56 +226,31 @@ class SessionRun:
         front = tuple(goal.cost(measurement.values) if ok else math.inf for goal in objective.front)
         values = measurement.values if ok else {}
         self._known[measurement.row] = strategies.Outcome(measurement.row, cost, measurement.state, front, values)
-        if cost < self._best_cost:
-            self._best_cost, self._best_index, self._best_after = cost, index, len(self._known)
+        if self._note_cost(cost, index):
+            self._best_after = len(self._known)
 
     def _flush(self) -> None:
-        """To disk, then into the table, then to whoever listens."""
+        """Write what is pending to disk, then into the table, then report it."""
         self._flushed_at = time.monotonic()
         if not self._pending:
             return
         fresh, self._pending = self._pending, []
-        self._store.append(self.session, fresh, self._pace.elapsed_s)
+        self._store.append(self.session, fresh, self._clock.elapsed_s)
         self.table.extend(fresh)
-        self._pace.mark(len(self.table))
+        self._clock.mark(len(self.table))
         self._on_event(MeasurementsAdded(self.session, len(self.table), self._progress()))
 
-    def _close(self, ended: _Ended) -> SessionResult:
-        self._pace.halt()
-        self._state = ended.state
-        try:
-            self._store.finish(self.session, ended.state, ended.reason, self._pace.elapsed_s)
-        except WattridgeError as error:  # a full disk: the session will be found interrupted, with what was reported
-            self._on_event(EngineFault(error.what, error.remedy))
-        progress = self._progress()
-        self._on_event(SessionChanged(progress, ended.reason))
-        return SessionResult(self.session, self.plan, self.table, ended.state, ended.reason, progress)
+    def _write_end(self, reason: str) -> None:
+        self._store.finish(self.session, self._state, reason, self._clock.elapsed_s)
 
-    # --- where it stands --------------------------------------------------------------------------------------------
+    # --- progress -----------------------------------------------------------------------------------------------------
 
-    def _progress(self) -> Progress:
-        length, elapsed_s, rate = len(self.table), self._pace.elapsed_s, self._pace.rate_per_s
-        best = self._best_index if self._best_index is not None and self._best_index < length else None
-        return Progress(
-            session=self.session,
-            state=self._state,
-            evaluated=length,
-            failed=sum(self.table.failures().values()),
-            budget=self._budget,
-            elapsed_s=elapsed_s,
-            rate_per_s=rate,
-            eta_s=self._eta_s(length, elapsed_s, rate),
-            best_index=best,
-            best_value=None if best is None else float(self.table.values(self.plan.objective.goal.name)[best]),
-        )
+    def _budget(self) -> int:
+        return self.plan.budget
 
-    def _eta_s(self, length: int, elapsed_s: float, rate: float) -> float | None:
-        by_count = (self._budget - length) / rate if rate > 0 else None
+    def _eta_s(self, rate_per_s: float) -> float | None:
+        by_count = (self._budget() - len(self.table)) / rate_per_s if rate_per_s > 0 else None
         if self.plan.max_seconds is None:
             return by_count
-        by_time = max(0.0, self.plan.max_seconds - elapsed_s)
+        by_time = max(0.0, self.plan.max_seconds - self._clock.elapsed_s)
         return by_time if by_count is None else min(by_count, by_time)
-
-
-def _same_space(one: SearchSpace, other: SearchSpace) -> bool:
-    return one.parameters == other.parameters and np.array_equal(one.codes, other.codes)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from ...numbers import finite_or_none
 from ..analysis.failures import most_frequent
 from ..analysis.peak_share import peak_share
 from ..measurement import State
@@ -25,7 +25,7 @@ def session_summary(
     plan: SessionPlan,
     *,
     session: int | None = None,
-    seconds: float = math.nan,
+    seconds: float | None = None,
     state: SessionState | None = None,
     reason: str = "",
 ) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def session_summary(
         "repeats": int(plan.origin.get("repeats", "1")),  # measurements of each configuration
         "failed": table.failures(),
         "most_frequent_failure": _most_frequent_failure(table),
-        "seconds": _number(seconds),
+        "seconds": finite_or_none(seconds),
         "best": None if best is None else _entry(compared, best),
         "front": [_entry(compared, index) for index in front_indices(compared, plan.objective.front)],
         "objective": str(plan.objective),
@@ -65,11 +65,10 @@ def share_to_json(plan: SessionPlan, table: ResultTable, best: int | None) -> di
 
 
 def by_goal(table: ResultTable, goal: Goal) -> list[int]:
-    """Indices of the successful measurements that tell the goal's value, the best first."""
-    indices = np.flatnonzero(table.states() == _OK)
-    costs = np.asarray([goal.cost(table.measurement(int(i)).values) for i in indices], dtype=np.float64)
-    order = np.argsort(costs, kind="stable")
-    return [int(i) for i in indices[order[np.isfinite(costs[order])]]]
+    """Indices of the successful measurements with a value of the goal, the best first."""
+    values = np.where(table.states() == _OK, table.values(goal.name), np.nan)
+    order = np.argsort(-values if goal.maximise else values, kind="stable")
+    return [int(index) for index in order[np.isfinite(values[order])]]
 
 
 def front_indices(table: ResultTable, goals: tuple[Goal, ...]) -> list[int]:
@@ -91,9 +90,5 @@ def _entry(table: ResultTable, index: int) -> dict[str, Any]:
     measurement = table.measurement(index)
     return {
         "configuration": dict(measurement.configuration),
-        "values": {name: _number(value) for name, value in measurement.values.items()},
+        "values": {name: finite_or_none(value) for name, value in measurement.values.items()},
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -14,7 +14,7 @@ from ..models.caps import CapFit
 from ..space.result_table import ResultTable
 from ..store.database import Store
 from ..tuning_methods.fits import caps_of_sweep, fit_of_sweep, fit_of_table
-from .control_service import Desk
+from .control_service import ControlService
 from .events import (
     Allow,
     Apply,
@@ -32,11 +32,9 @@ from .events import (
     Start,
     Stop,
 )
+from .live_session import LiveSession
 from .plan import SessionPlan
-from .result import Attended, SessionResult
 from .run import run_session
-
-__all__ = ["SessionResult", "Tuner", "run_session"]
 
 _END: Final = object()
 
@@ -45,7 +43,7 @@ class Tuner:
     """Runs sessions, sweeps and settings one at a time on a thread of its own.
 
     `on_event` is called on that thread and must not block. Commands may be submitted from any thread at any moment.
-    The guard is taken over: when the thread ends, the board's settings are as they were.
+    The guard is owned from then on: when the thread ends, the board's settings are as they were.
     """
 
     def __init__(
@@ -60,7 +58,9 @@ class Tuner:
         self._on_event = on_event
         self._gpu = gpu
         self._guard = guard if guard is not None or gpu is None else DeviceGuard(gpu)
-        self._desk = Desk(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
+        self._control = (
+            ControlService(gpu, self._guard, on_event) if gpu is not None and self._guard is not None else None
+        )
         self._commands: queue.SimpleQueue[Command | object] = queue.SimpleQueue()
         self._attention = threading.Event()  # a command waits: the runner breaks off and the session attends to it
         self._abort = threading.Event()  # Stop or the end waits: a sweep breaks off too
@@ -87,7 +87,7 @@ class Tuner:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _put(self, command: Command | object, *, abort: bool) -> None:
-        self._commands.put(command)  # first the command, then the flags: whoever sees a flag finds the command
+        self._commands.put(command)  # first the command, then the flags: a thread that sees a flag finds the command
         if abort:
             self._abort.set()
         self._attention.set()
@@ -97,16 +97,16 @@ class Tuner:
             while (command := self._take()) is not _END:
                 self._guarded(lambda command=command: self._handle(command))  # type: ignore[misc]
         finally:
-            if self._desk is not None:
-                self._guarded(self._desk.close)
+            if self._control is not None:
+                self._guarded(self._control.close)
 
     def _take(self) -> Command | object:
         while True:
             try:
-                command = self._commands.get(timeout=None if self._desk is None else self._desk.left_s)
+                command = self._commands.get(timeout=None if self._control is None else self._control.left_s)
                 break
             except queue.Empty:
-                self._guarded(lambda: self._desk.lapse(self._abort) if self._desk is not None else None)
+                self._guarded(lambda: self._control.expire(self._abort) if self._control is not None else None)
         if isinstance(command, Stop) or command is _END:
             self._abort.clear()
         return command
@@ -116,33 +116,30 @@ class Tuner:
         try:
             action()
         except WattridgeError as error:
-            self._fault(error)
+            self._on_event(EngineFault.of(error))
         except Exception as error:  # noqa: BLE001  (the thread's last line of defence)
             self._on_event(EngineFault(f"the engine failed: {type(error).__name__}: {error}", "please report this"))
-
-    def _fault(self, error: WattridgeError) -> None:
-        self._on_event(EngineFault(f"{error.where}: {error.what}" if error.where else error.what, error.remedy))
 
     def _handle(self, command: Command | object) -> None:
         match command:
             case Start(plan):
-                self._make_way()
+                self._restore_unconfirmed()
                 result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
                 self._last = (result.plan, result.table, result.session)
             case Open(session):
                 self._open(session)
             case Fit():
-                self._make_way()
+                self._restore_unconfirmed()
                 self._fit(command)
             case Apply() | Confirm() | Allow() | Forbid():
-                if self._desk is None:
+                if self._control is None:
                     raise WattridgeError("there is no GPU to set", remedy="open one")
-                self._desk.handle(command, self._abort)
+                self._control.handle(command, self._abort)
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
 
-    def _attend(self, run: Attended) -> bool:
-        """Work off the waiting commands between two measurements of a session; False ends it."""
+    def _attend(self, run: LiveSession) -> bool:
+        """Handle the waiting commands between two measurements of a session; False ends it."""
         self._last = (run.plan, run.table, run.session)
         self._attention.clear()
         paused = False
@@ -165,13 +162,13 @@ class Tuner:
                     self._fit_during(run, command, paused)
                 case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
-                    if self._desk is not None:
-                        self._desk.tell_control()
+                    if self._control is not None:
+                        self._control.report_control()
                 case _ if command is _END:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
 
-    def _fit_during(self, run: Attended, command: Fit, paused: bool) -> None:
+    def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> None:
         pausing = command.sweep and not paused
         if pausing:
             run.pause("clock sweep")
@@ -217,6 +214,6 @@ class Tuner:
         self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
         self._on_event(FitFinished(fit, source, caps))
 
-    def _make_way(self) -> None:
-        if self._desk is not None:
-            self._desk.make_way()
+    def _restore_unconfirmed(self) -> None:
+        if self._control is not None:
+            self._control.restore_unconfirmed()

@@ -25,28 +25,24 @@ from ..space.result_table import ResultTable
 from ..space.search_space import SearchSpace
 from .opening import is_damaged, open_database
 from .record import (
+    DAMAGE,
     MEASUREMENT_COLUMNS,
+    RECORD_COLUMNS,
     Label,
     LoadedSession,
     NewSession,
     SessionRecord,
     measurement_to_row,
     measurements_from_rows,
-    objective_from_text,
-    objective_to_text,
+    new_session_to_row,
+    record_from_row,
     space_from_row,
-    space_to_row,
 )
 
-_RECORD_COLUMNS = (
-    "id, created_s, finished_s, state, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed,"
-    " max_evaluations, max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version,"
-    " name, tags, notes, favourite"
-)
-_COPIED = (  # what a duplicate has of its model; it is a session of its own in the rest
-    "finished_s, reason, title, gpu, driver, source, strategy, strategy_options, objective, seed, max_evaluations,"
-    " max_seconds, patience, units, origin, cartesian, valid, evaluated, elapsed_s, version, space, codes, tags, notes"
-)
+_RECORD = ", ".join(RECORD_COLUMNS)
+# What a duplicate has of its model; it is a session of its own in the rest.
+_OWN = ("id", "created_s", "state", "name", "favourite")
+_COPIED = ", ".join([*(name for name in RECORD_COLUMNS if name not in _OWN), "space", "codes"])
 KEPT_DELETED_S = 7 * 24 * 3600.0
 _ALIVE = (SessionState.RUNNING.value, SessionState.PAUSED.value)
 _REMEDY = "free space or rights may be missing; WATTRIDGE_DATA names another folder"
@@ -55,7 +51,7 @@ _AT_ONCE = 128  # rows in one call: SQLite keeps the interpreter to itself meanw
 
 
 class Store:
-    """The person's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
+    """The user's sessions. Safe from several threads (one connection behind a lock) and several processes (WAL).
 
     Every method raises WattridgeError, with the remedy, where the file cannot be read or written. Where it can only be
     read (rights, a full disk), it is: `read_only` says why, and what writes raises.
@@ -66,7 +62,7 @@ class Store:
         self._mutex = threading.RLock()
         self._held: dict[int, SessionLock] = {}
         self.unreadable: tuple[str, ...] = ()  # sessions that the last listing left out, each with the reason
-        with self._telling():
+        with self._translated():
             self._db, self.read_only = open_database(self.path)
         self._mark_interrupted()
 
@@ -74,29 +70,8 @@ class Store:
 
     def create_session(self, plan: NewSession) -> int:
         """Write a new session with its whole space; its id. This store holds the session until `finish` or `close`."""
-        space, codes = space_to_row(plan.space)
-        values = {
-            "created_s": time.time(),
-            "state": SessionState.RUNNING.value,
-            "title": plan.title,
-            "gpu": plan.gpu,
-            "driver": plan.driver,
-            "source": plan.source,
-            "strategy": plan.strategy,
-            "strategy_options": json.dumps(dict(plan.strategy_options)),
-            "objective": objective_to_text(plan.objective),
-            "seed": plan.seed,
-            "max_evaluations": plan.max_evaluations,
-            "max_seconds": plan.max_seconds,
-            "patience": plan.patience,
-            "units": json.dumps(dict(plan.units)),
-            "origin": json.dumps(dict(plan.origin)),
-            "cartesian": str(plan.space.cartesian),  # may exceed 64 bits
-            "valid": plan.space.size,
-            "version": __version__,
-            "space": space,
-            "codes": codes,
-        }
+        values = new_session_to_row(plan)
+        values |= {"created_s": time.time(), "state": SessionState.RUNNING.value, "version": __version__}
         marks = ", ".join(f":{name}" for name in values)
         with self._transaction():
             cursor = self._db.execute(f"INSERT INTO sessions ({', '.join(values)}) VALUES ({marks})", values)
@@ -111,7 +86,7 @@ class Store:
         max_seconds: float | None = None,
         patience: int | None = None,
     ) -> None:
-        """Take up a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
+        """Hold a stored session again, with its new budget. Raises WattridgeError while another process runs it."""
         self.session(session)
         with self._transaction():
             self._hold(session)
@@ -147,7 +122,7 @@ class Store:
             )
 
     def finish(self, session: int, state: SessionState, reason: str = "", elapsed_s: float | None = None) -> None:
-        """Write how a session ended and let go of it."""
+        """Write how a session ended and release it."""
         with self._transaction():
             self._db.execute(
                 "UPDATE sessions SET state = ?, reason = ?, finished_s = ?, elapsed_s = coalesce(?, elapsed_s)"
@@ -165,10 +140,10 @@ class Store:
             )
             return int(cursor.lastrowid or 0)
 
-    # --- a person's own order ---------------------------------------------------------------------------------------
+    # --- the user's own order ---------------------------------------------------------------------------------------
 
     def label(self, session: int, label: Label) -> None:
-        """Write what a person says of a session."""
+        """Write the user's name, tags and notes of a session."""
         self.session(session)
         with self._transaction():
             self._db.execute(
@@ -177,7 +152,7 @@ class Store:
             )
 
     def duplicate(self, session: int) -> int:
-        """A copy of a session with all its measurements, to go on with in another way; its id."""
+        """A copy of a session with all its measurements, to continue in another way; its id."""
         record = self.session(session)
         state = SessionState.STOPPED if record.state.value in _ALIVE else record.state
         with self._transaction():
@@ -200,7 +175,7 @@ class Store:
         return copy
 
     def delete(self, session: int) -> None:
-        """Take a session out of the list; `undelete` puts it back until `purge`. Raises WattridgeError if it runs."""
+        """Remove a session from the list; `undelete` puts it back until `purge`. Raises WattridgeError if it runs."""
         if self.session(session).state.value in _ALIVE:
             raise WattridgeError(f"session {session} is running", str(self.path), "stop it first")
         with self._transaction():
@@ -234,7 +209,7 @@ class Store:
         One whose process died has become 'interrupted'.
         """
         self._mark_interrupted()
-        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
+        rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE deleted_s IS NULL ORDER BY id DESC")
         records, unreadable = [], []
         for row in rows:
             try:
@@ -247,7 +222,7 @@ class Store:
     def session(self, session: int) -> SessionRecord:
         """One session. Raises InputError where there is none of that id."""
         self._mark_interrupted()
-        rows = self._query(f"SELECT {_RECORD_COLUMNS} FROM sessions WHERE id = ?", (session,))
+        rows = self._query(f"SELECT {_RECORD} FROM sessions WHERE id = ?", (session,))
         if not rows:
             raise InputError(f"there is no session {session}", str(self.path), "list them with: wattridge sessions")
         return self._record(rows[0])
@@ -258,7 +233,7 @@ class Store:
         [(described, packed)] = self._query("SELECT space, codes FROM sessions WHERE id = ?", (session,))
         try:
             return space_from_row(described, packed)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
+        except (*DAMAGE, zlib.error) as error:
             raise self._damaged(session, f"its search space cannot be read: {error}") from None
 
     def load(self, session: int) -> LoadedSession:
@@ -292,7 +267,7 @@ class Store:
         return None
 
     def close(self) -> None:
-        """Close the file. Sessions still held are let go of, and count as interrupted. Safe to call twice."""
+        """Close the file. Sessions still held are released, and count as interrupted. Safe to call twice."""
         with self._mutex:
             for session in list(self._held):
                 self._release(session)
@@ -307,7 +282,7 @@ class Store:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _mark_interrupted(self) -> None:
-        """A session that says it runs, but whose lock nobody holds, was cut off."""
+        """A session that says it runs, but has no process that holds its lock, was cut off."""
         if self.read_only:
             return  # `_record` sees to it
         statement = "SELECT id FROM sessions WHERE state IN (?, ?)"
@@ -336,7 +311,7 @@ class Store:
             lock.release()
 
     def _lock(self, session: int) -> SessionLock | None:
-        with self._telling():
+        with self._translated():
             return SessionLock.acquire(self._lock_file(session))
 
     def _lock_file(self, session: int) -> Path:
@@ -345,9 +320,9 @@ class Store:
     def _record(self, row: tuple[Any, ...]) -> SessionRecord:
         """A session's row, checked. Raises WattridgeError that names the session."""
         try:
-            record = _record(row)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise self._damaged(row[0], str(error)) from None
+            record = record_from_row(row)
+        except DAMAGE as error:
+            raise self._damaged(row[RECORD_COLUMNS.index("id")], str(error)) from None
         if self.read_only and record.state.value in _ALIVE and not SessionLock.is_held(self._lock_file(record.id)):
             return replace(record, state=SessionState.INTERRUPTED)
         return record
@@ -357,14 +332,14 @@ class Store:
         return WattridgeError(what, str(self.path), "the other sessions can still be used; restore it from a backup")
 
     def _query(self, statement: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self._mutex, self._telling():
+        with self._mutex, self._translated():
             return self._db.execute(statement, arguments).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         if self.read_only:
             raise WattridgeError(f"the store can only be read: {self.read_only}", str(self.path), _REMEDY)
-        with self._mutex, self._telling():
+        with self._mutex, self._translated():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -375,8 +350,8 @@ class Store:
                 raise
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Turn what SQLite or the file system says into one line with a remedy."""
+    def _translated(self) -> Iterator[None]:
+        """Turn an error of SQLite or the file system into one line with a remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -384,25 +359,3 @@ class Store:
                 what = f"the store is damaged ({error}); nothing in it was changed"
                 raise WattridgeError(what, str(self.path), _RECOVERY) from error
             raise WattridgeError(f"the store cannot be used: {error}", str(self.path), _REMEDY) from error
-
-
-_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "elapsed_s": 1e11}  # each below this
-_TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
-
-
-def _record(row: tuple[Any, ...]) -> SessionRecord:
-    named = dict(zip(_RECORD_COLUMNS.split(", "), row, strict=True))
-    for name, value in named.items():
-        if name in _NUMBERS and not (isinstance(value, int | float) and 0 <= value < _NUMBERS[name]):
-            raise ValueError(f"{name} is not a number from 0")
-        if name in _TEXTS and not isinstance(value, str):
-            raise ValueError(f"{name} is not text")
-    named["state"] = SessionState(named["state"])
-    named["objective"] = objective_from_text(named["objective"])
-    named["cartesian"] = int(named["cartesian"])
-    for name in ("strategy_options", "units", "origin"):
-        named[name] = json.loads(named[name])
-    label = Label(
-        named.pop("name"), tuple(json.loads(named.pop("tags"))), named.pop("notes"), bool(named.pop("favourite"))
-    )
-    return SessionRecord(**named, label=label)

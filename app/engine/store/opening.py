@@ -1,4 +1,4 @@
-"""Opening the store's file: to write where that is possible, else to read what is there."""
+"""The store's file: its tables, upgrades of older ones, and opening it: to write if possible, else to read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,49 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from ...errors import WattridgeError
 from ...paths import PRIVATE_FILE, make_folder
-from .schema import SCHEMA_VERSION, prepare
+
+_VERSION = 4
+_SCHEMA = """
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    created_s REAL NOT NULL, finished_s REAL, state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '',
+    title TEXT NOT NULL, gpu TEXT NOT NULL, driver TEXT NOT NULL, source TEXT NOT NULL,
+    strategy TEXT NOT NULL, strategy_options TEXT NOT NULL, objective TEXT NOT NULL, seed INTEGER NOT NULL,
+    max_evaluations INTEGER, max_seconds REAL, patience INTEGER, units TEXT NOT NULL, origin TEXT NOT NULL,
+    cartesian TEXT NOT NULL, valid INTEGER NOT NULL, evaluated INTEGER NOT NULL DEFAULT 0,
+    elapsed_s REAL NOT NULL DEFAULT 0, version TEXT NOT NULL,
+    space TEXT NOT NULL, codes BLOB NOT NULL,
+    name TEXT NOT NULL DEFAULT '', tags TEXT NOT NULL DEFAULT '[]', notes TEXT NOT NULL DEFAULT '',
+    favourite INTEGER NOT NULL DEFAULT 0, deleted_s REAL
+);
+CREATE TABLE measurements (
+    session INTEGER NOT NULL REFERENCES sessions(id), ordinal INTEGER NOT NULL,
+    row INTEGER NOT NULL, state TEXT NOT NULL, measured TEXT NOT NULL, intervals TEXT, error TEXT NOT NULL,
+    message TEXT NOT NULL DEFAULT '',
+    window_start_ns INTEGER, window_end_ns INTEGER, observed_clock_mhz REAL, event_reasons INTEGER NOT NULL,
+    power_source TEXT NOT NULL, source TEXT NOT NULL, timestamp_s REAL, cost_s REAL NOT NULL,
+    PRIMARY KEY (session, row)
+) WITHOUT ROWID;
+CREATE TABLE fits (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    created_s REAL NOT NULL, session INTEGER REFERENCES sessions(id), gpu TEXT NOT NULL, source TEXT NOT NULL,
+    fit TEXT NOT NULL
+);
+"""
+# What makes a file of each older version one of the next.
+_UPGRADES = {
+    1: "ALTER TABLE sessions ADD COLUMN patience INTEGER",
+    2: "ALTER TABLE measurements ADD COLUMN message TEXT NOT NULL DEFAULT ''",
+    3: """
+ALTER TABLE sessions ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE sessions ADD COLUMN notes TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN favourite INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN deleted_s REAL
+""",
+}
 
 # What SQLite says where a file or its folder cannot be written: rights, a read-only file system, a full or failing disk
 _CANNOT_WRITE: Final = (
@@ -35,7 +76,7 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
         _make_private(path)
         db = _connect(str(path))
         try:
-            prepare(db, path)
+            _prepare(db, path)
         except BaseException:
             db.close()
             raise
@@ -43,36 +84,36 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, str]:
     except OSError as error:
         reason = error.strerror or str(error)
     except sqlite3.OperationalError as error:
-        if primary_code(error) not in _CANNOT_WRITE:
+        if _primary_code(error) not in _CANNOT_WRITE:
             raise
         reason = str(error)
     return _to_read(path), reason
 
 
-def primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: sqlite3.Error) -> int:
     """SQLite's result code without its extension; 0 where there is none."""
     return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def is_damaged(error: Exception) -> bool:
     """Whether SQLite says that the file is no database, or a broken one."""
-    return isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in _DAMAGED
 
 
 def _to_read(path: Path) -> sqlite3.Connection:
     """What the file holds, without writing anything beside it; an empty store where there is no file."""
     if not os.path.exists(path) or not os.path.getsize(path):
         empty = _connect(":memory:")
-        prepare(empty, path)
+        _prepare(empty, path)
         return empty
     db = _opened_to_read(path)
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if version == SCHEMA_VERSION:
+    if version == _VERSION:
         return db
-    upgraded = _connect(":memory:")  # an older one is upgraded in memory; `prepare` refuses a newer one
+    upgraded = _connect(":memory:")  # an older one is upgraded in memory; `_prepare` refuses a newer one
     try:
         db.backup(upgraded)
-        prepare(upgraded, path)
+        _prepare(upgraded, path)
     except BaseException:
         upgraded.close()
         raise
@@ -121,6 +162,33 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
     db = sqlite3.connect(name, timeout=30.0, isolation_level=None, check_same_thread=False, uri=uri)
     db.text_factory = lambda data: data.decode("utf-8", "replace")  # one damaged text must not hide all the others
     return db
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    """Make the tables, or bring older ones up to date. Raises WattridgeError for a file of a newer program."""
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")  # a power cut costs nothing that was reported
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("BEGIN IMMEDIATE")  # two first starts at once must not both create the tables
+    try:
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if version > _VERSION:
+            raise WattridgeError(
+                f"written by a newer version (schema {version}, this program knows {_VERSION})",
+                str(path),
+                "update wattridge, or set WATTRIDGE_DATA to another folder",
+            )
+        if version == 0:
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+        for older in range(version or _VERSION, _VERSION):
+            for statement in _UPGRADES[older].split(";"):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
 
 
 def _has_content(path: Path) -> bool:

@@ -7,8 +7,8 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..space.search_space import Parameter, SearchSpace
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person says of a session; nothing that is measured or exported depends on it."""
+    """The user's own words about a session; nothing that is measured or exported depends on them."""
 
     name: str = ""  # shown in place of the title
     tags: tuple[str, ...] = ()
@@ -29,76 +29,71 @@ class Label:
     favourite: bool = False
 
 
-_AT_ONCE = 512  # stored measurements read together
-_STATES = {state.value: state for state in State}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What a session searches, on which board and how: all that is known before the first measurement."""
+
+    title: str  # the kernel's or the recording's name
+    gpu: str  # the board's name
+    driver: str
+    source: str  # nvml, simulated or recorded
+    objective: Objective
+    strategy: str
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    max_evaluations: int | None = None
+    max_seconds: float | None = None
+    patience: int | None = None  # evaluations without an improvement after which the session ends
+    seed: int = 0
+    units: Mapping[str, str] = field(default_factory=dict)  # of values whose names do not say it
+    origin: Mapping[str, str] = field(default_factory=dict)  # file and GPU selector: what a resume needs
+
+    @property
+    def board(self) -> str:
+        """The board's name, and that its figures are simulated or recorded where they are."""
+        return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
+
+    def facts(self) -> dict[str, Any]:
+        """These fields by name, without those of subclasses."""
+        return {each.name: getattr(self, each.name) for each in fields(SessionFacts)}
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
-    """One stored session without its measurements."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession(SessionFacts):
+    """What the store writes when a session begins."""
+
+    space: SearchSpace
+
+    @property
+    def budget(self) -> int:
+        """Evaluations at most."""
+        return min(self.max_evaluations or self.space.size, self.space.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord(SessionFacts):
+    """One stored session without its space and its measurements."""
 
     id: int
     created_s: float  # wall clock, seconds since the epoch
     finished_s: float | None
     state: SessionState
     reason: str
-    title: str
-    gpu: str
-    driver: str
-    source: str  # nvml, simulated or recorded
-    strategy: str
-    strategy_options: Mapping[str, Any]
-    objective: Objective
-    seed: int
-    max_evaluations: int | None
-    max_seconds: float | None
-    patience: int | None
-    units: Mapping[str, str]
-    origin: Mapping[str, str]
     cartesian: int
     valid: int
     evaluated: int
-    elapsed_s: float  # wall clock while it ran, pauses left out
+    elapsed_s: float  # wall clock while it ran, without pauses
     version: str  # of the program that wrote it
     label: Label = Label()
 
     @property
     def shown_name(self) -> str:
-        """The person's own name for it, else the title."""
+        """The user's own name for it, else the title."""
         return self.label.name or self.title
 
-
-class NewSession(Protocol):
-    """What the store keeps of a session that begins; a `SessionPlan` is one."""
-
     @property
-    def title(self) -> str: ...
-    @property
-    def gpu(self) -> str: ...
-    @property
-    def driver(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def space(self) -> SearchSpace: ...
-    @property
-    def objective(self) -> Objective: ...
-    @property
-    def strategy(self) -> str: ...
-    @property
-    def strategy_options(self) -> Mapping[str, Any]: ...
-    @property
-    def max_evaluations(self) -> int | None: ...
-    @property
-    def max_seconds(self) -> float | None: ...
-    @property
-    def patience(self) -> int | None: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def units(self) -> Mapping[str, str]: ...
-    @property
-    def origin(self) -> Mapping[str, str]: ...
+    def budget(self) -> int:
+        """Evaluations at most."""
+        return min(self.max_evaluations or self.valid, self.valid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +106,44 @@ class LoadedSession:
     left_out: int = 0  # stored measurements that are damaged
 
 
-def objective_to_text(objective: Objective) -> str:
-    goals = [[goal.name, goal.maximise] for goal in (objective.goal, *objective.front)]
-    return json.dumps(goals)
+# Columns of a session as read; they are called what the fields are called.
+_LABEL_COLUMNS = tuple(each.name for each in fields(Label))
+RECORD_COLUMNS = (*(each.name for each in fields(SessionRecord) if each.name != "label"), *_LABEL_COLUMNS)
+_JSON_COLUMNS = ("strategy_options", "units", "origin")
+_NUMBERS = {"created_s": 1e11, "valid": 2**62, "evaluated": 2**62, "elapsed_s": 1e11}  # each below this
+_TEXTS = ("reason", "title", "gpu", "driver", "source", "strategy", "version", "name", "notes")
 
 
-def objective_from_text(text: str) -> Objective:
-    goal, *front = (Goal(name, maximise) for name, maximise in json.loads(text))
-    return Objective(goal, tuple(front))
+def new_session_to_row(new: NewSession) -> dict[str, Any]:
+    """The columns of a session that begins."""
+    goals = (new.objective.goal, *new.objective.front)
+    space, codes = space_to_row(new.space)
+    return {
+        **new.facts(),
+        **{name: json.dumps(dict(getattr(new, name))) for name in _JSON_COLUMNS},
+        "objective": json.dumps([[goal.name, goal.maximise] for goal in goals]),
+        "cartesian": str(new.space.cartesian),  # may exceed 64 bits
+        "valid": new.space.size,
+        "space": space,
+        "codes": codes,
+    }
+
+
+def record_from_row(row: Sequence[Any]) -> SessionRecord:
+    """A session from its `RECORD_COLUMNS`. Raises one of `DAMAGE` where they are not as they were written."""
+    named = dict(zip(RECORD_COLUMNS, row, strict=True))
+    for name, value in named.items():
+        if name in _NUMBERS and not (isinstance(value, int | float) and 0 <= value < _NUMBERS[name]):
+            raise ValueError(f"{name} is not a number from 0")
+        if name in _TEXTS and not isinstance(value, str):
+            raise ValueError(f"{name} is not text")
+    named |= {name: json.loads(named[name]) for name in (*_JSON_COLUMNS, "tags")}
+    goal, *front = (Goal(name, maximise) for name, maximise in json.loads(named["objective"]))
+    label = {name: named.pop(name) for name in _LABEL_COLUMNS}
+    label |= {"tags": tuple(label["tags"]), "favourite": bool(label["favourite"])}
+    named |= {"state": SessionState(named["state"]), "cartesian": int(named["cartesian"])}
+    named |= {"objective": Objective(goal, tuple(front)), "label": Label(**label)}
+    return SessionRecord(**named)
 
 
 def space_to_row(space: SearchSpace) -> tuple[str, bytes]:
@@ -147,6 +172,11 @@ def space_from_row(text: str, packed: bytes) -> SearchSpace:
         notes=tuple(described["notes"]),
     )
 
+
+_AT_ONCE = 512  # stored measurements read together
+_STATES = {state.value: state for state in State}
+# What reading a damaged row raises.
+DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 # Columns of a measurement after (session, ordinal); the configuration is not among them: the row names it.
 MEASUREMENT_COLUMNS = (
@@ -181,19 +211,16 @@ def measurements_from_rows(space: SearchSpace, stored: Sequence[Sequence[Any]]) 
         part = stored[start : start + _AT_ONCE]
         try:
             read = _read_together(space, part)
-        except _DAMAGE:
+        except DAMAGE:
             read = []
             for row in part:
-                with suppress(*_DAMAGE):
+                with suppress(*DAMAGE):
                     read += _read_together(space, [row])
         yield from read
 
 
-_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-
-
 def _read_together(space: SearchSpace, part: Sequence[Sequence[Any]]) -> list[Measurement]:
-    """Raises one of `_DAMAGE` where a row is not as it was written."""
+    """Raises one of `DAMAGE` where a row is not as it was written."""
     rows = [row[0] for row in part]
     if min(rows) < 0:
         raise ValueError("a row below 0")
@@ -237,5 +264,5 @@ def _measurement(
 
 
 def _number(value: float) -> float | None:
-    """SQLite has no NaN: it stores NULL."""
+    """SQLite has no NaN: NULL is stored."""
     return None if math.isnan(value) else value

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, 
 from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ..context import Context
 from ..plots.figure_plot import FigurePlot
 from ..plots.figures import count_text
-from ..shell.context import Context
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..provenance import source_words
+from ..threads.tasks import LatestTask
 from .figures import FIGURES, Analysed, AnalysisFigure
 
 _EMPTY = "No session yet.\nStart one under Tune, or open one under Sessions;\nits analysis is then drawn here."
@@ -41,7 +41,7 @@ class AnalysisPanel(QWidget):
         self.state = PlainLabel()
         self.state.setWordWrap(True)
         self._lay_out()
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
         self._background.failed.connect(self._analysis_failed)
         self._again = QTimer(self, interval=_AGAIN_MS, singleShot=True)

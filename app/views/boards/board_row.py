@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSi
 
 from ..plots import theme
 from ..plots.figures import UNKNOWN, value_text
-from ..shell.label import PlainLabel, plain_tip
+from ..plots.label import PlainLabel, plain_tip
 from .fleet import Watched
 
 _SHOWN_S = 60.0

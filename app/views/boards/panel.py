@@ -22,12 +22,11 @@ from PySide6.QtWidgets import (
 
 from ...sensors.processes import GpuProcess
 from ...sensors.select import gpu_selectors
+from ..context import Context
 from ..plots import theme
 from ..plots.figures import UNKNOWN
-from ..shell.context import Context
-from ..shell.label import PlainLabel
-from ..threads.background import Background
-from ..threads.errands import Errands
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask, TaskQueue
 from .board_row import BoardRow
 from .fleet import Watched, other_boards, processes_of, watch
 
@@ -64,9 +63,9 @@ class BoardsPanel(QWidget):
         self.processes = QTableWidget(0, len(_COLUMNS))
         self._set_up_table()
         self._lay_out()
-        self._errands = Errands(self)
-        self._errands.failed.connect(context.bridge.report)
-        self._asking = Background(self)
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(context.bridge.report)
+        self._asking = LatestTask(self)
         self._asking.done.connect(self._show_processes)
         self._asking.failed.connect(self._processes_failed)
         self._timer = QTimer(self, interval=_TICK_MS)
@@ -74,10 +73,10 @@ class BoardsPanel(QWidget):
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
         self._put(Watched(context.gpu.info.uuid, context.gpu, context.trace))
-        self._errands.run(gpu_selectors, self._selectors.extend)
+        self._tasks.run(gpu_selectors, self._selectors.extend)
         uuid = context.gpu.info.uuid
         if context.gpu.info.source == "nvml":
-            self._errands.run(lambda: [self._open(selector, 1.0) for selector in other_boards(uuid)], self._put_all)
+            self._tasks.run(lambda: [self._open(selector, 1.0) for selector in other_boards(uuid)], self._put_all)
         for selector in context.others:
             self.watch(selector)
 
@@ -121,7 +120,7 @@ class BoardsPanel(QWidget):
         self._asking.shutdown()
         for board in self._opened:
             board.stop()
-        self._errands.shutdown()
+        self._tasks.shutdown()
         for board in self._opened:
             board.close()
 
@@ -135,11 +134,11 @@ class BoardsPanel(QWidget):
         speed = self._speed
         if selector not in self._given:
             self._given.append(selector)
-            self._errands.run(lambda: [self._open(selector, speed)], self._put_all)
+            self._tasks.run(lambda: [self._open(selector, speed)], self._put_all)
             self.boards_changed.emit(tuple(self._given))
 
     def _open(self, selector: str, speed: float) -> Watched:
-        """On the errands' thread. What is opened is closed in the end, whether its row was still made or not."""
+        """On the queue's thread. What is opened is closed in the end, whether its row was still made or not."""
         board = watch(selector, speed=speed)
         self._opened.append(board)
         return board
@@ -151,7 +150,7 @@ class BoardsPanel(QWidget):
         for row in [row for row in self._rows if not row.board.own and row.board.selector == selector]:
             self._rows.remove(row)
             self._opened.remove(row.board)
-            self._errands.run(row.board.close)
+            self._tasks.run(row.board.close)
             row.hide()
             row.deleteLater()
         self.boards_changed.emit(tuple(self._given))

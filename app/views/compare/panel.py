@@ -24,15 +24,14 @@ from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.description import describe_comparison
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
+from ..context import Context
+from ..file_dialogs import open_files
 from ..plots.figure_plot import FigurePlot
 from ..plots.figures import MINUS, count_text
+from ..plots.label import PlainLabel, plain_tip
 from ..plots.plot_figure import Figure, Series
 from ..plots.quantities import Quantity, quantity
-from ..shell.context import Context
-from ..shell.file_dialogs import open_files
-from ..shell.label import PlainLabel, plain_tip
-from ..threads.background import Background
-from ..threads.errands import Errands
+from ..threads.tasks import LatestTask, TaskQueue
 from .tables import ListingTable
 
 if TYPE_CHECKING:
@@ -91,9 +90,9 @@ class ComparePanel(QWidget):
         ):
             self.tabs.addTab(widget, title)
         self._lay_out()
-        self._errands = Errands(self)  # lists sessions
-        self._errands.failed.connect(context.bridge.report)
-        self._background = Background(self)  # compares
+        self._tasks = TaskQueue(self)  # lists sessions
+        self._tasks.failed.connect(context.bridge.report)
+        self._background = LatestTask(self)  # compares
         self._background.done.connect(self._compared)
         self._background.failed.connect(self._not_compared)
         self.list.itemChanged.connect(self._ticked)
@@ -122,7 +121,7 @@ class ComparePanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._background.shutdown()
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     # --- what can be compared ----------------------------------------------------------------------------------------
 
@@ -139,7 +138,7 @@ class ComparePanel(QWidget):
         """List what the store holds now."""
         store = self._context.store
         if store is not None:
-            self._errands.run(store.sessions, self._listed)
+            self._tasks.run(store.sessions, self._listed)
 
     def _listed(self, records: list[SessionRecord]) -> None:
         with_values = tuple(record for record in records if record.evaluated)

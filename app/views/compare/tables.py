@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from ...engine.description import Listing
 from ..plots.figures import MINUS
+from ..plots.label import plain_tip
 from ..plots.quantities import format_number
-from ..shell.label import plain_tip
 
 _WIDEST = 220  # pixels of a column of words
 

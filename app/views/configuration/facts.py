@@ -15,7 +15,7 @@ from ..front.value_words import value_text
 from ..plots import theme
 from ..plots.figures import duration_text
 from ..plots.quantities import format_number, quantities_of, quantity
-from ..shell.provenance import source_words
+from ..provenance import source_words
 
 Rows = list[tuple[str, str]]
 

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, 
 
 from ...engine.measurement import Measurement, State
 from ...engine.session.plan import SessionPlan
+from ..context import Context
 from ..monitor.own_trace import OwnTrace, own_trace
 from ..monitor.own_trace_plot import OwnTracePlot
 from ..plots import theme
-from ..shell.context import Context
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
 from .apply_button import ApplyButton
 from .facts import facts_as_html, title_as_html
 from .kernel_text import KernelText, read_kernel_text
@@ -54,7 +54,7 @@ class ConfigurationPanel(QWidget):
         self._opened_s = time.time()
         self._kernel: KernelText | None = None
         self._kernel_of: SessionPlan | None = None  # whose source is read or being read
-        self._reader = Background(self)
+        self._reader = LatestTask(self)
         self._reader.done.connect(self._source_read)
         self._reader.failed.connect(self._source_not_read)
         self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)

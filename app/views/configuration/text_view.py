@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from ..plots import theme
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from .cuda_highlighter import CudaHighlighter
 
 _LINES_A_TURN = 150  # of source: colouring them takes Qt's thread a few ms

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWi
 
 from ...engine.session import events
 from ..plots import theme
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.bridge import EngineBridge
 
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from ...engine.control import installing
 from ...engine.control.rights import Asking
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
 
 
 class HelperRow(QWidget):
@@ -30,7 +30,7 @@ class HelperRow(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self.text, 1)
         line.addWidget(self.button)
-        self._work = Background(self)
+        self._work = LatestTask(self)
         self._work.done.connect(self._done)
         self._work.failed.connect(self._failed)
         self.hide()

@@ -25,11 +25,11 @@ from ...engine.control.rights import read_only, why_read_only
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...errors import WattridgeError
+from ..context import Context
+from ..file_dialogs import save_file
 from ..plots import theme
-from ..shell.context import Context
-from ..shell.file_dialogs import save_file
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
 from .helper_row import HelperRow
 from .setting_commands import apply_command
 from .setting_rows import Choices, SettingRows, choices_of
@@ -64,7 +64,7 @@ class ControlPanel(QWidget):
         self.helper = HelperRow()
         self._lay_out()
         self._connect()
-        self._asker = Background(self)
+        self._asker = LatestTask(self)
         self._asker.done.connect(self._told)
         self._asker.failed.connect(context.bridge.report)
         self._asker.run(lambda _stop: choices_of(self._gpu))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayou
 
 from ...engine.board_settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
 from ...sensors.gpu import Gpu
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)

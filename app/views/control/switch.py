@@ -9,7 +9,7 @@ from ...engine.control.rights import why_read_only
 from ...engine.session import events
 from ...sensors.gpu import GpuInfo
 from ..plots import theme
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from ..threads.bridge import EngineBridge
 
 _WIDTH = 400

@@ -22,10 +22,10 @@ from ...engine.analysis.costs import Costs, costs_of
 from ...engine.analysis.tradeoff import Load, Tradeoff, Yearly
 from ...engine.space.result_table import ResultTable
 from ..plots.figures import signed
-from ..shell.label import PlainLabel
-from ..shell.load_form import LoadForm, menu_with
-from ..shell.settings import Settings
-from ..tune.row_filter import EVERYTHING, RowFilter
+from ..plots.label import PlainLabel
+from ..plots.row_filter import EVERYTHING, RowFilter
+from ..settings import Settings
+from .load_form import LoadForm, menu_with
 
 _STEPS = 100  # of the slider
 BY_HAND = "by_hand"

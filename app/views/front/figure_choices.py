@@ -9,8 +9,8 @@ from ...engine.analysis.iso_lines import Role, role_of
 from ...engine.objectives import Goal, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ..plots.label import PlainLabel
 from ..plots.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
-from ..shell.label import PlainLabel
 
 AS_COLOUR = ""  # the marker tells what the colour tells
 

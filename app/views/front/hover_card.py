@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from ..plots import theme
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 

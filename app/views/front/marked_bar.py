@@ -7,8 +7,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
 
 from ..plots.figures import count_text
-from ..shell.label import PlainLabel
-from ..shell.selection import Selection
+from ..plots.label import PlainLabel
+from ..selection import Selection
 
 
 class MarkedBar(QWidget):

@@ -13,16 +13,16 @@ from ...engine.analysis.iso_lines import Product
 from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ..context import Context
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.figures import count_text
+from ..plots.label import PlainLabel
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..plots.parameter_bars import ParameterBars
-from ..shell.context import Context
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
-from ..shell.selection import Indices
-from ..shell.settings import Settings
+from ..provenance import source_words
+from ..selection import Indices
+from ..settings import Settings
 from .chooser_bar import ChooserBar
 from .figure_choices import FigureChoices
 from .measurement_words import measurement_words

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QWidget
 
 from ..plots import theme
 from ..plots.figure_axis import FigureAxis
+from ..plots.label import PlainLabel
 from ..plots.markers import Styles, dimmed
 from ..plots.quantities import Quantity
 from ..plots.scatter import PointCloud
-from ..shell.label import PlainLabel
 from .brush_box import BrushBox
 from .hover_card import HoverCard
 from .line import FrontLine

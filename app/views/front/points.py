@@ -9,7 +9,7 @@ from ...engine.measurement import State
 from ...engine.objectives import Goal
 from ...engine.pareto import front
 from ...engine.space.result_table import STATES, ResultTable
-from ..tune.row_filter import EVERYTHING, RowFilter
+from ..plots.row_filter import EVERYTHING, RowFilter
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

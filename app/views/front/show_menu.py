@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from ..shell.settings import Settings
+from ..settings import Settings
 from .overlays import OVERLAYS
 
 _KEY, _BARS = "front", "parameters"  # in the settings

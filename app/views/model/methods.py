@@ -19,12 +19,12 @@ from PySide6.QtWidgets import (
 from ...engine.strategies.methods import Methods
 from ...engine.tuning_methods.description import describe_methods
 from ...engine.tuning_methods.tables import methods_of_recording, methods_of_store, methods_of_table
+from ..context import Context
+from ..file_dialogs import open_file
 from ..plots import theme
 from ..plots.descriptions import fill_rows, prepare_table
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
 from .method_bars import MethodBars
 
 _PAST = 15  # sessions that are offered
@@ -43,7 +43,7 @@ class MethodsView(QWidget):
         self._context = context
         self._methods: Methods | None = None
         self._failed = False
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self.compare = QToolButton()
         self.compare.setText("&Compare methods")
         self.compare.setToolTip("From which measurements")

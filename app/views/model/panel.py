@@ -21,11 +21,11 @@ from ...engine.models.description import describe_load
 from ...engine.models.frequency import FrequencyFit
 from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
+from ..context import Context
 from ..plots import theme
 from ..plots.descriptions import rich_text
+from ..plots.label import PlainLabel
 from ..plots.overlay_list import OverlayList
-from ..shell.context import Context
-from ..shell.label import PlainLabel
 from .caps import CapsPlot
 from .legends import caps_legend, power_legend, voltage_legend
 from .methods import MethodsView

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.tuning_methods.clock_fits import fits_of_file, fits_of_store, newest_fit
 from ...errors import WattridgeError
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
-from ..threads.background import Background
+from ..context import Context
+from ..file_dialogs import open_file
+from ..threads.tasks import LatestTask
 
 _PAST = 15  # sessions that are offered
 _FILES = "Sweeps (*.csv *.csv.gz *.json *.json.gz);;All files (*)"
@@ -27,7 +27,7 @@ class FitSources(QToolButton):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._reader = Background(self)
+        self._reader = LatestTask(self)
         self.setText("&Add")
         self.setToolTip("Overlay another board or kernel")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from ..plots import theme
 from ..plots.figures import duration_text
+from ..plots.label import PlainLabel
 from ..plots.quantities import format_number
-from ..shell.label import PlainLabel
 from .own_trace import OwnTrace
 from .snapshot import Curve
 

@@ -21,8 +21,8 @@ from ...errors import WattridgeError
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ..plots import theme
 from ..plots.figures import duration_text, energy_text, value_text
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
 from .readout import Readout
@@ -97,10 +97,10 @@ class MonitorPanel(QWidget):
         self._seen = -1
         self._ticks = 0
         self._span_waits = False
-        self._statistics = Background(self)
+        self._statistics = LatestTask(self)
         self._statistics.done.connect(self._show_summary)
         self._statistics.failed.connect(self.failed)
-        self._writer = Background(self)
+        self._writer = LatestTask(self)
         self._writer.done.connect(self._written)
         self._writer.failed.connect(self.failed)
         self.view.cursor_moved.connect(self._cursor_moved)

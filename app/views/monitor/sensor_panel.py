@@ -16,7 +16,7 @@ from ...engine.metering.characterisation.store import stored_characterisation
 from ...sensors.gpu import GpuInfo
 from ..plots import theme
 from ..plots.descriptions import rich_text
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}

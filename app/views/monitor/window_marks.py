@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from ...engine.space.result_table import ResultTable
 from ..plots.theme import Colours
-from ..shell.selection import Selection
+from ..selection import Selection
 from .lane_layout import Layout
 from .lane_view import LaneView
 

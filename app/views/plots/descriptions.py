@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from ...engine.description import Cell, Description, Listing, aligned, label_as_html
 from ...numbers import number
-from ..shell.label import plain_tip
+from ..plots.label import plain_tip
 from . import theme
 
 _TABLE = "<table cellspacing='0' cellpadding='2'>"

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 
-from ..shell.label import axis_title
+from .label import axis_title
 from .log_axis import LogAxis
 from .quantities import Quantity
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from ..shell.label import PlainLabel, axis_title
 from . import theme
+from .label import PlainLabel, axis_title
 from .markers import COLOURS, SHAPES, colour_scale
 from .named_bars import NamedBars
 from .plot_figure import Figure, Series

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 from . import theme
 
 

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, Q
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..front.value_words import value_text
-from ..shell.selection import Indices
-from ..tune.row_filter import EVERYTHING, RowFilter
+from ..selection import Indices
 from . import theme
 from .quantities import Quantity, quantities_of
+from .row_filter import EVERYTHING, RowFilter
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
 _BAR_PX = (7, 22)  # narrowest and widest

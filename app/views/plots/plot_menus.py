@@ -13,8 +13,8 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ...errors import WattridgeError
-from ..shell.file_dialogs import save_file
-from ..threads.errands import Errands
+from ..file_dialogs import save_file
+from ..threads.tasks import TaskQueue
 from .plot_figures import as_csv, curves_of, plots_of
 from .plot_picture import image_of, png_of, svg_of
 
@@ -32,8 +32,8 @@ class PlotMenus(QObject):
         self._window = window
         self._provenance = provenance
         self._titles: dict[pg.GraphicsView, str] = {}
-        self._errands = Errands(self)
-        self._errands.failed.connect(self.failed)
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(self.failed)
         self._menu: QMenu | None = None
 
     def adopt(self, root: QWidget, title: str) -> None:
@@ -50,6 +50,10 @@ class PlotMenus(QObject):
             for plot in plots_of(view):
                 plot.setMenuEnabled(False)  # pyqtgraph's own: transforms, axes by number
 
+    def title_of(self, view: pg.GraphicsView) -> str | None:
+        """The title of a plot that has its menu; None of another."""
+        return self._titles.get(view)
+
     def menu_of(self, view: pg.GraphicsView) -> QMenu:
         """The menu of a plot."""
         menu = QMenu(self._window)
@@ -64,7 +68,7 @@ class PlotMenus(QObject):
 
     def shutdown(self) -> None:
         """Wait for the files that are being written."""
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     # --- what the menu does -------------------------------------------------------------------------------------------
 
@@ -84,10 +88,10 @@ class PlotMenus(QObject):
         caption, kind = self._caption(view), path.suffix.lower().lstrip(".")
         if kind == "csv":
             curves = curves_of(view)
-            self._errands.run(lambda: _write(path, as_csv(curves, [caption]).encode()), self._written)
+            self._tasks.run(lambda: _write(path, as_csv(curves, [caption]).encode()), self._written)
         elif kind in ("png", "svg"):
             data = png_of(view, caption) if kind == "png" else svg_of(view, caption)
-            self._errands.run(lambda: _write(path, data), self._written)
+            self._tasks.run(lambda: _write(path, data), self._written)
         else:
             self.failed.emit(f"{path}: what it is to be cannot be told", "a name that ends in .png, .svg or .csv")
 

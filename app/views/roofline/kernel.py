@@ -12,8 +12,8 @@ from ...engine.tuning_methods.description import describe_kernel
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ...numbers import number
 from ..plots.descriptions import fill_rows, prepare_table
+from ..plots.label import PlainLabel
 from ..plots.overlay_colours import icon_of
-from ..shell.label import PlainLabel
 
 _TIPS = (
     "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit",

@@ -8,13 +8,13 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
-from ...engine.session.roofline_plan import plan_roofline
+from ...engine.session.planning import plan_roofline
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
 from ...engine.tuning_methods.roofline_points import KERNEL
 from ...engine.tuning_methods.roofline_sweeps import sweep_of_session
-from ..shell.context import Context
-from ..threads.background import Background
+from ..context import Context
+from ..threads.tasks import LatestTask
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
@@ -35,7 +35,7 @@ class RooflineMeasuring(QObject):
         self._asked = False  # the engine was given a session and has not answered yet
         self._other_runs = False
         self.progress: Progress | None = None
-        self._planner, self._fitter = Background(self), Background(self)
+        self._planner, self._fitter = LatestTask(self), LatestTask(self)
         self._planner.done.connect(self._planned)
         self._planner.failed.connect(self._not_planned)
         self._fitter.done.connect(self.measured)

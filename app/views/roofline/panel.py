@@ -35,17 +35,17 @@ from ...engine.tuning_methods.roofline_sweeps import (
     sweeps_on_file,
 )
 from ...errors import WattridgeError
+from ..context import Context
+from ..file_dialogs import open_file
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
+from ..plots.label import PlainLabel
 from ..plots.overlay_colours import icon_of
 from ..plots.overlay_list import OverlayList
 from ..plots.quantities import Quantity
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
-from ..threads.background import Background
+from ..provenance import source_words
+from ..threads.tasks import LatestTask
 from .kernel import KernelPlacer
 from .measuring import RooflineMeasuring
 from .plot import RooflinePlot
@@ -76,7 +76,7 @@ class RooflinePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self.measuring = RooflineMeasuring(context, self)
-        self._reader, self._filed = Background(self), Background(self)
+        self._reader, self._filed = LatestTask(self), LatestTask(self)
         self.precisions = QComboBox()
         self.measure, self.stop = QPushButton("&Measure this board"), QPushButton("Stop")
         self.add, self.remove = QToolButton(), QPushButton("&Remove")

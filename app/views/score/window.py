@@ -27,9 +27,9 @@ from PySide6.QtWidgets import (
 
 from ...engine.analysis.score_runs import ScorePlan, Scores, score
 from ...engine.strategies import base as strategies
-from ..shell.file_dialogs import open_files
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..file_dialogs import open_files
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
 from .plots import ScoreBars, ScoreCurves, WinsTable
 
 _FILES = "Kernel Tuner caches (*.json *.json.gz);;All files (*)"
@@ -59,7 +59,7 @@ class ScoreWindow(QDialog):
         self.resize(1000, 720)
         self._caches: tuple[Path, ...] = ()
         self.scores: Scores | None = None  # what is shown
-        self._background = Background(self)
+        self._background = LatestTask(self)
         self.choose, self.start = QPushButton("&Caches …"), QPushButton("&Start")
         self.choose.setToolTip("Kernel Tuner caches in which every configuration was measured")
         self.named = PlainLabel()

@@ -1,4 +1,4 @@
-"""The stored sessions: found again, named, gone on with, opened to look at, exported, imported, deleted with undo."""
+"""The stored sessions: found, named, resumed, opened to look at, exported, imported, deleted with undo."""
 
 from __future__ import annotations
 
@@ -10,28 +10,23 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QGridLayout,
-    QHBoxLayout,
-    QHeaderView,
     QLineEdit,
-    QPushButton,
     QSizePolicy,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...engine.store.record import Label, SessionRecord
-from ..plots import theme
-from ..shell.context import Context
-from ..shell.file_dialogs import choose_folder, open_files
-from ..shell.label import PlainLabel
-from ..threads.errands import Errands
+from ..context import Context
+from ..file_dialogs import choose_folder, open_files
+from ..plots.label import PlainLabel
+from ..threads.tasks import TaskQueue
+from ..widgets import button, hbox, set_up_table, vbox
 from .session_label import LabelForm
-from .session_list import FAVOURITE, NAME, SessionsModel
+from .session_list import FAVOURITE, NAME, WIDEST, SessionsModel
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -42,7 +37,7 @@ _EMPTY = (
     "or a specification anywhere on this window."
 )
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
-_REFRESH_MS = 300  # after the engine has told something: several things may come at once
+_REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
 class SessionsPanel(QWidget):
@@ -50,130 +45,103 @@ class SessionsPanel(QWidget):
 
     open_asked = Signal(int)  # a session to look at
     resume_asked = Signal(int)
-    specification_met = Signal(object)  # the Path of one among the files that were to be taken in
+    specification_met = Signal(object)  # the Path of one among the files that were to be imported
     said = Signal(str)  # something was done
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._errands = Errands(self)
-        self._errands.failed.connect(context.bridge.report)
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(context.bridge.report)
         self._deleted: tuple[int, ...] = ()
-        self._chosen_first: int | None = None  # to be selected once it is in the list
+        self._select_next: int | None = None  # to be selected once it is in the list
         self.search = QLineEdit()
         self.search.setPlaceholderText("Search names, tags, notes, boards …")
         self.search.setAccessibleName("Search the sessions")
         self.search.setClearButtonEnabled(True)
-        self.take_in = QPushButton("&Import …")
-        self.take_in.setToolTip("Keep a cache, T4 results or CSV as a session; or drop the file on the window")
+        tip = "Keep a cache, T4 results or CSV as a session; or drop the file on the window"
+        self.take_in = button("&Import …", tip, self.choose_imports)
         self.model = SessionsModel(self)
         self.table = QTableView()
-        self.empty = PlainLabel(_EMPTY)
+        self.empty = PlainLabel(_EMPTY, wrap=True, muted=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
         self.label = LabelForm()
-        self.open, self.resume, self.copy, self.favourite, self.export, self.delete = (
-            _button("&Open", "Show its results under Tune, Front and the others; nothing is measured"),
-            _button("&Resume", "Go on with it where it ended"),
-            _button("D&uplicate", "A copy with all its measurements, to go on with in another way"),
-            _button("&Favourite", "Mark it with a star"),
-            _button("E&xport …", "Its best configuration and all its measurements as files, into a folder"),
-            _button("&Delete", "Take it out of the list; this can be undone"),
-        )
+        on_one = self._with_chosen
+        files = "Its best configuration and all its measurements as files, into a folder"
+        self.open = button("&Open", "Show its results in every panel; nothing is measured", on_one(self._open))
+        self.resume = button("&Resume", "Continue it where it ended", on_one(self._resume))
+        self.export = button("E&xport …", files, self._choose_folder)
+        self.copy = button("D&uplicate", "A copy with all its measurements, to continue", on_one(self._duplicate))
+        self.favourite = button("&Favourite", "Mark it with a star", on_one(self._toggle_favourite))
+        self.delete = button("&Delete", "Remove it from the list; this can be undone", self.delete_chosen)
         self.favourite.setCheckable(True)
-        self.told = PlainLabel()
-        self.undo = QPushButton("U&ndo")
-        self.undo.setToolTip("Put back what was deleted")
+        self.message = PlainLabel(muted=True)
+        self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         self._set_up_table()
         self._lay_out()
         self._soon = QTimer(self, interval=_REFRESH_MS, singleShot=True)
         self._soon.timeout.connect(self.refresh)
         self.search.textChanged.connect(self.model.search)
-        self.take_in.clicked.connect(self.choose_imports)
-        self.open.clicked.connect(self._open_chosen)
-        self.resume.clicked.connect(self._resume_chosen)
-        self.copy.clicked.connect(self._copy_chosen)
-        self.favourite.clicked.connect(self._favour_chosen)
-        self.export.clicked.connect(self._choose_folder)
-        self.delete.clicked.connect(self.delete_chosen)
-        self.undo.clicked.connect(self.undo_delete)
-        self.label.written.connect(self._label_written)
+        self.label.written.connect(self._write_label)
         self.model.modelReset.connect(self._rows_changed)
         bridge = context.bridge
         bridge.session_started.connect(self._session_news)
         bridge.session_changed.connect(self._session_news)
         bridge.measurements_added.connect(self._measurements_added)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
         self._selected()
         self.refresh()
 
+    @property
+    def busy(self) -> bool:
+        """A change or a fresh list is under way."""
+        return self._tasks.busy or self._soon.isActive()
+
     def _set_up_table(self) -> None:
         self.table.setModel(self.model)
-        self.table.setAccessibleName("Stored sessions")
-        self.table.setSortingEnabled(True)
-        self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        self.table.horizontalHeader().setSortIndicatorClearable(True)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.table.setAlternatingRowColors(True)
+        set_up_table(self.table, "Stored sessions")
         self.table.setTabKeyNavigation(False)
-        self.table.setWordWrap(False)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         measure = self.fontMetrics().horizontalAdvance
-        widest = (
-            "★ ",
-            "100  dedispersion_milo",
-            "interrupted",
-            "12345 of 12345",
-            "tags, tags",
-            "NVIDIA A100-PCIE-40GB (recorded)",
-        )
-        for column, text in enumerate((*widest, "genetic algorithm", "maximise GFLOPS/W", "2026-01-01 00:00")):
-            self.table.setColumnWidth(column, measure(text) + 14)
+        for place, text in enumerate(WIDEST):
+            self.table.setColumnWidth(place, measure(text) + 14)
         self.table.clicked.connect(self._cell_clicked)
         self.table.activated.connect(self._row_activated)
         self.table.selectionModel().selectionChanged.connect(self._selected)
 
     def _lay_out(self) -> None:
-        top, undo = QHBoxLayout(), QHBoxLayout()
-        top.addWidget(self.search, 1)
-        top.addWidget(self.take_in)
-        self.told.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        undo.addWidget(self.told, 1)
-        undo.addWidget(self.undo)
+        self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         buttons = QGridLayout()
-        for place, button in enumerate((self.open, self.resume, self.export, self.copy, self.favourite, self.delete)):
-            buttons.addWidget(button, place // 3, place % 3)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addLayout(top)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.empty, 1)
-        column.addLayout(undo)
-        column.addLayout(buttons)
-        column.addWidget(self.label)
+        shown = (self.open, self.resume, self.export, self.copy, self.favourite, self.delete)
+        for place, each in enumerate(shown):
+            buttons.addWidget(each, place // 3, place % 3)
+        vbox(
+            hbox((self.search, 1), self.take_in),
+            (self.table, 1),
+            (self.empty, 1),
+            hbox((self.message, 1), self.undo),
+            buttons,
+            self.label,
+            of=self,
+            margins=6,
+        )
         self.undo.hide()
 
     def shutdown(self) -> None:
         """Write what is typed, and wait for what is under way."""
         self._soon.stop()
         self.label.write()
-        self._errands.shutdown()
+        self._tasks.shutdown()
 
     # --- the list -----------------------------------------------------------------------------------------------------
 
     @Slot()
     def refresh(self) -> None:
-        """Read the list anew."""
+        """Read the list again."""
         self._do(lambda store: store.sessions(), self._show)
 
     def _show(self, records: Sequence[SessionRecord]) -> None:
         chosen = {record.id for record in self.chosen()}
-        if self._chosen_first is not None:
-            chosen, self._chosen_first = {self._chosen_first}, None
+        if self._select_next is not None:
+            chosen, self._select_next = {self._select_next}, None
         self.model.set_records(records)
         self.choose(chosen)
 
@@ -202,8 +170,8 @@ class SessionsPanel(QWidget):
         chosen = self.chosen()
         one = chosen[0] if len(chosen) == 1 else None
         alive = any(record.state in _ALIVE for record in chosen)
-        for button in (self.open, self.copy, self.export, self.favourite):
-            button.setEnabled(one is not None)
+        for each in (self.open, self.copy, self.export, self.favourite):
+            each.setEnabled(one is not None)
         self.resume.setEnabled(one is not None and not alive)
         self.delete.setEnabled(bool(chosen) and not alive)
         self.favourite.setChecked(one is not None and one.label.favourite)
@@ -211,56 +179,54 @@ class SessionsPanel(QWidget):
 
     # --- what is done with them ---------------------------------------------------------------------------------------
 
+    def _with_chosen(self, do: Callable[[SessionRecord], object]) -> Callable[[], None]:
+        """What a button does to the first selected session."""
+
+        def act() -> None:
+            for record in self.chosen()[:1]:
+                do(record)
+
+        return act
+
     @Slot(QModelIndex)
     def _cell_clicked(self, index: QModelIndex) -> None:
         if index.column() == FAVOURITE:
-            record = self.model.record(index.row())
-            self._label_written(record.id, replace(record.label, favourite=not record.label.favourite))
+            self._toggle_favourite(self.model.record(index.row()))
 
     @Slot(QModelIndex)
     def _row_activated(self, index: QModelIndex) -> None:
         if index.column() != FAVOURITE:
-            self.open_asked.emit(self.model.record(index.row()).id)
+            self._open(self.model.record(index.row()))
 
-    @Slot()
-    def _open_chosen(self) -> None:
-        for record in self.chosen()[:1]:
-            self.open_asked.emit(record.id)
+    def _open(self, record: SessionRecord) -> None:
+        self.open_asked.emit(record.id)
 
-    @Slot()
-    def _resume_chosen(self) -> None:
-        for record in self.chosen()[:1]:
-            self.resume_asked.emit(record.id)
+    def _resume(self, record: SessionRecord) -> None:
+        self.resume_asked.emit(record.id)
 
-    @Slot()
-    def _copy_chosen(self) -> None:
-        for record in self.chosen()[:1]:
-            self._do(lambda store, session=record.id: store.duplicate(session), self._copied)  # type: ignore[misc]
+    def _duplicate(self, record: SessionRecord) -> None:
+        self._do(lambda store: store.duplicate(record.id), self._duplicated)
 
-    def _copied(self, session: int) -> None:
-        self._chosen_first = session
-        self._tell(f"Duplicated as session {session}")
-        self.refresh()
+    def _duplicated(self, session: int) -> None:
+        self._show_new(session, f"Duplicated as session {session}")
 
-    @Slot()
-    def _favour_chosen(self) -> None:
-        for record in self.chosen()[:1]:
-            self._label_written(record.id, replace(record.label, favourite=self.favourite.isChecked()))
+    def _toggle_favourite(self, record: SessionRecord) -> None:
+        self._write_label(record.id, replace(record.label, favourite=not record.label.favourite))
 
     @Slot(int, object)
-    def _label_written(self, session: int, label: Label) -> None:
+    def _write_label(self, session: int, label: Label) -> None:
         self._do(lambda store: store.label(session, label), lambda _: self.refresh())
 
     @Slot()
     def delete_chosen(self) -> None:
-        """Take the selected sessions out of the list."""
+        """Remove the selected sessions from the list."""
         named = tuple(record.id for record in self.chosen())
         if named:
-            self._do(lambda store: _each(store.delete, named), lambda _: self._gone(named))
+            self._do(lambda store: _each(store.delete, named), lambda _: self._show_deleted(named))
 
-    def _gone(self, sessions: tuple[int, ...]) -> None:
+    def _show_deleted(self, sessions: tuple[int, ...]) -> None:
         self._deleted = sessions
-        self._tell(f"Deleted: {_count(sessions)}", undo=True)
+        self._say(f"Deleted: {_count(sessions)}", undo=True)
         self.refresh()
 
     @Slot()
@@ -268,34 +234,34 @@ class SessionsPanel(QWidget):
         """Put back what was deleted last."""
         named, self._deleted = self._deleted, ()
         if named:
-            self._chosen_first = named[0]
-            self._do(lambda store: _each(store.undelete, named), lambda _: self._back(named))
+            words = f"Put back: {_count(named)}"
+            self._do(lambda store: _each(store.undelete, named), lambda _: self._show_new(named[0], words))
 
-    def _back(self, sessions: tuple[int, ...]) -> None:
-        self._tell(f"Put back: {_count(sessions)}")
+    def _show_new(self, session: int, words: str) -> None:
+        """Select a session that is in the list from now on."""
+        self._select_next = session
+        self._say(words)
         self.refresh()
 
     # --- files --------------------------------------------------------------------------------------------------------
 
     @Slot()
     def choose_imports(self) -> None:
-        """Let the person choose recordings to keep as sessions."""
-        open_files(self, "Keep recordings as sessions", _RECORDINGS, self.take_in_files)
+        """Let the user choose recordings to keep as sessions."""
+        open_files(self, "Keep recordings as sessions", _RECORDINGS, self.import_files)
 
-    def take_in_files(self, paths: Sequence[Path]) -> None:
-        """Keep recordings as sessions that are done, and open the last one; specifications are told."""
+    def import_files(self, paths: Sequence[Path]) -> None:
+        """Keep recordings as sessions that are done, and open the last one; of specifications `specification_met`."""
         for path in paths:
-            self._tell(f"Reading {path.name} …")
-            self._do(lambda store, path=path: _take_in(store, path), self._taken_in)  # type: ignore[misc]
+            self._say(f"Reading {path.name} …")
+            self._do(lambda store, path=path: _import(store, path), self._imported)  # type: ignore[misc]
 
-    def _taken_in(self, made: int | Path) -> None:
+    def _imported(self, made: int | Path) -> None:
         if isinstance(made, Path):
-            self._tell(f"{made.name} is a specification: it is under Tune")
+            self._say(f"{made.name} is a specification: it is under Tune")
             self.specification_met.emit(made)
             return
-        self._chosen_first = made
-        self._tell(f"Imported as session {made}")
-        self.refresh()
+        self._show_new(made, f"Imported as session {made}")
         self.open_asked.emit(made)
 
     @Slot()
@@ -305,11 +271,11 @@ class SessionsPanel(QWidget):
     def export_chosen(self, folder: Path) -> None:
         """Write the selected session and its best configuration into a folder."""
         for record in self.chosen()[:1]:
-            self._tell(f"Writing session {record.id} …")
+            self._say(f"Writing session {record.id} …")
             self._do(lambda store, session=record.id: _export(store, session, folder), self._exported)  # type: ignore[misc]
 
     def _exported(self, files: list[Path]) -> None:
-        self._tell(f"Written: {len(files)} files in {files[0].parent}" if files else "Nothing to write")
+        self._say(f"Written: {len(files)} files in {files[0].parent}" if files else "Nothing to write")
 
     # --- the engine ---------------------------------------------------------------------------------------------------
 
@@ -330,23 +296,12 @@ class SessionsPanel(QWidget):
 
     def _do(self, job: Callable[[Store], Any], then: Callable[[Any], None]) -> None:
         store = self._context.store
-        self._errands.run(lambda: job(store), then)
+        self._tasks.run(lambda: job(store), then)
 
-    def _tell(self, words: str, *, undo: bool = False) -> None:
-        self.told.setText(words)
+    def _say(self, words: str, *, undo: bool = False) -> None:
+        self.message.setText(words)
         self.undo.setVisible(undo)
         self.said.emit(words)
-
-    @Slot()
-    def _recolour(self) -> None:
-        for words in (self.empty, self.told):
-            words.setStyleSheet(f"color: {theme.colours().muted};")
-
-
-def _button(text: str, tip: str) -> QPushButton:
-    button = QPushButton(text)
-    button.setToolTip(tip)
-    return button
 
 
 def _count(sessions: Sequence[int]) -> str:
@@ -358,7 +313,7 @@ def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:
         do(session)
 
 
-def _take_in(store: Store, path: Path) -> int | Path:
+def _import(store: Store, path: Path) -> int | Path:
     """The session made of a recording; the path itself where it is a specification."""
     from ...engine.formats.read import read_recording  # imported late, as below: few sessions need it
     from ...engine.formats.t1 import is_specification

@@ -1,4 +1,4 @@
-"""`LabelForm`: what a person says of a stored session: a name, tags, notes."""
+"""`LabelForm`: the user's own name, tags and notes of a stored session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...engine.store.record import Label, SessionRecord
 
 
 class LabelForm(QWidget):
-    """Tells `written(session, label)` when a field is left or Return is pressed, and it says something else."""
+    """Emits `written(session, label)` when a field is left or Return is pressed, and something has changed."""
 
     written = Signal(int, object)
 
@@ -20,7 +20,7 @@ class LabelForm(QWidget):
         super().__init__(parent)
         self._record: SessionRecord | None = None
         self.name, self.tags, self.notes = QLineEdit(), QLineEdit(), _Notes()
-        self.tags.setPlaceholderText("parted by commas")
+        self.tags.setPlaceholderText("comma-separated")
         self.notes.setFixedHeight(3 * self.notes.fontMetrics().lineSpacing() + 12)
         form = QFormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
@@ -34,10 +34,10 @@ class LabelForm(QWidget):
         self.show_record(None)
 
     def show_record(self, record: SessionRecord | None) -> None:
-        """Another session; what was typed for the one before is told first."""
+        """Another session; what was typed for the one before is written first."""
         same = record is not None and self._record is not None and record.id == self._record.id
         if same and self.is_typed_in():
-            self._record = record  # it only went on: what is being typed stays
+            self._record = record  # only its progress changed: what is being typed stays
             return
         self.write()
         self._record = record
@@ -54,7 +54,7 @@ class LabelForm(QWidget):
 
     @Slot()
     def write(self) -> None:
-        """Tell what is typed, if it differs from what is kept."""
+        """Emit what is typed, if it differs from what is stored."""
         if self._record is None:
             return
         tags = tuple(dict.fromkeys(tag.strip() for tag in self.tags.text().split(",") if tag.strip()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -12,40 +11,33 @@ from PySide6.QtGui import QFont
 
 from ...engine.session_state import Progress
 from ...engine.store.record import SessionRecord
+from ..widgets import local_time
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 FAVOURITE, NAME = 0, 1
 
 
-def _budget(record: SessionRecord) -> int:
-    return min(record.max_evaluations or record.valid, record.valid)
-
-
-def when_text(record: SessionRecord) -> str:
-    """When it began, in the person's own time."""
-    return datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-# title, what a cell says, what it is sorted by
-_COLUMNS: tuple[tuple[str, Callable[[SessionRecord], str], Callable[[SessionRecord], Any]], ...] = (
-    ("★", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
-    ("Session", lambda r: f"{r.id}  {r.shown_name}", lambda r: r.id),
-    ("State", lambda r: r.state.value, lambda r: r.state.value),
-    ("Measured", lambda r: f"{r.evaluated} of {_budget(r)}", lambda r: r.evaluated),
-    ("Tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
-    ("Board", lambda r: r.gpu if r.source == "nvml" else f"{r.gpu} ({r.source})", lambda r: r.gpu),
-    ("Strategy", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),
-    ("Objective", lambda r: str(r.objective.goal), lambda r: str(r.objective.goal)),
-    ("Began", when_text, lambda r: r.created_s),
+# title, a text as wide as most, what a cell says, what it is sorted by
+_COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[SessionRecord], Any]], ...] = (
+    ("★", "★ ", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
+    ("Session", "100  dedispersion_milo", lambda r: f"{r.id}  {r.shown_name}", lambda r: r.id),
+    ("State", "interrupted", lambda r: r.state.value, lambda r: r.state.value),
+    ("Measured", "12345 of 12345", lambda r: f"{r.evaluated} of {r.budget}", lambda r: r.evaluated),
+    ("Tags", "tags, tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
+    ("Board", "NVIDIA A100-PCIE-40GB (recorded)", lambda r: r.board, lambda r: r.gpu),
+    ("Strategy", "genetic algorithm", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),
+    ("Objective", "maximise GFLOPS/W", lambda r: str(r.objective.goal), lambda r: str(r.objective.goal)),
+    ("Began", "2026-01-01 00:00", lambda r: local_time(r.created_s), lambda r: r.created_s),
 )
+WIDEST = tuple(text for _, text, _, _ in _COLUMNS)
 
 
 def matches(record: SessionRecord, typed: str) -> bool:
     """Every typed word stands somewhere in the session's words."""
     words = " ".join(
         (
-            *(text(record) for _, text, _ in _COLUMNS),
+            *(text(record) for _, _, text, _ in _COLUMNS),
             record.title,
             record.label.notes,
             record.origin.get("file", ""),
@@ -56,7 +48,7 @@ def matches(record: SessionRecord, typed: str) -> bool:
 
 
 class SessionsModel(QAbstractTableModel):
-    """Newest first until a person sorts."""
+    """Newest first until the user sorts."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -102,7 +94,7 @@ class SessionsModel(QAbstractTableModel):
         self._shown = [record for record in self._all if matches(record, self._typed)]
         if self._sorted is not None:
             column, descending = self._sorted
-            self._shown.sort(key=_COLUMNS[column][2], reverse=descending)
+            self._shown.sort(key=_COLUMNS[column][3], reverse=descending)
         self.endResetModel()
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
@@ -121,7 +113,7 @@ class SessionsModel(QAbstractTableModel):
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         record = self._shown[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return _COLUMNS[index.column()][1](record)
+            return _COLUMNS[index.column()][2](record)
         if role == Qt.ItemDataRole.ToolTipRole:
             return "\n".join(
                 line for line in (record.label.notes, record.reason, record.origin.get("file", "")) if line

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QTextBrowser, QWidget
 
 from ...sensors.gpu import Gpu
-from .diagnostics import board_facts, diagnostics, versions
+from ..widgets import button, hbox, vbox
+from .diagnostics import board_facts, copy_diagnostics, versions
 from .log import open_log_folder
 
 
@@ -28,24 +28,10 @@ class AboutWindow(QDialog):
             "<h3>Wattridge</h3><p>Shows what a GPU draws while it works, and finds where it does the most work per "
             "joule. Apache-2.0.</p>" + _table(board_facts(gpu)) + "<hr>" + _table(versions())
         )
-        self.copy, self.folder, self.close_it = (
-            QPushButton("&Copy diagnostics"),
-            QPushButton("&Log folder"),
-            QPushButton("Close"),
-        )
-        self.copy.setToolTip("All of this, what the sensors tell and the end of the log; no UUID and no serial number")
-        self.folder.setToolTip("Open the folder in which the log lies")
-        self.copy.clicked.connect(self.copy_diagnostics)
-        self.folder.clicked.connect(open_log_folder)
-        self.close_it.clicked.connect(self.close)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.copy)
-        buttons.addWidget(self.folder)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_it)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.text)
-        layout.addLayout(buttons)
+        tip = "All of this, the sensors' channels and the end of the log; no UUID and no serial number"
+        self.copy = button("&Copy diagnostics", tip, self.copy_diagnostics)
+        folder = button("&Log folder", "Open the folder in which the log lies", open_log_folder)
+        vbox(self.text, hbox(self.copy, folder, 1, button("Close", clicked=self.close)), of=self)
         self.resize(520, 520)
 
     @Slot()
@@ -53,11 +39,6 @@ class AboutWindow(QDialog):
         """Put the diagnostics on the clipboard."""
         copy_diagnostics(self._gpu)
         self.copy.setText("Copied")
-
-
-def copy_diagnostics(gpu: Gpu) -> None:
-    """Put the diagnostics on the clipboard."""
-    QGuiApplication.clipboard().setText(diagnostics(gpu))
 
 
 def _table(facts: Sequence[tuple[str, str]]) -> str:

@@ -9,6 +9,8 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QToolBar, QWidget
 
+Handler = Callable[[bool], object]  # is given the checked state
+
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
@@ -30,11 +32,11 @@ class ActionSpec:
     separator: bool = False
     button: str = ""
     submenu: bool = False
-    local: bool = False  # its key works where the traces have the focus only: elsewhere it means something else
+    local: bool = False  # its key works only where the traces have the focus: elsewhere it means something else
 
     @property
     def says(self) -> str:
-        """What it does, for people."""
+        """What it does, in words."""
         return self.tip or self.text.replace("&", "").rstrip("… ")
 
 
@@ -47,7 +49,7 @@ class Actions:
     def __init__(
         self,
         specs: Sequence[ActionSpec],
-        handlers: Mapping[str, Callable[[bool], object]],
+        handlers: Mapping[str, Handler],
         parent: QWidget,
         menu_bar: QMenuBar,
         toolbar: QToolBar,
@@ -83,8 +85,8 @@ class Actions:
                     toolbar.addSeparator()
                 toolbar.addAction(action)
 
-    def tie_buttons(self, panels: Mapping[str, QWidget], bring: Callable[[str], None]) -> None:
-        """The panels are there: each action of a button presses it, its panel in sight, and follows its state."""
+    def connect_buttons(self, panels: Mapping[str, QWidget], bring: Callable[[str], None]) -> None:
+        """The panels are there: each action of a button presses it, with its panel shown, and follows its state."""
         for spec in self._specs:
             panel, _, attribute = spec.button.partition(".")
             if panel in panels:
@@ -94,10 +96,10 @@ class Actions:
                 assert isinstance(button, QAbstractButton)
                 self._mirrors.append(_Mirror(self.by_name[spec.name], button, panel, bring))
 
-    def let_go(self) -> None:
-        """The panels are about to go."""
+    def disconnect_buttons(self) -> None:
+        """Before the panels are deleted."""
         for mirror in self._mirrors:
-            mirror.let_go()
+            mirror.disconnect_button()
         self._mirrors.clear()
 
 
@@ -111,7 +113,7 @@ class _Mirror(QObject):
         action.triggered.connect(self._press)
         button.installEventFilter(self)
 
-    def let_go(self) -> None:
+    def disconnect_button(self) -> None:
         self._button.removeEventFilter(self)
         self._action.triggered.disconnect(self._press)
 

@@ -15,14 +15,12 @@ from ... import __version__
 from ...paths import resources
 from ...sensors.gpu import Gpu
 from ..plots import theme
-from ..threads.background import Background
+from ..settings import Settings
 from ..threads.collector import Collector
+from ..threads.tasks import LatestTask
+from .board_monitor import BoardMonitor, watched_gpu
 from .log import Log
-from .settings import Settings
-from .station import Station, watched_gpu
-from .window import MainWindow
-
-DEMO = "gemm.toml"
+from .window import EXAMPLE, MainWindow
 
 
 class Program(QObject):
@@ -34,7 +32,7 @@ class Program(QObject):
         self._seed = seed
         self._speed = speed
         self._collector = Collector(self)
-        self._opener = Background(self)
+        self._opener = LatestTask(self)
         self._opener.done.connect(self._opened)
         self._opener.failed.connect(self._refused)
         self.window = self._show(gpu, others)
@@ -47,17 +45,17 @@ class Program(QObject):
         self._collector.stop()
 
     def offer_tour(self) -> None:
-        """Show the first steps once the panels are there, if nobody has seen them."""
+        """Show the first steps once the panels are there, if they were never shown."""
         if not self.window.settings.said("tour"):
             self.window.settings.note_said("tour")
-            self.window.panels_loaded.connect(self.window.side_windows.begin_tour)
+            self.window.panels_loaded.connect(self.window.begin_tour)
 
-    def tell_fault(self, what: str) -> None:
+    def show_fault(self, what: str) -> None:
         """A fault of the program, on any thread: one line over the traces; all of it is in the log."""
         self.window.bridge.report(what, "this should not happen: Help, Copy diagnostics, and please report it")
 
     def _show(self, gpu: Gpu, others: tuple[str, ...]) -> MainWindow:
-        window = MainWindow(Station(gpu), others)
+        window = MainWindow(BoardMonitor(gpu), others)
         window.gpu_chosen.connect(self._choose)
         window.panels_loaded.connect(self._collector.settle)
         window.show()
@@ -74,7 +72,7 @@ class Program(QObject):
     def _opened(self, gpu: Gpu) -> None:
         """The boards at a glance stay: the one that was in full takes the place of the one that now is."""
         old = self.window
-        before, others = old.station.gpu.info, old.others
+        before, others = old.board.gpu.info, old.others
         if self._chosen in others:
             others = tuple(before.uuid if each == self._chosen else each for each in others)
         self.window = self._show(gpu, others)
@@ -83,7 +81,7 @@ class Program(QObject):
 
     @Slot(str, str)
     def _refused(self, what: str, remedy: str) -> None:
-        self.window.banner.tell(what, remedy)
+        self.window.banner.show_message(what, remedy)
 
 
 def application() -> QApplication:
@@ -109,7 +107,7 @@ def run(
 ) -> int:
     """Open the window on a GPU and stay until it is closed; the exit status.
 
-    Of several selectors parted by commas the first is shown in full, the others at a glance.
+    Of several comma-separated selectors the first is shown in full, the others at a glance.
     `demo` runs the GEMM example at once; `specification` opens one without starting it. Raises InputError and
     SensorError where the GPU does not open.
     """
@@ -118,17 +116,17 @@ def run(
     gpu = watched_gpu(first or None, seed=seed, speed=speed)
     qt = application()
     program = Program(gpu, seed=seed, speed=speed, others=tuple(each.strip() for each in others if each.strip()))
-    log = Log(program.tell_fault)
+    log = Log(program.show_fault)
     program.offer_tour()
     if demo and specification is None:
-        specification = resources() / "examples" / DEMO
+        specification = resources() / "examples" / EXAMPLE
     if specification is not None:
         program.window.open_specification(specification, start=demo)
     ended = False
 
     def end(*_: object) -> None:
         nonlocal ended
-        ended = True  # Qt forgets what it is told before its loop runs
+        ended = True  # Qt forgets a quit before its loop runs
         qt.quit()
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):

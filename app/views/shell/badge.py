@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ...sensors.gpu import GpuInfo
 from ..plots import theme
-from .label import PlainLabel, plain_tip
+from ..plots.label import PlainLabel, plain_tip
+from ..widgets import hbox
 
 _TIPS = {
     "simulated": "No board answers these readings: a model of one does, with its sensor's refresh, averaging and noise",
@@ -16,20 +17,17 @@ _TIPS = {
 
 
 class Badge(QWidget):
-    """Always in sight."""
+    """Always visible."""
 
     def __init__(self, info: GpuInfo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(6, 0, 10, 0)
         self.field = PlainLabel(info.source.upper())
         self.field.setObjectName("badge")
         self.field.setToolTip(_TIPS.get(info.source, ""))
         self.field.setVisible(info.source != "nvml")
         name = PlainLabel(info.name)
         name.setToolTip(plain_tip(f"{info.power_source}\nDriver: {info.driver or 'none'}"))
-        layout.addWidget(self.field)
-        layout.addWidget(name)
+        hbox(self.field, name, of=self).setContentsMargins(6, 0, 10, 0)
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from ...engine.session.events import EngineFault
 from ..plots import theme
-from .label import PlainLabel
+from ..plots.label import PlainLabel
+from ..widgets import button
 from .log import LOG
 
 _KEPT = 20
@@ -22,14 +23,10 @@ class Banner(QFrame):
         super().__init__(parent)
         self._messages: list[tuple[str, str]] = []
         self.setObjectName("banner")
-        self._text = PlainLabel()
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text = PlainLabel(wrap=True, selectable=True)
         self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._offers: dict[tuple[str, str], tuple[str, Callable[[], None]]] = {}
-        self.offered = QPushButton()
-        self.offered.clicked.connect(self._take_offer)
+        self.offered = button("", clicked=self._accept_offer)
         self.offered.hide()
         self._close = QToolButton()
         self._close.setText("Dismiss")
@@ -52,10 +49,10 @@ class Banner(QFrame):
     @Slot(object)
     def show_fault(self, fault: EngineFault) -> None:
         """Show a fault of the engine or of a view."""
-        self.tell(fault.what, fault.remedy)
+        self.show_message(fault.what, fault.remedy)
 
-    def tell(self, what: str, remedy: str = "") -> None:
-        """Show one line: what happened, and what to do. It is in the log too."""
+    def show_message(self, what: str, remedy: str = "") -> None:
+        """Show one line: what happened, and the remedy. It is written to the log too."""
         LOG.warning("%s%s", what, f" · {remedy}" if remedy else "")
         if (what, remedy) in self._messages:
             self._messages.remove((what, remedy))
@@ -65,10 +62,10 @@ class Banner(QFrame):
     def offer(self, what: str, label: str, do: Callable[[], None]) -> None:
         """Show one line with a button that does something about it, once."""
         self._offers[what, ""] = (label, do)
-        self.tell(what)
+        self.show_message(what)
 
     @Slot()
-    def _take_offer(self) -> None:
+    def _accept_offer(self) -> None:
         _, do = self._offers.pop(self._messages[-1])
         self.dismiss()
         do()

@@ -1,5 +1,5 @@
-"""What somebody who helps needs to know: versions, board, sensors, screen, the log's end. Nothing that names a board
-or a person: no UUID, no serial number, no home folder."""
+"""What support needs to know: versions, board, sensors, screen, the log's end. Nothing that identifies a board or a
+user: no UUID, no serial number, no home folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMES_A_BOARD = re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]{6,}", re.ASC
 
 
 def versions() -> list[tuple[str, str]]:
-    """(what, version) of the program and what it stands on."""
+    """(what, version) of the program and its dependencies."""
     found = [("Wattridge", __version__), ("Python", platform.python_version()), ("Qt", str(qVersion()))]
     found.append(("PySide6", PySide6.__version__))
     for package in _PACKAGES:
@@ -45,21 +45,21 @@ def board_facts(gpu: Gpu) -> list[tuple[str, str]]:
         ("Multiprocessors", str(info.multiprocessors or "")),
         ("Memory", f"{info.memory_mib:.0f} MiB" if info.memory_mib else ""),
         ("Power limit", _limit_text(info.power_limit)),
-        ("Power is told by", info.power_source),
+        ("Power source", info.power_source),
     ]
     return [(what, value) for what, value in facts if value]
 
 
 def diagnostics(gpu: Gpu) -> str:
     """Everything as plain text, to be pasted into a report."""
-    told = [c.name for c in gpu.channels if c.available]
+    available = [c.name for c in gpu.channels if c.available]
     missing = [f"{c.name}: {c.unavailable}" for c in gpu.channels if not c.available]
     screens = [f"{s.size().width()}x{s.size().height()} at {s.devicePixelRatio():g}" for s in QGuiApplication.screens()]
     parts = [
         *(f"{what}: {value}" for what, value in (*versions(), *board_facts(gpu))),
         f"Screens: {', '.join(screens)} ({QGuiApplication.platformName()})",
-        f"Channels told: {', '.join(told)}",
-        *(f"Not told: {line}" for line in missing),
+        f"Channels: {', '.join(available)}",
+        *(f"Not available: {line}" for line in missing),
         "",
         "Log:",
         *last_lines(_LOG_LINES),
@@ -67,8 +67,13 @@ def diagnostics(gpu: Gpu) -> str:
     return nameless("\n".join(parts), gpu.info.uuid)
 
 
+def copy_diagnostics(gpu: Gpu) -> None:
+    """Put the diagnostics on the clipboard."""
+    QGuiApplication.clipboard().setText(diagnostics(gpu))
+
+
 def nameless(text: str, uuid: str = "") -> str:
-    """The text without what names a board or a person."""
+    """The text without what identifies a board or a user."""
     text = _NAMES_A_BOARD.sub("GPU-…", text)
     if uuid and not uuid.startswith("simulated:"):
         text = text.replace(uuid, "GPU-…")

@@ -8,12 +8,12 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QWidget
 
-from .label import PlainLabel
+from ..plots.label import PlainLabel
 from .panels import PanelSpec
 
 _TALL_PX = 900  # from this height of the screen on, two panels fit above one another
 _WIDE_PX = 1900  # from this width on, beside one another
-_LAYOUT_VERSION = 5  # raised when docks are renamed or taken away: an older saved layout is then left alone
+_LAYOUT_VERSION = 5  # raised when docks are renamed or removed: an older saved layout is then left alone
 _SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.54  # of the window's width, for the docks
 _NARROW_PX = 1500
 
@@ -56,8 +56,8 @@ class Docks(QObject):
         for first in self._stacks.values():
             first.raise_()
 
-    def let_go(self) -> None:
-        """Before the window goes: docks that go with it are no change."""
+    def stop_watching(self) -> None:
+        """Before the window is deleted: docks that go with it are no change."""
         self._window.removeEventFilter(self)
         for dock in self.by_name.values():
             dock.visibilityChanged.disconnect(self._visibility_changed)
@@ -68,11 +68,11 @@ class Docks(QObject):
             before = event.oldSize().width()
             if before > 0:
                 part = event.size().width() / before
-                widths = {name: round(width * part) for name, width in self._columns().items()}
+                widths = {name: round(width * part) for name, width in self.columns().items()}
                 QTimer.singleShot(0, self, lambda: self._resize(widths))
         return False
 
-    def _columns(self) -> dict[str, int]:
+    def columns(self) -> dict[str, int]:
         """Width of each dock that is in sight, in its place at the left or the right."""
         areas = Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea
         return {
@@ -124,7 +124,7 @@ class Docks(QObject):
 
     def share(self, part: float) -> None:
         """Give the docks that part of the window's width, the columns of them alike."""
-        names = list(self._columns())
+        names = list(self.columns())
         columns = len({self.by_name[name].x() for name in names})
         if not names:  # before the window is up
             names = [dock.objectName() for dock in self._stacks.values() if not dock.isHidden()]

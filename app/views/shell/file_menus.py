@@ -1,16 +1,14 @@
-"""`FileMenus`: files to open again, examples to open, and the one dialog that asks where something is written."""
+"""`FileMenus`: recent files and examples to open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from .file_dialogs import save_file
-from .label import plain_tip
-from .settings import Settings
+from ..plots.label import plain_tip
+from ..settings import Settings
 
 
 class FileMenus(QObject):
@@ -20,14 +18,10 @@ class FileMenus(QObject):
 
     def __init__(self, window: QWidget, settings: Settings, recent: QMenu, examples: QMenu) -> None:
         super().__init__(window)
-        self._window, self._settings = window, settings
+        self._settings = settings
         self._recent, self._examples = recent, examples
         recent.aboutToShow.connect(self._fill_recent)
         examples.aboutToShow.connect(self._fill_examples)
-
-    def ask(self, title: str, name: str, kinds: str, write: Callable[[Path], None]) -> None:
-        """Ask where something is to be written, `name` offered, and write it there."""
-        save_file(self._window, title, name, kinds, write)
 
     @Slot()
     def _fill_examples(self) -> None:

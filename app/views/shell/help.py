@@ -22,18 +22,16 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QDialog,
-    QHBoxLayout,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QSplitter,
     QTextBrowser,
-    QVBoxLayout,
     QWidget,
 )
 
 from ...paths import resources
 from ..plots import theme
+from ..widgets import button, hbox, vbox
 from .actions import shortcut_table
 from .window_actions import ACTIONS, MOUSE_HELP
 
@@ -69,37 +67,27 @@ class HelpWindow(QDialog):
         self.pages = QListWidget()
         self.pages.setAccessibleName("Pages of the user guide")
         self.text = GuideBrowser()
-        self.back, self.forward = QPushButton("&Back"), QPushButton("&Forward")
-        for button, go, available, keys in (
-            (self.back, self.text.backward, self.text.backwardAvailable, "Alt+Left"),
-            (self.forward, self.text.forward, self.text.forwardAvailable, "Alt+Right"),
+        self.back = button("&Back", "Alt+Left", self.text.backward)
+        self.forward = button("&Forward", "Alt+Right", self.text.forward)
+        for each, available in (
+            (self.back, self.text.backwardAvailable),
+            (self.forward, self.text.forwardAvailable),
         ):
-            button.setEnabled(False)
-            button.setAutoDefault(False)
-            button.setToolTip(keys)
-            button.clicked.connect(go)
-            available.connect(button.setEnabled)
+            each.setEnabled(False)
+            each.setAutoDefault(False)
+            available.connect(each.setEnabled)
         for title, url in (*((title, _url(page)) for title, page in guide_pages()), ("Keys and mouse", _KEYS)):
             item = QListWidgetItem(title, self.pages)
             item.setData(_PAGE, _page_of(url))
         self.pages.currentItemChanged.connect(self._open_item)
         self.text.sourceChanged.connect(self._mark)
-
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.back)
-        buttons.addWidget(self.forward)
         left = QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(6, 6, 0, 6)
-        column.addLayout(buttons)
-        column.addWidget(self.pages)
+        vbox(hbox(self.back, self.forward), self.pages, of=left).setContentsMargins(6, 6, 0, 6)
         self._splitter = QSplitter()
         self._splitter.addWidget(left)
         self._splitter.addWidget(self.text)
         self._splitter.setStretchFactor(1, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._splitter)
+        vbox(self._splitter, of=self, margins=0)
         self.resize(1080, 700)
         self._splitter.setSizes([220, 860])
         self.pages.setCurrentRow(0)

@@ -1,4 +1,4 @@
-"""The window's log: what was told in the banner, and faults of the program with their traceback, in the data folder."""
+"""The window's log: what the banner showed, and faults of the program with their traceback, in the data folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def log_folder() -> Path:
 
 
 def open_log_folder() -> None:
-    """Show that folder, in the system's own way."""
+    """Show that folder in the system's file manager."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(log_folder())))
 
 
@@ -53,7 +53,7 @@ class _PrivateFile(RotatingFileHandler):
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk: the window goes on, and standard error stays free of tracebacks."""
+        """A full disk: the window continues, and standard error stays free of tracebacks."""
 
 
 class Log:
@@ -87,6 +87,6 @@ class Log:
         LOG.error("a fault of the program", exc_info=(kind, error, trace))
         self._on_fault(f"A fault of the program: {kind.__name__}: {error}")
 
-    def _thread_fault(self, told: threading.ExceptHookArgs) -> None:
-        if told.exc_value is not None:
-            self._fault(told.exc_type, told.exc_value, told.exc_traceback)
+    def _thread_fault(self, arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_value is not None:
+            self._fault(arguments.exc_type, arguments.exc_value, arguments.exc_traceback)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import shiboken6
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QFrame, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from ..plots import theme
+from ..plots.label import PlainLabel
+from ..widgets import vbox
 from .fuzzy import score
-from .label import PlainLabel
 
 _SHOWN = 60
 _WIDTH, _HEIGHT = 620, 380
@@ -50,11 +51,7 @@ class Palette(QFrame):
         head.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
         self.says = PlainLabel()
         self.says.setContentsMargins(4, 0, 4, 0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 6)
-        layout.addWidget(self.typed)
-        layout.addWidget(self.found, 1)
-        layout.addWidget(self.says)
+        vbox(self.typed, (self.found, 1), self.says, of=self).setContentsMargins(8, 8, 8, 6)
         self.typed.textChanged.connect(self._search)
         self.typed.installEventFilter(self)
         self.found.itemClicked.connect(self.run_chosen)
@@ -109,11 +106,11 @@ class Palette(QFrame):
     def _search(self, typed: str) -> None:
         fits = []
         self._actions = [(path, action) for path, action in self._actions if shiboken6.isValid(action)]
-        for place, (path, action) in enumerate(self._actions):  # a menu may have been filled anew meanwhile
+        for place, (path, action) in enumerate(self._actions):  # a menu may have been filled again meanwhile
             name = _name(action)
             points = score(typed, name)
             if points is None and _all_in(typed, f"{path} {name} {action.statusTip()}"):
-                points = -1.0  # said in other words: after what is called so
+                points = -1.0  # in its description only: after those with it in their name
             if points is not None:
                 fits.append((action.isEnabled(), points, -place, path, action))
         fits.sort(key=lambda fit: fit[:3], reverse=True)
@@ -128,7 +125,7 @@ class Palette(QFrame):
         if rows:
             self.found.setCurrentItem(rows[0])
         else:
-            self.says.setText("Nothing is called so")
+            self.says.setText("No action of that name")
 
     def _show_rows(self, rows: list[QTreeWidgetItem], actions: list[QAction]) -> None:
         """The actions are kept beside the items, not in them: Qt would keep the address of what is gone."""
@@ -141,7 +138,7 @@ class Palette(QFrame):
     def _explain(self, *_: object) -> None:
         action = self._marked()
         if action is not None:
-            self.says.setText(action.statusTip() + ("" if action.isEnabled() else " · not possible just now"))
+            self.says.setText(action.statusTip() + ("" if action.isEnabled() else " · not available now"))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The keys of the line move through the list."""

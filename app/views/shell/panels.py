@@ -1,10 +1,31 @@
-"""Every dock of the window as one list: its title, key and place; the View menu and the shortcuts are made from it."""
+"""Every dock of the window as one list: its title, key and place; the panels by name; and loading them."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from PySide6.QtWidgets import QWidget
+
+from ..context import Context
+from .services import Services
+
+if TYPE_CHECKING:
+    from ...engine.control.left_over import LeftOver
+    from ...engine.models.frequency import FrequencyFit
+    from ...engine.store.record import SessionRecord
+    from ..analysis.panel import AnalysisPanel
+    from ..boards.panel import BoardsPanel
+    from ..compare.panel import ComparePanel
+    from ..configuration.panel import ConfigurationPanel
+    from ..control.panel import ControlPanel
+    from ..front.panel import FrontPanel
+    from ..model.panel import ModelPanel
+    from ..roofline.panel import RooflinePanel
+    from ..sessions.panel import SessionsPanel
+    from ..tune.panel import TunePanel
 
 CHANNELS = "channels"  # the one dock that is there before the panels are loaded
 
@@ -35,7 +56,7 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
     PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
-    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements tell", plots=True),
+    PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements show", plots=True),
     PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", plots=True),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", plots=True),
     PanelSpec(
@@ -50,3 +71,44 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("boards", "&Boards", "BoardsPanel", "Ctrl+B", "Every board at a glance, and the processes on them"),
     PanelSpec("control", "Cont&rol", "ControlPanel", "F10", "Clocks and power limit by hand"),
 )
+
+
+class Panels(TypedDict, total=False):
+    """The panels that are there; none is until they are loaded."""
+
+    tune: TunePanel
+    configuration: ConfigurationPanel
+    front: FrontPanel
+    analysis: AnalysisPanel
+    compare: ComparePanel
+    model: ModelPanel
+    roofline: RooflinePanel
+    sessions: SessionsPanel
+    boards: BoardsPanel
+    control: ControlPanel
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What takes too long for Qt's thread: the panels' modules, and what is known at the start."""
+
+    classes: dict[str, Callable[[Context], QWidget]]
+    gpus: list[tuple[str, str]]  # selector, label
+    sessions: list[SessionRecord]
+    fit: tuple[FrequencyFit, str] | None  # the newest of this board, and what it was fitted to
+    left_over: LeftOver | None  # settings that a crash left
+
+
+def load_panels(services: Services) -> Loaded:
+    """Import the panels and read the store. Raises WattridgeError where the store cannot be read."""
+    from ...engine.control.left_over import left_over
+    from ...sensors.select import gpu_selectors
+
+    gpus = gpu_selectors()
+    store, board = services.store, services.board.gpu.info
+    store.purge()
+    sessions = store.sessions()
+    importlib.import_module("...engine.session.tuner", __package__)
+    fit = store.latest_fit(board.name, simulated=board.source == "simulated")
+    classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
+    return Loaded(classes, gpus, sessions, fit, left_over(board.uuid))

@@ -11,18 +11,15 @@ from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
     QGroupBox,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from ...paths import data_folder
-from .label import PlainLabel
-from .load_form import LoadForm
+from ..front.load_form import LoadForm
+from ..plots.label import PlainLabel
+from ..settings import THEMES, Settings
+from ..widgets import button, hbox, vbox
 from .log import log_folder
-from .settings import THEMES, Settings
 
 _THEME_WORDS = {"system": "of the system", "light": "light", "dark": "dark"}
 
@@ -43,34 +40,25 @@ class SettingsWindow(QDialog):
             self.colours.addItem(_THEME_WORDS[mode], mode)
         self.load = LoadForm(settings)
         year = QGroupBox("A year of the tuned work")
-        QVBoxLayout(year).addWidget(self.load)
-        self.reset = QPushButton("&Reset all settings")
-        self.reset.setToolTip("Layout, colours, prices and recent files as at the first start; sessions stay")
+        vbox(self.load, of=year)
+        tip = "Layout, colours, prices and recent files as at the first start; sessions stay"
+        self.reset = button("&Reset all settings", tip, self._reset)
         form = QFormLayout()
         form.addRow("&Colours", self.colours)
         form.addRow(year)
-        form.addRow("Data folder", _folder(str(data_folder())))
-        form.addRow("Log folder", _folder(str(log_folder())))
-        note = PlainLabel("Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it.")
-        note.setWordWrap(True)
-        close = QPushButton("Close")
-        for button in (self.reset, close):
-            button.setAutoDefault(False)  # Return in a field must not press one
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.reset)
-        buttons.addStretch(1)
-        buttons.addWidget(close)
-        layout = QVBoxLayout(self)
-        layout.addLayout(form)
-        layout.addWidget(note)
-        layout.addLayout(buttons)
+        form.addRow("Data folder", _Link(str(data_folder())))
+        form.addRow("Log folder", _Link(str(log_folder())))
+        words = "Sessions, characterisations and exports lie in the data folder; WATTRIDGE_DATA moves it."
+        note = PlainLabel(words, wrap=True)
+        close = button("Close", clicked=self.close)
+        for each in (self.reset, close):
+            each.setAutoDefault(False)  # Return in a field must not press one
+        vbox(form, note, hbox(self.reset, 1, close), of=self)
         self.show_settings()
         self.colours.activated.connect(self._colours_chosen)
-        self.reset.clicked.connect(self._reset)
-        close.clicked.connect(self.close)
 
     def show_settings(self) -> None:
-        """Take over what is kept."""
+        """Show what is kept."""
         self.colours.setCurrentIndex(self.colours.findData(self._settings.theme))
         self.load.look_again()
 
@@ -90,14 +78,9 @@ class _Link(PlainLabel):
 
     def __init__(self, path: str) -> None:
         url = QUrl.fromLocalFile(path).toString()
-        super().__init__()
+        super().__init__(wrap=True)
         self.setTextFormat(Qt.TextFormat.RichText)
         self.setText(f'<a href="{html.escape(url)}">{html.escape(path)}</a>')
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
-        self.setWordWrap(True)
         self.setAccessibleName(path)
         self.linkActivated.connect(lambda link: QDesktopServices.openUrl(QUrl(link)))
-
-
-def _folder(path: str) -> QLabel:
-    return _Link(path)

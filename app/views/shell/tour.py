@@ -1,4 +1,4 @@
-"""`Tour`: three steps at the first start: what is where, and what to do first. Nothing waits for it; Escape ends it."""
+"""The first steps: three cards over the window at the first start. Nothing waits for them; Escape ends them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from ..plots import theme
-from .label import PlainLabel
+from ..plots.label import PlainLabel
+from ..widgets import button, hbox, vbox
 
 _WIDTH = 340
 _MARGIN = 12
@@ -18,7 +19,7 @@ _MARGIN = 12
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to know. `bring` puts what it is about in sight and returns it."""
+    """One thing to know. `bring` shows the widget it is about and returns it."""
 
     title: str
     text: str
@@ -28,7 +29,7 @@ class Step:
 
 
 class Tour(QFrame):
-    """A card beside what it tells of, with a frame around that. A child of the window."""
+    """A card beside the widget it explains, which gets a frame. A child of the window."""
 
     ended = Signal()
 
@@ -40,28 +41,13 @@ class Tour(QFrame):
         self._target: QWidget | None = None
         self.setObjectName("tour")
         self.setAccessibleName("First steps")
-        self.title, self.text, self.place = PlainLabel(), PlainLabel(), PlainLabel()
+        self.title, self.text, self.place = PlainLabel(), PlainLabel(wrap=True), PlainLabel()
         self.title.setTextFormat(Qt.TextFormat.RichText)
-        self.text.setWordWrap(True)
-        self.offer, self.back, self.next, self.skip = (QPushButton() for _ in range(4))
-        self.back.setText("&Back")
-        self.skip.setText("&Skip")
-        self.offer.clicked.connect(self._take_offer)
-        self.back.clicked.connect(self.go_back)
-        self.next.clicked.connect(self.go_on)
-        self.skip.clicked.connect(self.end)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.place)
-        buttons.addStretch(1)
-        for button in (self.skip, self.back, self.next):
-            buttons.addWidget(button)
-        for button in (self.offer, self.skip, self.back, self.next):
-            button.installEventFilter(self)  # arrows would move the focus among them
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.title)
-        layout.addWidget(self.text)
-        layout.addWidget(self.offer)
-        layout.addLayout(buttons)
+        self.offer, self.next = button("", clicked=self._accept_offer), button("", clicked=self.go_on)
+        self.back, self.skip = button("&Back", clicked=self.go_back), button("&Skip", clicked=self.end)
+        for each in (self.offer, self.skip, self.back, self.next):
+            each.installEventFilter(self)  # arrows would move the focus among them
+        vbox(self.title, self.text, self.offer, hbox(self.place, 1, self.skip, self.back, self.next), of=self)
         self._frame = QFrame(window)
         self._frame.setObjectName("tour_frame")
         self._frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -79,6 +65,16 @@ class Tour(QFrame):
     def step(self) -> int | None:
         """The number of the step shown, from 0; None while it is not shown."""
         return self._at if self.isVisible() else None
+
+    @property
+    def target(self) -> QWidget | None:
+        """The widget that the step explains."""
+        return self._target
+
+    @property
+    def frame(self) -> QRect:
+        """Where the frame around that lies, in the window."""
+        return self._frame.geometry()
 
     @Slot()
     def go_on(self) -> None:
@@ -103,7 +99,7 @@ class Tour(QFrame):
             self.ended.emit()
 
     @Slot()
-    def _take_offer(self) -> None:
+    def _accept_offer(self) -> None:
         do = self._steps[self._at].do
         self.go_on()
         if do is not None:
@@ -137,7 +133,7 @@ class Tour(QFrame):
             self._put()
 
     def _put(self) -> None:
-        """Beside what it tells of where there is room, else over its lower part; never out of the window."""
+        """Beside its target where there is room, else over the lower part of that; never outside the window."""
         if self._target is None:
             return
         inside = self._window.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
@@ -162,7 +158,7 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the sizes of the window and of what is told of; the arrows turn the pages."""
+        """Follow the sizes of the window and of the target; the arrows turn the pages."""
         if watched is self._window or watched is self._target:
             if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
                 self._put()
@@ -184,3 +180,32 @@ class Tour(QFrame):
             f"#tour QLabel {{ color: {c.text}; }}"
         )
         self._frame.setStyleSheet(f"#tour_frame {{ border: 2px solid {c.accent}; background: transparent; }}")
+
+
+def first_steps(
+    source: str, traces: QWidget, bring: Callable[[str], QWidget], open_example: Callable[[], None]
+) -> tuple[Step, ...]:
+    """Watch, search, choose. `bring(name)` shows a dock and returns it; `source` is the board's."""
+    board = "this board" if source == "nvml" else f"the {source} board"
+    return (
+        Step(
+            "What the board draws",
+            f"Power, clocks, voltage and temperature of {board}, live. Drag over a stretch for its mean power and "
+            "energy, turn the wheel to zoom, double click for live again.",
+            lambda: traces,
+        ),
+        Step(
+            "Search for work per joule",
+            "Open a specification of a kernel, a recorded cache, or an example; press Start, and every configuration "
+            "that is measured appears in the table.",
+            lambda: bring("tune"),
+            "Open the GEMM example",
+            open_example,
+        ),
+        Step(
+            "Choose and export",
+            "Each point is a configuration: speed against efficiency. Click one and export it. Sessions are kept; "
+            "Ctrl+K finds every action, F1 shows every key.",
+            lambda: bring("front"),
+        ),
+    )

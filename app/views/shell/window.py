@@ -2,146 +2,110 @@
 
 from __future__ import annotations
 
-import importlib
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QMainWindow,
-    QTabWidget,
-    QToolBar,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
+from ...engine.session.events import Open
+from ...numbers import duration
+from ...paths import resources
 from ...sensors.sampler import SensorEvent
+from ..context import Context
 from ..control.confirm_bar import ConfirmBar
 from ..control.switch import ControlSwitch
+from ..file_dialogs import save_file
 from ..monitor.panel import MonitorPanel
 from ..monitor.readout import Readout
 from ..monitor.window_marks import WindowMarks
 from ..plots import theme
-from ..plots.figures import duration_text
-from ..threads.background import Background
-from ..threads.bridge import Engine, EngineBridge
-from ..tune.session_flow import SessionFlow, dropped_files
-from .actions import Actions, every_action
+from ..plots.label import PlainLabel
+from ..settings import Settings
+from ..threads.tasks import LatestTask
+from ..widgets import vbox
+from .actions import Actions, Handler, every_action
 from .badge import Badge
 from .banner import Banner
-from .context import Context
+from .board_monitor import BoardMonitor
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
-from .label import PlainLabel
+from .log import open_log_folder
 from .palette import Palette
-from .panels import CHANNELS, PANELS
-from .selection import Selection
-from .settings import Settings
+from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
+from .report_writer import ReportWriter
+from .services import Services
 from .side_windows import SideWindows
-from .station import Station
+from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
-from .window_handlers import handlers_of
 
 if TYPE_CHECKING:
-    from ...engine.control.guard import DeviceGuard
-    from ...engine.control.left_over import LeftOver
-    from ...engine.models.frequency import FrequencyFit
-    from ...engine.session.events import Event
-    from ...engine.store.database import Store
     from ..plots.plot_menus import PlotMenus
+    from .tour import Tour
+
+EXAMPLE = "gemm.toml"
 
 
 class MainWindow(QMainWindow):
-    """Owns the station, the bridge and the panels, and ends them when it closes."""
+    """Owns the board, its services and the panels, and ends them when it closes."""
 
     gpu_chosen = Signal(str)  # a selector from the GPU menu
     panels_loaded = Signal()
 
-    def __init__(self, station: Station, others: tuple[str, ...] = ()) -> None:
+    def __init__(self, board: BoardMonitor, others: tuple[str, ...] = ()) -> None:
         super().__init__()
-        self.station = station
+        self.services = Services(board)
+        self.board, self.bridge, self.selection = board, self.services.bridge, self.services.selection
         self.others = others  # selectors of boards that are watched at a glance
-        self.bridge = EngineBridge(self._make_tuner)
-        self.selection = Selection(self.bridge)
-        self._store: Store | None = None
-        self._guard: DeviceGuard | None = None
-        self._specification: tuple[Path, bool] | None = None
+        self.settings = Settings()
+        self.panels: Panels = {}
+        self.plot_menus: PlotMenus | None = None  # once the panels are there
+        self.tour: Tour | None = None
+        self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._closed = False
-        self.panels: dict[str, Any] = {}
-        info = station.gpu.info
-        self.setWindowTitle(info.label)  # Qt adds the program's name
+        self.setWindowTitle(board.gpu.info.label)  # Qt adds the program's name
         self.setDockOptions(
             QMainWindow.DockOption.AllowTabbedDocks
             | QMainWindow.DockOption.AllowNestedDocks
             | QMainWindow.DockOption.AnimatedDocks
         )
-        self.readout = Readout(station.gpu.channels)
-        self.monitor = MonitorPanel(station.gpu, station.trace, self.readout)
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.readout = Readout(board.gpu.channels)
+        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
         self.window_marks = WindowMarks(self.selection, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
-        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.dock_area = Docks(self, PANELS)
         self.dock_area.put(CHANNELS, self.readout)
-        self.side_windows = SideWindows(self)
-        self.session_flow: SessionFlow | None = None
-        self.plot_menus: PlotMenus | None = None  # once the panels are there
-        toolbar = QToolBar("Traces")
-        toolbar.setObjectName("toolbar")
-        toolbar.setMovable(False)
-        toolbar.addWidget(Badge(info))
-        self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
-        self.addToolBar(toolbar)
-        self.actions_made = Actions(ACTIONS, handlers_of(self), self, self.menuBar(), toolbar, self.monitor)
-        self.actions_by_name = self.actions_made.by_name
-        if self.control_switch is not None:
-            toolbar.addSeparator()
-            toolbar.addWidget(self.control_switch)
-        self.palette_of_actions = Palette(self)
-        self.settings = Settings()
-        submenus = self.actions_made.submenus
-        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
-        self.files.chosen.connect(lambda path: self.open_specification(path, start=False))
+        self.side_windows = SideWindows(self, board.gpu, self.settings)
+        self.reports = ReportWriter(self.services, self.settings, self)
+        self._make_actions()
         self._restore()
+        self._held = PlainLabel()  # how much the trace keeps
         self.statusBar().setSizeGripEnabled(False)
-        self._kept = PlainLabel()
-        self.statusBar().addPermanentWidget(self._kept)
-        self._show_kept()
+        self.statusBar().addPermanentWidget(self._held)
+        self._show_held()
         self._slow_timer = QTimer(self)
-        self._slow_timer.timeout.connect(self._show_kept)
+        self._slow_timer.timeout.connect(self._show_held)
         self._slow_timer.start(1000)
         self.monitor.view.setFocus()
+        self._loader = LatestTask(self)
         self._connect()
-        self._loader = Background(self)
-        self._loader.done.connect(self._panels_imported)
-        self._loader.failed.connect(self._panels_failed)
-        self.panels_loaded.connect(self._hand_over)
-        self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
-        QTimer.singleShot(2000, self._load_panels)  # a GPU that tells nothing must not keep the panels away
+        QTimer.singleShot(2000, self._load_panels)  # a GPU that reports nothing must not keep the panels away
 
-    def engine_store(self) -> Store:
-        """The person's sessions, opened at the first use."""
-        if self._store is None:
-            from ...engine.store.database import Store
-
-            self._store = Store()
-        return self._store
-
-    def open_specification(self, path: Path, *, start: bool) -> None:
+    def open_specification(self, path: Path, *, start: bool = False) -> None:
         """Hand a specification to the tuning panel, as soon as it is there."""
-        self._specification = (path, start)
+        self._to_open = (path, start)
         if "tune" in self.panels:
-            self._hand_over()
+            self._open_waiting()
 
     @Slot()
-    def _hand_over(self) -> None:
-        if self._specification is not None and "tune" in self.panels:
-            (path, start), self._specification = self._specification, None
+    def _open_waiting(self) -> None:
+        if self._to_open is not None and "tune" in self.panels:
+            (path, start), self._to_open = self._to_open, None
             self.dock_area.bring("front", "tune")
             self.panels["tune"].open(path, start=start)
 
@@ -154,23 +118,89 @@ class MainWindow(QMainWindow):
 
     def _put_centre(self) -> None:
         centre = QWidget()
-        layout = QVBoxLayout(centre)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.banner)
-        layout.addWidget(self.confirm_bar)
-        layout.addWidget(self.monitor, 1)
+        vbox(self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
         self.setCentralWidget(centre)
+
+    def _make_actions(self) -> None:
+        info = self.board.gpu.info
+        toolbar = QToolBar("Traces")
+        toolbar.setObjectName("toolbar")
+        toolbar.setMovable(False)
+        toolbar.addWidget(Badge(info))
+        self.addToolBar(toolbar)
+        self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
+        self.actions_by_name = self.actions_made.by_name
+        self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
+        if self.control_switch is not None:
+            toolbar.addSeparator()
+            toolbar.addWidget(self.control_switch)
+        for name in ("undo", "redo"):
+            self.actions_by_name[name].setEnabled(False)  # until there is a form
+        self.palette_of_actions = Palette(self)
+        submenus = self.actions_made.submenus
+        self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
+
+    def _handlers(self) -> dict[str, Handler]:
+        """What each action does that is not the button of a panel; a handler is given the checked state."""
+        view, docks, beside = self.monitor.view, self.dock_area, self.side_windows
+        handlers: dict[str, Handler] = {
+            "open": lambda _: self.choose_file(),
+            "write_readings": lambda _: save_file(
+                self, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self.monitor.write_readings
+            ),
+            "write_picture": lambda _: save_file(
+                self, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self.monitor.write_picture
+            ),
+            "settings": lambda _: beside.show_settings(),
+            "undo": lambda _: self.panels["tune"].form.history.undo(),
+            "redo": lambda _: self.panels["tune"].form.history.redo(),
+            "report": lambda _: self.ask_report(),
+            "quit": lambda _: self.close(),
+            "hold": view.hold,
+            "zoom_in": lambda _: view.zoom(0.5),
+            "zoom_out": lambda _: view.zoom(2.0),
+            "zoom_span": lambda _: view.show_span(),
+            "clear_span": lambda _: view.set_span(None),
+            "wide_traces": lambda _: docks.share(0.30),
+            "wide_panels": lambda _: docks.share(0.66),
+            "reset_layout": lambda _: self.reset_layout(),
+            "sensors": lambda _: beside.show_sensors(),
+            "scores": lambda _: beside.show_scores(self.panels["tune"].cache if "tune" in self.panels else None),
+            "palette": lambda _: self.find_action(),
+            "shortcuts": lambda _: beside.show_help(),
+            "tour": lambda _: self.begin_tour(),
+            "log_folder": lambda _: open_log_folder(),
+            "diagnostics": lambda _: self.copy_diagnostics(),
+            "about": lambda _: beside.show_about(),
+        }
+        for name, length_s in LENGTH_ACTIONS.items():
+            handlers[name] = lambda _, length_s=length_s: view.set_length(length_s)  # type: ignore[misc]
+        for name in docks.by_name:
+            handlers[f"toggle_{name}"] = lambda shown, name=name: docks.toggle(name, shown)  # type: ignore[misc]
+        for mode in ("system", "light", "dark"):
+            handlers[f"theme_{mode}"] = lambda _, mode=mode: self.set_theme(mode)  # type: ignore[misc]
+        return handlers
 
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.fit_finished.connect(self.monitor.show_fit)
-        self.station.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
-        self.monitor.saved.connect(self._saved)
-        self.monitor.failed.connect(self.banner.tell)
+        self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
+        self.monitor.saved.connect(self._written)
+        self.monitor.failed.connect(self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
+        self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
+        self.files.chosen.connect(self.open_specification)
+        self.reports.started.connect(self.statusBar().showMessage)
+        self.reports.written.connect(self._written)
+        self.reports.failed.connect(self.banner.show_message)
+        self.side_windows.shown.connect(self._adopt_side_window)
+        self.side_windows.theme_chosen.connect(self.set_theme)
+        self.side_windows.reset_asked.connect(self.reset_everything)
         self.dock_area.changed.connect(self._docks_changed)
         self._docks_changed()
+        self._loader.done.connect(self._panels_imported)
+        self._loader.failed.connect(self._panels_failed)
+        self.panels_loaded.connect(self._open_waiting)
 
     # --- the panels, once the window is up ----------------------------------------------------------------------------
 
@@ -178,155 +208,108 @@ class MainWindow(QMainWindow):
     def _load_panels(self) -> None:
         """Import the panels off Qt's thread: plots and models take longer to load than the window to open."""
         if not self.panels and not self._closed:
-            self._loader.run(self._import_panels)
-
-    def _import_panels(self, _: threading.Event) -> dict[str, Callable[[Context], QWidget]]:
-        from ...sensors.select import gpu_selectors
-
-        self._selectors = gpu_selectors()
-        store = self.engine_store()
-        store.purge()
-        self._records = store.sessions()
-        importlib.import_module("...engine.session.tuner", __package__)
-        board = self.station.gpu.info
-        self._kept_fit = store.latest_fit(board.name, simulated=board.source == "simulated")
-        left_over = importlib.import_module("...engine.control.left_over", __package__)
-        self._left_over = left_over.left_over(board.uuid)
-        return {spec.name: spec.load() for spec in PANELS if spec.panel}
+            self._loader.run(lambda _stop: load_panels(self.services))
 
     @Slot(object)
-    def _panels_imported(self, classes: dict[str, Callable[[Context], QWidget]]) -> None:
-        station = self.station
-        context = Context(
-            self.bridge,
-            station.gpu,
-            station.trace,
-            station.sampler,
-            self.engine_store(),
-            self.selection,
-            self.others,
-            self._own_guard(),
-        )
-        self._offer_left_over(self._left_over)
-        self._show_kept_fit(self._kept_fit)
-        waiting = list(classes.items())
+    def _panels_imported(self, loaded: Loaded) -> None:
+        offer_left_over(self.banner, loaded.left_over, self.board.gpu, self.bridge.submit)
+        if loaded.fit is not None:
+            from ...engine.models.voltage_estimate import VoltageEstimate
 
-        def make_next() -> None:
-            """One panel per turn of the event loop, so that no turn is long."""
-            if self._closed:
-                return
-            name, make = waiting.pop(0)
-            self.panels[name] = panel = make(context)
-            self.dock_area.put(name, panel)
-            if waiting:
-                QTimer.singleShot(0, make_next)
-            else:
-                self._panels_there()
+            self.monitor.show_estimate(VoltageEstimate.of(*loaded.fit, self.board.gpu.info))
+        self._make_panels(loaded, list(loaded.classes.items()), self.services.context(self.others))
+        for selector, label in loaded.gpus:
+            action = self.actions_made.submenus["gpus"].addAction(label)
+            action.triggered.connect(lambda _=False, chosen=selector: self.gpu_chosen.emit(chosen))
 
-        make_next()
-        self._fill_gpu_menu()
+    def _make_panels(
+        self, loaded: Loaded, waiting: list[tuple[str, Callable[[Context], QWidget]]], context: Context
+    ) -> None:
+        """One panel per turn of the event loop, so that no turn is long."""
+        if self._closed:
+            return
+        name, make = waiting.pop(0)
+        panel = make(context)
+        self.panels[name] = panel  # type: ignore[literal-required]
+        self.dock_area.put(name, panel)
+        if waiting:
+            QTimer.singleShot(0, self, lambda: self._make_panels(loaded, waiting, context))
+        else:
+            self._panels_made(loaded)
 
     @Slot(str, str)
     def _panels_failed(self, what: str, remedy: str) -> None:
-        """The traces go on; the panels say that they are not there."""
+        """The traces continue; the docks of the panels say that they are missing."""
         for spec in PANELS:
             if spec.panel:
                 self.dock_area.put(spec.name, placeholder("Not loaded: see the message above the traces"))
-        self.banner.tell(what, remedy)
+        self.banner.show_message(what, remedy)
 
-    def _panels_there(self) -> None:
-        self.actions_made.tie_buttons(self.panels, self.dock_area.bring)
-        self.panels["tune"].file_opened.connect(self._file_opened)
-        self.session_flow = SessionFlow(self)
-        self.session_flow.offer_recovery(self._records)
+    def _panels_made(self, loaded: Loaded) -> None:
+        tune, sessions, boards = self.panels["tune"], self.panels["sessions"], self.panels["boards"]
+        self.actions_made.connect_buttons(
+            {name: dock.widget() for name, dock in self.docks.items()}, self.dock_area.bring
+        )
+        tune.file_opened.connect(self.settings.add_recent)
+        tune.form.history.changed.connect(self._history_changed)
+        self._history_changed()
+        sessions.open_asked.connect(self.open_session)
+        sessions.resume_asked.connect(self.resume_session)
+        sessions.specification_met.connect(self.open_specification)
+        sessions.said.connect(self._say)
+        boards.in_full.connect(self.gpu_chosen)
+        boards.boards_changed.connect(self._others_changed)
+        offer_recovery(
+            self.banner,
+            loaded.sessions,
+            self.board.gpu.info.name,
+            self.settings,
+            self.open_session,
+            self.resume_session,
+        )
         self._adopt_plots()
         self.dock_area.changed.connect(
             self._adopt_plots, Qt.ConnectionType.QueuedConnection
         )  # some are made when shown
-        self.panels["boards"].in_full.connect(self.gpu_chosen)
-        self.panels["boards"].boards_changed.connect(self._others_changed)
         self.setAcceptDrops(True)
-        self.panels["tune"].form.history.changed.connect(self._history_changed)
-        self._history_changed()
         self.panels_loaded.emit()
 
-    def _fill_gpu_menu(self) -> None:
-        for selector, label in self._selectors:
-            action = QAction(label, self)
-            action.setData(selector)
-            action.triggered.connect(self._gpu_action)
-            self.actions_made.submenus["gpus"].addAction(action)
+    @Slot(int)
+    def open_session(self, session: int) -> None:
+        """Show a stored session's results."""
+        self.bridge.submit(Open(session))
+        self.dock_area.bring("front")
 
-    def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
-        from ...engine.session.tuner import Tuner
-
-        return Tuner(self.engine_store(), on_event, gpu=self.station.gpu, guard=self._own_guard())
-
-    def _own_guard(self) -> DeviceGuard:
-        """The one door to this board's settings, shut at every start; its changes are told, and kept of real boards."""
-        if self._guard is None:
-            from ...engine.control.device_log import Change, keep
-            from ...engine.control.guard import DeviceGuard
-            from ...engine.session.events import DeviceChanged
-
-            real, bridge = self.station.gpu.info.source == "nvml", self.bridge
-
-            def changed(change: Change) -> None:
-                if real:
-                    keep(change)
-                bridge.tell(DeviceChanged(change))
-
-            self._guard = DeviceGuard(self.station.gpu, on_change=changed)
-        return self._guard
-
-    def _show_kept_fit(self, found: tuple[FrequencyFit, str] | None) -> None:
-        """The voltage estimated from the newest fit that is kept of this board."""
-        from ...engine.models.voltage_estimate import VoltageEstimate
-
-        if found is not None:
-            self.monitor.show_estimate(VoltageEstimate.of(*found, self.station.gpu.info))
-
-    def _offer_left_over(self, found: LeftOver | None) -> None:
-        """What a crash or a power cut left set, to be put back in one click."""
-        if found is None or not found.unfinished:
-            return
-        from ...engine.session.events import Apply
-
-        if found.unreadable:
-            said = f"This board may still be set, and its settings before are not known: {found.unreadable}."
-            reset = Apply(reset=True, defaults=True)
-            self.banner.offer(said, "Unlock, default limit", lambda: self.bridge.submit(reset))
-            return
-        differences = "; ".join(found.differences(self.station.gpu)) or "it looks as before"
-        said = f"A session that ended badly left this board set ({differences})."
-        self.banner.offer(said, "Put back", lambda: self.bridge.submit(Apply(reset=True)))
+    @Slot(int)
+    def resume_session(self, session: int) -> None:
+        """Continue a stored session."""
+        self.dock_area.bring("front", "tune")
+        self.panels["tune"].open_session(session)
 
     # --- slots --------------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _gpu_action(self) -> None:
-        action = self.sender()
-        if isinstance(action, QAction):
-            self.gpu_chosen.emit(action.data())
 
     @Slot(object)
     def _sensor_event(self, event: SensorEvent) -> None:
         if event.kind in ("lost", "failed"):
-            self.banner.tell(event.message)
+            self.banner.show_message(event.message)
         else:
-            self.statusBar().showMessage(event.message, 8000)
-
-    @Slot()
-    def _show_kept(self) -> None:
-        """How often is read, and how much is held."""
-        trace = self.station.trace
-        kept = duration_text(max(0, trace.last_ns - trace.first_ns) / 1e9)
-        speed = self.station.gpu.clock.speed
-        pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
-        self._kept.setText(f"{pace}{1 / self.station.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")
+            self._say(event.message)
 
     @Slot(str)
-    def _saved(self, path: str) -> None:
+    def _say(self, words: str) -> None:
+        self.statusBar().showMessage(words, 8000)
+
+    @Slot()
+    def _show_held(self) -> None:
+        """How often the sensors are read, and how much the trace holds."""
+        trace = self.board.trace
+        held = duration(max(0, trace.last_ns - trace.first_ns) / 1e9)
+        speed = self.board.gpu.clock.speed
+        pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
+        self._held.setText(f"{pace}{1 / self.board.sampler.interval_s:.0f} readings/s · {held} kept, 8 h at most ")
+
+    @Slot(object)
+    def _written(self, path: Path | str) -> None:
         self.statusBar().showMessage(f"Written: {path}", 15000)
 
     @Slot()
@@ -353,7 +336,7 @@ class MainWindow(QMainWindow):
     def reset_layout(self) -> None:
         """Every dock where it was at the very first start."""
         self.dock_area.reset()
-        self.statusBar().showMessage("The layout is as at the first start", 8000)
+        self._say("The layout is as at the first start")
 
     def reset_everything(self) -> None:
         """Layout and colours as at the first start; what is remembered is gone already."""
@@ -362,22 +345,29 @@ class MainWindow(QMainWindow):
         if "front" in self.panels:
             self.panels["front"].show_menu.look_again()
 
-    def undo(self) -> None:
-        """Take back the newest change to what is set up."""
-        if "tune" in self.panels:
-            self.panels["tune"].form.history.undo()
+    def begin_tour(self) -> None:
+        """Show the first steps, from the first one."""
+        from .tour import Tour, first_steps
 
-    def redo(self) -> None:
-        """Make it again."""
-        if "tune" in self.panels:
-            self.panels["tune"].form.history.redo()
+        if self.tour is None:
+            steps = first_steps(self.board.gpu.info.source, self.monitor, self._bring, self._open_example)
+            self.tour = Tour(self, steps)
+            self.dock_area.changed.connect(self.tour.stay_in_sight, Qt.ConnectionType.QueuedConnection)
+        self.tour.begin()
+
+    def _bring(self, name: str) -> QDockWidget:
+        self.dock_area.bring(name)
+        return self.docks[name]
+
+    def _open_example(self) -> None:
+        self.open_specification(resources() / "examples" / EXAMPLE)
 
     def copy_diagnostics(self) -> None:
         """Versions, board and sensors onto the clipboard."""
-        from .about import copy_diagnostics  # imported late: few need it
+        from .diagnostics import copy_diagnostics  # imported late: few need it
 
-        copy_diagnostics(self.station.gpu)
-        self.statusBar().showMessage("Diagnostics copied: no UUID and no serial number is in them", 8000)
+        copy_diagnostics(self.board.gpu)
+        self._say("Diagnostics copied: no UUID and no serial number is in them")
 
     def find_action(self) -> None:
         """Open the palette, or close it."""
@@ -392,29 +382,23 @@ class MainWindow(QMainWindow):
             self.dock_area.bring("tune")
             self.panels["tune"].choose_file()
 
-    @Slot(object)
-    def _file_opened(self, path: Path) -> None:
-        self.settings.add_recent(path)
-
     @Slot()
     def _adopt_plots(self) -> None:
+        """Give every plot its menu."""
         from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
 
         if self.plot_menus is None:
-            self.plot_menus = PlotMenus(self, self._provenance)
-            self.plot_menus.said.connect(lambda words: self.statusBar().showMessage(words, 8000))
-            self.plot_menus.failed.connect(self.banner.tell)
+            self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
+            self.plot_menus.said.connect(self._say)
+            self.plot_menus.failed.connect(self.banner.show_message)
         for name, dock in self.docks.items():
             if name in self.panels:
-                self.plot_menus.adopt(self.panels[name], dock.windowTitle())
+                self.plot_menus.adopt(dock.widget(), dock.windowTitle())
 
-    def _provenance(self) -> str:
-        """What is shown is of which session and board, and whether it was simulated or recorded."""
-        plan = self.selection.plan
-        if plan is None:
-            return self.station.gpu.info.label
-        board = plan.gpu if plan.source == "nvml" else f"{plan.gpu} ({plan.source})"
-        return f"{plan.title} on {board}"
+    @Slot(QWidget)
+    def _adopt_side_window(self, window: QWidget) -> None:
+        if self.plot_menus is not None:
+            self.plot_menus.adopt(window, window.windowTitle())
 
     @Slot(object)
     def _others_changed(self, others: tuple[str, ...]) -> None:
@@ -428,26 +412,23 @@ class MainWindow(QMainWindow):
 
     def ask_report(self) -> None:
         """Choose where the report of the shown session goes."""
-        if self.session_flow is None or self.selection.plan is None:
-            self.banner.tell("there is no session to report", "run one, or open one under Sessions")
+        plan = self.selection.plan
+        if plan is None:
+            self.banner.show_message("there is no session to report", "run one, or open one under Sessions")
         else:
-            name = f"{self.selection.plan.title}-report.html"
-            self.files.ask("Report", name, "HTML (*.html)", self.session_flow.write_report)
-
-    def leave(self) -> None:
-        """Close the window; the program ends with it."""
-        self.close()
+            save_file(self, "Report", f"{plan.title}-report.html", "HTML (*.html)", self.reports.write)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files may be dropped anywhere."""
-        if dropped_files(event.mimeData()):
+        if _files_of(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take the files in."""
-        if self.session_flow is not None:
+        """A specification is opened to be tuned; recordings are kept as sessions, and the last one is shown."""
+        if "sessions" in self.panels:
             event.acceptProposedAction()
-            self.session_flow.take_files(dropped_files(event.mimeData()))
+            self.dock_area.bring("sessions")
+            self.panels["sessions"].import_files(_files_of(event.mimeData()))
 
     # --- from start to end --------------------------------------------------------------------------------------------
 
@@ -466,20 +447,23 @@ class MainWindow(QMainWindow):
             self.settings.keep("geometry", self.saveGeometry())
             self.settings.keep("layout", self.dock_area.state())
             self.settings.sync()
-            self.actions_made.let_go()
-            self.dock_area.let_go()
+            self.actions_made.disconnect_buttons()
+            self.dock_area.stop_watching()
             self.monitor.shutdown()
             self._loader.shutdown()
             self.side_windows.shutdown()
-            for part in (self.plot_menus, self.session_flow):
-                if part is not None:
-                    part.shutdown()
+            self.reports.shutdown()
+            if self.plot_menus is not None:
+                self.plot_menus.shutdown()
             for panel in self.panels.values():
                 shutdown = getattr(panel, "shutdown", None)
                 if shutdown is not None:
                     shutdown()
-            self.bridge.close()
-            self.station.close()
-            if self._store is not None:
-                self._store.close()
+            self.services.close()
         super().closeEvent(event)
+
+
+def _files_of(data: QMimeData) -> list[Path]:
+    """The files of a drag, none where it carries something else."""
+    paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+    return [path for path in paths if path.is_file()]

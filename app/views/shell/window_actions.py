@@ -1,4 +1,4 @@
-"""What the window can be told to do: the one list behind its menus, toolbar, palette, shortcuts and their page."""
+"""The window's actions: the one list behind its menus, toolbar, palette, shortcuts and their page."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _EDIT = (
 _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
     ActionSpec(
-        "pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session, or go on with it", button="tune.pause"
+        "pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session, or continue it", button="tune.pause"
     ),
-    ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End it; it can be gone on with", button="tune.stop"),
+    ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End it; it can be resumed", button="tune.stop"),
     ActionSpec(
         "export",
         "E&xport configuration",
@@ -60,7 +60,7 @@ _TRACES = (
         "&Hold",
         "&Traces",
         "Space",
-        "Stop the traces where they are; readings go on",
+        "Stop the traces where they are; reading continues",
         "Hold",
         checkable=True,
         local=True,

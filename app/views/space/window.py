@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
+from ...engine.session.plan import SessionPlan
 from ...engine.space.search_space import pruning_steps
 from ...numbers import duration
 from ..plots.figures import count_text
-from ..shell.label import PlainLabel
-from ..tune.draft import Draft
+from ..plots.label import PlainLabel
 from .pruning_picture import PruningPicture
 from .table import SpaceTable
 
@@ -39,20 +39,20 @@ class SpaceWindow(QDialog):
         layout = QVBoxLayout(self)
         layout.addWidget(self.words)
         layout.addWidget(self.parts, 1)
-        self.show_draft(None)
+        self.show_plan(None)
 
-    def show_draft(self, draft: Draft | None) -> None:
+    def show_plan(self, plan: SessionPlan | None) -> None:
         """Show the space of what was opened, or that there is none."""
-        self.table.set_plan(None if draft is None else draft.plan)
-        self.parts.setVisible(draft is not None)
-        if draft is None:
+        self.table.set_plan(plan)
+        self.parts.setVisible(plan is not None)
+        if plan is None:
             self.setWindowTitle("Search space")
             self.words.setText("Nothing is opened under Tune.")
             return
-        space = draft.plan.space
+        space = plan.space
         steps = pruning_steps(space)
         built = f", built in {duration(space.build_seconds)}" if space.build_seconds else ""
-        self.setWindowTitle(f"Search space of {draft.plan.title}")
+        self.setWindowTitle(f"Search space of {plan.title}")
         share = f" ({_share(space.size, space.cartesian)})" if space.size < space.cartesian else ""
         size = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"
         self.words.setText("\n".join([size, *space.notes]))

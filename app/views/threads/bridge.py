@@ -55,10 +55,10 @@ class EngineBridge(QObject):
         self._tuner: Engine | None = None
         self._closed = False
         self._shown = threading.Event()  # what came last is on the screen
-        self._length = 0  # measurements that were told of
+        self._length = 0  # measurements that were announced
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
-        self._signals = {
+        self.signals = {  # by the kind of event
             events.SessionStarted: self.session_started,
             events.Preparing: self.preparing,
             events.MeasurementsAdded: self.measurements_added,
@@ -71,12 +71,12 @@ class EngineBridge(QObject):
             events.DeviceChanged: self.device_changed,
             events.EngineFault: self.fault,
         }
-        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._arrived.connect(self.deliver, Qt.ConnectionType.QueuedConnection)
 
     def submit(self, command: events.Command) -> None:
         """Hand a command to the engine thread; returns at once. Nothing happens after `close`.
 
-        An engine that cannot be started, say because the data folder cannot be written, is told as a fault.
+        An engine that cannot be started, say because the data folder cannot be written, is reported as a fault.
         """
         if self._closed:
             return
@@ -91,9 +91,9 @@ class EngineBridge(QObject):
 
     def report(self, what: str, remedy: str = "") -> None:
         """Show a fault that a view met itself in the window's banner. Any thread may call it."""
-        self.tell(events.EngineFault(what, remedy))
+        self.send(events.EngineFault(what, remedy))
 
-    def tell(self, event: events.Event) -> None:
+    def send(self, event: events.Event) -> None:
         """Hand over an event that did not come by way of the engine's thread. Any thread may call it."""
         self._on_event(event)
 
@@ -124,7 +124,8 @@ class EngineBridge(QObject):
             self._shown.wait(_PATIENCE_S)
 
     @Slot(object)
-    def _deliver(self, event: events.Event) -> None:
+    def deliver(self, event: events.Event) -> None:
+        """Emit an event as its signal. For Qt's thread."""
         if not self._closed:
-            self._signals[type(event)].emit(event)
+            self.signals[type(event)].emit(event)
             self._painted.start()

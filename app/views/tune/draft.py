@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.measurement import MEASURED
-from ...engine.session.plan import SessionPlan
+from ...engine.session.plan import SearchOptions, SessionPlan
 from ...errors import InputError
 from ...paths import resources
 
@@ -62,8 +62,8 @@ def draft_of_file(
     if not is_specification(path):
         return _draft_of_recording(path, stop)
     spec = load_specification(path)
-    settings = None if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
-    plan = planning.plan_specification(spec, gpu, device_settings=settings, guard=guard, stop=stop)
+    clocks = {} if clocks_mhz is None else {"graphics_clock_mhz": clocks_within(gpu, clocks_mhz)}
+    plan = planning.plan_specification(spec, gpu, SearchOptions(device_settings=clocks), guard=guard, stop=stop)
     if taken_over is not None:
         from ...engine.session.import_known import with_recording
 
@@ -83,7 +83,7 @@ def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
 
 
 def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:
-    """A stored session, to be gone on with. Raises InputError where it cannot be."""
+    """A stored session, to be resumed. Raises InputError where it cannot be."""
     from ...engine.session import planning
 
     record = store.session(session)
@@ -99,7 +99,7 @@ def clocks_within(gpu: Gpu, clocks_mhz: Range) -> tuple[int, ...]:
     found = tuple(clock for clock in gpu.graphics_clocks_mhz() if low <= clock <= high)
     if not found:
         raise InputError(
-            f"no supported graphics clock lies within {low:.0f}–{high:.0f} MHz", gpu.info.label, "fit the model anew"
+            f"no supported graphics clock lies within {low:.0f}–{high:.0f} MHz", gpu.info.label, "fit the model again"
         )
     return found
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from ...engine.space.search_space import SearchSpace
+from ...numbers import duration
 from ..plots import theme
-from ..plots.figures import count_text, duration_text
-from ..shell.label import PlainLabel
-from ..shell.provenance import source_words
+from ..plots.figures import count_text
+from ..plots.label import PlainLabel
+from ..provenance import source_words
+from ..widgets import button, hbox, vbox
 from .draft import Draft
 
 _FIRST = "Open a specification, a recorded cache or one of the examples to see its search space; then press Start."
@@ -20,41 +22,32 @@ class DraftSummary(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title, self.space, self.details = PlainLabel(), PlainLabel(), PlainLabel()
-        self.look = QPushButton("&Look at it …")
-        self.look.setToolTip("What each restriction leaves of the space, and every valid configuration")
-        self.steered, self.unsteer = PlainLabel(), QPushButton("Use all clocks")
-        self.unsteer.setToolTip("Take the steering back: the specification's own clocks again")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 4)
-        layout.setSpacing(2)
-        for label in (self.title, self.space, self.details):
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        size = QHBoxLayout()
-        size.addWidget(self.space, 1)
-        size.addWidget(self.look)
-        layout.addWidget(self.title)
-        layout.addLayout(size)
-        layout.addWidget(self.details)
+        self.title, self.space = (PlainLabel(wrap=True, selectable=True) for _ in range(2))
+        self.details = PlainLabel(wrap=True, selectable=True, muted=True)
         bold = self.title.font()
         bold.setBold(True)
         self.title.setFont(bold)
-        self.steered.setWordWrap(True)
-        steering = QHBoxLayout()
-        steering.addWidget(self.steered, 1)
-        steering.addWidget(self.unsteer)
-        layout.addLayout(steering)
+        self.look = button("&Look at it …", "What each restriction leaves of the space, and every valid configuration")
+        self.steered = PlainLabel(wrap=True)
+        self.unsteer = button("Use all clocks", "Use the specification's own clocks again")
         self.follow = QCheckBox("Follow the file while its tuner writes it")
         self.follow.setToolTip("Show what is in it and whatever is added, until the tuner is done; nothing is searched")
-        layout.addWidget(self.follow)
+        layout = vbox(
+            self.title,
+            hbox((self.space, 1), self.look),
+            self.details,
+            hbox((self.steered, 1), self.unsteer),
+            self.follow,
+            of=self,
+            spacing=2,
+        )
+        layout.setContentsMargins(0, 4, 0, 4)
         theme.notifier().changed.connect(self.recolour)
         self.say(_FIRST)
         self.recolour()
 
     def say(self, words: str) -> None:
-        """Words alone: what to do first, or what is under way."""
+        """Show a text alone: what to do first, or what is under way."""
         self._show("", words, "", None)
 
     def complain(self, what: str, remedy: str) -> None:
@@ -67,8 +60,8 @@ class DraftSummary(QWidget):
         words = source_words(plan.source)
         title = f"{plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
         valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
-        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds > 0 else ""
-        resumed = f" · goes on with session {plan.resume}" if plan.resume is not None else ""
+        built = f", built in {duration(space.build_seconds)}" if space.build_seconds > 0 else ""
+        resumed = f" · continues session {plan.resume}" if plan.resume is not None else ""
         self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
         self.look.show()
         self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
@@ -89,7 +82,6 @@ class DraftSummary(QWidget):
 
     @Slot()
     def recolour(self) -> None:
-        self.details.setStyleSheet(f"color: {theme.colours().muted};")
         self.steered.setStyleSheet(f"color: {theme.colours().accent};")
 
 

@@ -1,28 +1,25 @@
-"""Take the chosen configuration away as files: the kinds, the folder, and where they lie."""
+"""Export the chosen configuration: the kinds of files, the folder, and what was written."""
 
 from __future__ import annotations
 
 import html
-import threading
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from ...engine.measurement import State
 from ...engine.session.events import MeasurementsAdded, SessionStarted
-from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import ResultTable
 from ...paths import data_folder
+from ..context import Context
+from ..file_dialogs import choose_folder
 from ..front.value_words import configuration_text
-from ..plots import theme
-from ..shell.context import Context
-from ..shell.file_dialogs import choose_folder
-from ..shell.label import PlainLabel
-from ..threads.background import Background
+from ..plots.label import PlainLabel
+from ..threads.tasks import LatestTask
+from ..widgets import button, hbox, vbox
 
-# kind, as people read it, what it holds
+# kind, its label, what it holds
 _KINDS = (
     ("json", "JSON", "Every figure with its unit, source, device, driver and version"),
     ("header", "C header", "The parameters as #defines"),
@@ -42,65 +39,45 @@ class ExportPanel(QWidget):
         self._selection = context.selection
         self._bridge = context.bridge
         self._best: int | None = None
-        self._background = Background(self)
-        self._background.done.connect(self._written)
-        self._background.failed.connect(self._not_written)
-        self.chosen = PlainLabel()
-        self.chosen.setTextFormat(Qt.TextFormat.PlainText)
-        self.chosen.setWordWrap(True)
+        self.task = LatestTask(self)  # writes the files
+        self.task.done.connect(self._written)
+        self.task.failed.connect(self._not_written)
+        self.chosen = PlainLabel(wrap=True, muted=True)
         self.kinds = {kind: QCheckBox(label) for kind, label, _ in _KINDS}
-        self.folder = QLineEdit()
-        self.folder.setPlaceholderText("Folder: the session's own in the data folder")
-        self.folder.setAccessibleName("Folder to export into")
-        self.button = QPushButton("E&xport")
-        self.written = PlainLabel()
-        self.written.setTextFormat(Qt.TextFormat.RichText)
-        self.written.setWordWrap(True)
-        self.written.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
-        self.written.linkActivated.connect(self._open_link)
-        self._lay_out()
-        self.button.clicked.connect(self.export)
-        context.selection.changed.connect(self._show_chosen)
-        context.bridge.session_started.connect(self._session_started)
-        context.bridge.measurements_added.connect(self._measurements_added)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
-        self._show_chosen()
-
-    def _lay_out(self) -> None:
-        boxes = QHBoxLayout()
         for kind, _, help_text in _KINDS:
             self.kinds[kind].setChecked(True)
             self.kinds[kind].setToolTip(help_text)
-            boxes.addWidget(self.kinds[kind])
-        boxes.addStretch(1)
-        where = QHBoxLayout()
-        choose = QPushButton("Folder …")
-        choose.clicked.connect(self._choose_folder)
-        where.addWidget(self.folder, 1)
-        where.addWidget(choose)
-        where.addWidget(self.button)
-        layout = QVBoxLayout(self)
+        self.folder = QLineEdit()
+        self.folder.setPlaceholderText("Folder: the session's own in the data folder")
+        self.folder.setAccessibleName("Folder to export into")
+        self.button = button("E&xport", clicked=self.export)
+        self.written = PlainLabel(wrap=True)
+        self.written.setTextFormat(Qt.TextFormat.RichText)
+        self.written.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.written.linkActivated.connect(self._open_link)
+        layout = vbox(
+            self.chosen,
+            hbox(*self.kinds.values(), 1),
+            hbox((self.folder, 1), button("Folder …", clicked=self._choose_folder), self.button),
+            self.written,
+            of=self,
+            spacing=4,
+        )
         layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self.chosen)
-        layout.addLayout(boxes)
-        layout.addLayout(where)
-        layout.addWidget(self.written)
+        context.selection.changed.connect(self._show_chosen)
+        context.bridge.session_started.connect(self._session_started)
+        context.bridge.measurements_added.connect(self._measurements_added)
+        self._show_chosen()
 
     def shutdown(self) -> None:
         """Wait for the files that are being written."""
-        self._background.shutdown()
+        self.task.shutdown()
 
     @Slot()
     def export(self) -> None:
         """Write the files, off Qt's thread."""
-        table, plan, session, index = (
-            self._selection.table,
-            self._selection.plan,
-            self._selection.session,
-            self._index(),
-        )
+        shown, index = self._selection, self._index()
+        table, plan, session = shown.table, shown.plan, shown.session
         kinds = [kind for kind, box in self.kinds.items() if box.isChecked() and box.isEnabled()]
         if table is None or plan is None or session is None or index is None or not kinds:
             return
@@ -109,7 +86,13 @@ class ExportPanel(QWidget):
         folder = Path(text).expanduser() if text else data_folder() / "exports" / own
         self.button.setEnabled(False)
         self.written.setText("Writing …")
-        self._background.run(lambda stop: _write(plan, table, session, index, folder, kinds, stop))
+
+        def write(_stop: object) -> list[Path]:
+            from ...engine.report.export import export_session  # imported late: most sessions export at their end
+
+            return export_session(plan, table, session, index, folder, kinds)
+
+        self.task.run(write)
 
     @Slot(object)
     def _written(self, files: list[Path]) -> None:
@@ -160,24 +143,6 @@ class ExportPanel(QWidget):
             return
         measurement = table.measurement(index)
         what = "Selected" if self._selection.index >= 0 else "Best so far"
-        failed = "" if measurement.state is State.OK else f" · failed ({measurement.state}), nothing to take away"
+        failed = "" if measurement.state is State.OK else f" · failed ({measurement.state}), nothing to export"
         self.chosen.setText(f"{what} (#{index + 1}): {configuration_text(measurement)}{failed}")
-        self.button.setEnabled(measurement.state is State.OK and not self._background.busy)
-
-    @Slot()
-    def _recolour(self) -> None:
-        self.chosen.setStyleSheet(f"color: {theme.colours().muted};")
-
-
-def _write(
-    plan: SessionPlan,
-    table: ResultTable,
-    session: int,
-    index: int,
-    folder: Path,
-    kinds: list[str],
-    _stop: threading.Event,
-) -> list[Path]:
-    from ...engine.report.export import export_session  # imported late: most sessions export at their end
-
-    return export_session(plan, table, session, index, folder, kinds)
+        self.button.setEnabled(measurement.state is State.OK and not self.task.busy)

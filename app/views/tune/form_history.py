@@ -1,30 +1,30 @@
-"""`FormHistory`: undo and redo of what a person changed in the form of a session."""
+"""`FormHistory`: undo and redo of what the user changed in a form."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-if TYPE_CHECKING:
-    from .session_form import SessionForm
-
 _KEPT = 200
+State = dict[str, Any]  # the values of a form, by field
 
 
 class FormHistory(QObject):
-    """Begins anew with every draft. Changes of one field in a row are one step: digits are typed one by one."""
+    """The states of a form, read and set by two callables.
+
+    Changes of one field in a row are one step: digits are typed one by one.
+    """
 
     changed = Signal()
 
-    def __init__(self, form: SessionForm) -> None:
-        super().__init__(form)
-        self._form = form
-        self._states: list[dict[str, Any]] = []
+    def __init__(self, read: Callable[[], State], write: Callable[[State], None], parent: QObject) -> None:
+        super().__init__(parent)
+        self._read, self._write = read, write
+        self._states: list[State] = []
         self._at = -1
         self._field = ""  # the one that the newest step changed
-        form.edited.connect(self._edited)
-        form.draft_shown.connect(self._begin)
 
     @property
     def can_undo(self) -> bool:
@@ -46,21 +46,18 @@ class FormHistory(QObject):
         if self.can_redo:
             self._go(self._at + 1)
 
-    def _go(self, at: int) -> None:
-        self._at, self._field = at, ""
-        self._form.set_state(self._states[at])
+    @Slot()
+    def begin(self) -> None:
+        """Forget everything: the form was filled with something else."""
+        self._states, self._at, self._field = [self._read()], 0, ""
         self.changed.emit()
 
     @Slot()
-    def _begin(self) -> None:
-        self._states, self._at, self._field = [self._form.state()], 0, ""
-        self.changed.emit()
-
-    @Slot()
-    def _edited(self) -> None:
+    def note(self) -> None:
+        """The user changed something."""
         if self._at < 0:
             return
-        state, before = self._form.state(), self._states[self._at]
+        state, before = self._read(), self._states[self._at]
         fields = [name for name in state if state[name] != before[name]]
         if not fields:
             return
@@ -70,4 +67,9 @@ class FormHistory(QObject):
         else:
             self._states = [*self._states, state][-_KEPT:]
         self._at, self._field = len(self._states) - 1, fields[0] if len(fields) == 1 else ""
+        self.changed.emit()
+
+    def _go(self, at: int) -> None:
+        self._at, self._field = at, ""
+        self._write(self._states[at])
         self.changed.emit()

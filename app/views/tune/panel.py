@@ -1,30 +1,24 @@
-"""The tuning session: open what to tune, see its space, choose how, run it, watch it, take a configuration away."""
+"""The tuning session: open what to tune, see its space, choose how, run it, watch it, export a configuration."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QMenu,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...errors import WattridgeError
+from ..context import Context
+from ..file_dialogs import open_file
 from ..front.marked_bar import MarkedBar
-from ..shell.context import Context
-from ..shell.file_dialogs import open_file
-from ..threads.background import Background
+from ..threads.tasks import LatestTask
+from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
 from .export_panel import ExportPanel
@@ -51,24 +45,24 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
-        self._space_window: SpaceWindow | None = None
-        self._state: SessionState | None = None  # of the running or last session
+        self.space_window: SpaceWindow | None = None  # once it was asked for
+        self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
         self._pause_asked = False
-        self._background = Background(self)
-        self._background.done.connect(self._prepared)
-        self._background.failed.connect(self._not_prepared)
+        self._reader = LatestTask(self)
+        self._reader.done.connect(self._prepared)
+        self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
         self.results = ResultsView(context.selection)
         self.marked = MarkedBar(context.selection)
         self.marked.only.toggled.connect(self.results.show_only_marked)
         self.export = ExportPanel(context)
-        self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
+        self.start = button("Start", "Start the session as it is set up above", self.start_session)
+        self.pause = button("Pause", clicked=self.pause_or_resume)
+        ends = "End the session; what was measured stays, and it can be resumed later"
+        self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
-        self.start.clicked.connect(self.start_session)
-        self.pause.clicked.connect(self.pause_or_resume)
-        self.stop.clicked.connect(self.stop_session)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
@@ -86,38 +80,23 @@ class TunePanel(QWidget):
         self._set_buttons()
 
     def _lay_out(self) -> None:
-        opening = QHBoxLayout()
-        choose = QPushButton("&Open …")
-        choose.setToolTip(
-            "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
+        tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
+        choose = button("&Open …", tip, self.choose_file)
+        self.examples = _menu_button("Examples", self._fill_examples)
+        self.stored = _menu_button("Past sessions", self._fill_stored)
+        vbox(
+            hbox(choose, self.examples, self.stored, 1),
+            self.summary,
+            self.form,
+            hbox(self.start, self.pause, self.stop),
+            self.progress,
+            self.marked,
+            (self.results, 1),
+            self.export,
+            of=self,
+            margins=6,
         )
-        choose.clicked.connect(self.choose_file)
-        opening.addWidget(choose)
-        self._examples, self._stored = _menu_button("Examples"), _menu_button("Past sessions")
-        for button, fill, chosen in (
-            (self._examples, self._fill_examples, self._example_chosen),
-            (self._stored, self._fill_stored, self._stored_chosen),
-        ):
-            button.menu().aboutToShow.connect(fill)
-            button.menu().triggered.connect(chosen)
-            opening.addWidget(button)
-        opening.addStretch(1)
-        running = QHBoxLayout()
-        for control in (self.start, self.pause, self.stop):
-            running.addWidget(control)
-        self.start.setToolTip("Start the session as it is set up above")
-        self.stop.setToolTip("End the session; what was measured stays, and it can be gone on with later")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addLayout(opening)
-        column.addWidget(self.summary)
-        column.addWidget(self.form)
-        column.addLayout(running)
-        column.addWidget(self.progress)
         self.progress.hide()  # until there is a session
-        column.addWidget(self.marked)
-        column.addWidget(self.results, 1)
-        column.addWidget(self.export)
         self.results.setMinimumHeight(90)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -125,6 +104,11 @@ class TunePanel(QWidget):
         super().resizeEvent(event)
         self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
         self.progress.history.set_height(self.height() // 8)
+
+    @property
+    def draft(self) -> Draft | None:
+        """What is open and could be started; None while nothing is, or while it is read."""
+        return self._draft
 
     @property
     def cache(self) -> Path | None:
@@ -143,74 +127,57 @@ class TunePanel(QWidget):
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
         guard = self._context.guard
-        self._background.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
+        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
 
     def open_session(self, session: int, *, start: bool = True) -> None:
-        """Go on with a stored session."""
+        """Resume a stored session."""
         store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
         self._start_when_ready = start
         self._prepare(f"Reading session {session} …")
-        self._background.run(lambda _stop: draft_of_session(store, session, gpu, guard))
+        self._reader.run(lambda _stop: draft_of_session(store, session, gpu, guard))
 
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
-        self._background.shutdown()
+        self._reader.shutdown()
         self.export.shutdown()
 
     @Slot()
     def choose_file(self) -> None:
-        """Let the person choose a file."""
+        """Let the user choose a file."""
         open_file(self, "Open a specification or a cache", _FILES, self.open)
 
     @Slot()
     def choose_taken_over(self) -> None:
-        """Let the person choose a recording whose measurements count in the specification's session."""
-        open_file(self, "Go on from the measurements of a file", _RECORDINGS, self._taken_over_chosen)
+        """Let the user choose a recording whose measurements count in the specification's session."""
+        open_file(self, "Continue from the measurements of a file", _RECORDINGS, self.take_over)
 
-    def _taken_over_chosen(self, path: Path) -> None:
+    def take_over(self, path: Path) -> None:
+        """Count the measurements of a recording as evaluated in the specification that is open."""
         if self._draft is not None:
             self.open(self._draft.path, taken_over=path)
 
-    @Slot()
-    def _fill_examples(self) -> None:
-        menu = self._examples.menu()
-        menu.clear()
+    def _fill_examples(self, menu: QMenu) -> None:
         for path in examples():
-            menu.addAction(path.stem.replace("_", " ")).setData(str(path))
+            menu.addAction(path.stem.replace("_", " "), lambda *_, path=path: self.open(path))
 
-    @Slot(QAction)
-    def _example_chosen(self, action: QAction) -> None:
-        self.open(Path(action.data()))
-
-    @Slot()
-    def _fill_stored(self) -> None:
-        menu = self._stored.menu()
-        menu.clear()
+    def _fill_stored(self, menu: QMenu) -> None:
         try:
             records = self._context.store.sessions()[:_STORED_SHOWN]
         except WattridgeError as error:
             self._context.bridge.report(error.what, error.remedy)
             return
         for record in records:
-            count = f"{record.evaluated} of {min(record.max_evaluations or record.valid, record.valid)}"
-            when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
-            action = menu.addAction(f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}")
-            action.setData(record.id)
+            count, when = f"{record.evaluated} of {record.budget}", local_time(record.created_s)
+            text = f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}"
+            action = menu.addAction(text, lambda *_, number=record.id: self.open_session(number))
             action.setEnabled(record.state not in _ALIVE)
         if not records:
             menu.addAction("none yet").setEnabled(False)
         menu.addSeparator()
         draft = self._draft
-        from_file = menu.addAction("Measurements of a file …")
+        from_file = menu.addAction("Measurements of a file …", self.choose_taken_over)
         from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
-
-    @Slot(QAction)
-    def _stored_chosen(self, action: QAction) -> None:
-        if action.data() is None:
-            self.choose_taken_over()
-        else:
-            self.open_session(int(action.data()))
 
     def _prepare(self, words: str) -> None:
         self._draft = None
@@ -223,8 +190,8 @@ class TunePanel(QWidget):
         self.summary.show_draft(draft)
         if draft.plan.resume is None:
             self.file_opened.emit(draft.path)
-        if self._space_window is not None:
-            self._space_window.show_draft(draft)
+        if self.space_window is not None:
+            self.space_window.show_plan(draft.plan)
         self.form.show_draft(draft)
         self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
@@ -243,22 +210,22 @@ class TunePanel(QWidget):
         """Open the window of the space that was built."""
         from ..space.window import SpaceWindow  # imported late: the panel does not need it
 
-        if self._space_window is None:
-            self._space_window = SpaceWindow(self)
-        self._space_window.show_draft(self._draft)
-        self._space_window.show()
-        self._space_window.raise_()
+        if self.space_window is None:
+            self.space_window = SpaceWindow(self)
+        self.space_window.show_plan(self._draft.plan if self._draft is not None else None)
+        self.space_window.show()
+        self.space_window.raise_()
 
     @Slot(object)
     def _steered(self, _clocks: object) -> None:
-        """Build the space anew, of the clocks near the model's optimum, or of the specification's own again."""
+        """Build the space again, of the clocks near the model's optimum, or of the specification's own again."""
         if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
             self.open(self._draft.path, taken_over=self._draft.taken_over)
 
     @Slot(object)
     def _control_changed(self, _event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        if self._state not in _ALIVE and not self._starting:
+        if self.state not in _ALIVE and not self._starting:
             self._steered(None)
 
     @Slot()
@@ -270,7 +237,7 @@ class TunePanel(QWidget):
     @Slot()
     def start_session(self) -> None:
         """Start the session as it is set up."""
-        if self._draft is None or self._starting or self._state in _ALIVE:
+        if self._draft is None or self._starting or self.state in _ALIVE:
             return
         try:
             plan = self.form.plan()
@@ -285,11 +252,11 @@ class TunePanel(QWidget):
 
     @Slot()
     def pause_or_resume(self) -> None:
-        """Pause the running session, go on with a paused one, or take up one that was stopped before its end."""
-        if self._state is SessionState.RUNNING:
+        """Pause the running session, continue a paused one, or resume one that was stopped before its end."""
+        if self.state is SessionState.RUNNING:
             self._pause_asked = True
             self._context.bridge.submit(events.Pause())
-        elif self._state is SessionState.PAUSED:
+        elif self.state is SessionState.PAUSED:
             self._context.bridge.submit(events.Resume())
         elif self._can_continue() and self._context.selection.session is not None:
             self.open_session(self._context.selection.session)
@@ -298,13 +265,13 @@ class TunePanel(QWidget):
     @Slot()
     def stop_session(self) -> None:
         """End the session."""
-        if self._state in _ALIVE or self._starting:
+        if self.state in _ALIVE or self._starting:
             self._context.bridge.submit(events.Stop())
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
         self._starting, self._pause_asked = False, False
-        self._state = SessionState.RUNNING
+        self.state = SessionState.RUNNING
         self.results.set_session(event.table, event.plan)
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
@@ -326,7 +293,7 @@ class TunePanel(QWidget):
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
-        self._state, self._pause_asked = event.progress.state, False
+        self.state, self._pause_asked = event.progress.state, False
         self.progress.show_progress(event.progress, event.reason)
         self.results.refresh(event.progress.best_index)
         self._set_buttons()
@@ -338,23 +305,27 @@ class TunePanel(QWidget):
         self._set_buttons()
 
     def _can_continue(self) -> bool:
-        return self._state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
+        return self.state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
 
     def _set_buttons(self) -> None:
-        alive = self._state in _ALIVE
+        alive = self.state in _ALIVE
         self.start.setEnabled(self._draft is not None and not alive and not self._starting)
         self.stop.setEnabled(alive or self._starting)
         self.pause.setEnabled((alive or self._can_continue()) and not self._pause_asked and not self._starting)
         if self._pause_asked:
             self.pause.setText("Pausing …")
         else:
-            self.pause.setText("Resume" if self._state is SessionState.PAUSED or self._can_continue() else "Pause")
+            self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")
         self.start.setDefault(self.start.isEnabled())
 
 
-def _menu_button(text: str) -> QToolButton:
-    button = QToolButton()
-    button.setText(text)
-    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-    button.setMenu(QMenu(button))
-    return button
+def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:
+    """A button with a menu that is filled whenever it is about to be shown."""
+    made = QToolButton()
+    made.setText(text)
+    made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    menu = QMenu(made)
+    made.setMenu(menu)
+    menu.aboutToShow.connect(menu.clear)
+    menu.aboutToShow.connect(lambda: fill(menu))
+    return made

@@ -42,11 +42,16 @@ class ResultsModel(QAbstractTableModel):
         self._columns: list[tuple[Quantity, bool]] = []  # after the first two; True: a parameter
         self._offered: tuple[str, ...] = ()
         self._order: Indices = np.empty(0, dtype=np.int64)  # view row -> index into the table
-        self._taken = 0  # how many of the table's measurements have been taken in
+        self._taken = 0  # how many of the table's measurements are shown
         self._marked: Indices = np.empty(0, dtype=np.int64)
         self._only_marked = False
         self._sorted_by: tuple[int, bool] | None = None  # column, descending
         self._best: int | None = None
+
+    @property
+    def is_sorted(self) -> bool:
+        """By a column, rather than in the order of measurement."""
+        return self._sorted_by is not None
 
     def set_session(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
         """Show another session, or none."""
@@ -61,7 +66,7 @@ class ResultsModel(QAbstractTableModel):
 
     @Slot()
     def refresh(self) -> None:
-        """Take in what the table has grown by. Cheap: sorted rows are merged, not sorted anew."""
+        """Show what the table has grown by. Cheap: sorted rows are merged, not sorted again."""
         if self._table is None:
             return
         length = len(self._table)  # first: columns are filled before the length moves

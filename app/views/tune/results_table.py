@@ -14,12 +14,13 @@ from PySide6.QtCore import (
     Slot,
 )
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QTableView, QWidget
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..front.value_words import configuration_text
-from ..shell.selection import Selection
+from ..selection import Selection
+from ..widgets import set_up_table
 from .results_model import ResultsModel
 
 _MOST_FOLLOWED = 200  # selected rows
@@ -27,25 +28,15 @@ _PADDING = 14  # pixels around a cell's text
 
 
 class ResultsView(QTableView):
-    """The table as a person sees it. Its selected row and the shared selection follow each other."""
+    """The table as it is seen. Its selected row and the shared selection follow each other."""
 
     def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.results = ResultsModel(self)
         self._selection = selection
         self.setModel(self.results)
-        self.setSortingEnabled(True)
-        self.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        self.horizontalHeader().setSortIndicatorClearable(True)
+        set_up_table(self, "Results of the session")
         self.horizontalHeader().setHighlightSections(False)  # else Qt asks every row of every column when it paints
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setAlternatingRowColors(True)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        self.setAccessibleName("Results of the session")
         self.results.modelReset.connect(self._columns_changed)
         self.results.about_to_reorder.connect(self._keep_few_selected)
         self.selectionModel().currentRowChanged.connect(self._row_chosen)
@@ -64,13 +55,13 @@ class ResultsView(QTableView):
         self._fit_columns()
 
     def refresh(self, best: int | None = None) -> None:
-        """Take in new measurements; the newest stay in sight where the end was in sight."""
+        """Show new measurements; the newest stay in sight where the end was in sight."""
         bar = self.verticalScrollBar()
         at_end = bar.value() >= bar.maximum() - 1
         self.results.refresh()
         self.results.set_best(best)
         self._fit_columns()
-        if at_end and self.results._sorted_by is None:
+        if at_end and not self.results.is_sorted:
             self.scrollToBottom()
 
     @Slot(bool)
@@ -81,7 +72,7 @@ class ResultsView(QTableView):
 
     @Slot()
     def _mark(self) -> None:
-        self._choosing_rows = True  # what the table itself does to its selection is not a person's choice
+        self._choosing_rows = True  # what the table itself does to its selection is not the user's choice
         self.results.set_marked(self._selection.rows, only=self._only_marked)
         self._choosing_rows = False
         self.viewport().update()
@@ -112,7 +103,7 @@ class ResultsView(QTableView):
     @Slot()
     def copy_selected(self) -> None:
         """Put the selected configuration on the clipboard, as one line."""
-        table = self.results._table
+        table = self._selection.table
         if table is not None and 0 <= self._selection.index < len(table):
             QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._selection.index)))
 
@@ -137,7 +128,7 @@ class ResultsView(QTableView):
         self._follow(self._selection.index)
 
     def _fit_columns(self) -> None:
-        """Widths once for each set of columns, so that a person's own stay; from words, since asking rows is slow."""
+        """Widths once for each set of columns, so that the user's own stay; from words, since asking rows is slow."""
         if not self._widths_set and self.results.rowCount():
             self._widths_set = True
             measure = self.fontMetrics().horizontalAdvance

@@ -1,4 +1,4 @@
-"""What a person chooses before a session starts: strategy and its options, objective, budget, seed."""
+"""What the user chooses before a session starts: strategy and its options, objective, budget, seed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
-    QHBoxLayout,
     QSizePolicy,
     QSpinBox,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from ...engine.objectives import Goal, Objective, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
+from ..plots.label import PlainLabel
 from ..plots.quantities import quantity
-from ..shell.label import PlainLabel
+from ..widgets import hbox, vbox
 from .draft import Draft
 from .form_history import FormHistory
 from .strategy_options import StrategyOptions
@@ -32,7 +31,7 @@ _LARGEST = 2_000_000_000
 class SessionForm(QWidget):
     """Shows a draft's plan and gives it back as it was changed."""
 
-    edited = Signal()  # something was changed, by a person or by what they changed
+    edited = Signal()  # the user changed something, or that changed something else
     draft_shown = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -44,7 +43,7 @@ class SessionForm(QWidget):
         self.evaluations = _count("whole space", "Measure at most so many configurations")
         self.seconds = _count("no limit", "End after so many seconds")
         self.seconds.setSuffix(" s")
-        self.patience = _count("no limit", "End after so many evaluations without a better one")
+        self.patience = _count("no limit", "End after so many evaluations without an improvement")
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST)
         self.seed.setToolTip("The same seed repeats the strategy's choices")
@@ -54,32 +53,28 @@ class SessionForm(QWidget):
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.options = StrategyOptions()
-        self.details = QWidget()  # what few people change: patience, seed and the strategy's options
+        self.details = QWidget()  # what few users change: patience, seed and the strategy's options
         self.details.hide()
         self._lay_out()
         self.strategy.currentIndexChanged.connect(self._strategy_chosen)
         self.objective.currentIndexChanged.connect(self._objective_chosen)
         self.more.toggled.connect(self._show_options)
         for choice in (self.strategy, self.objective, self.direction):
-            choice.currentIndexChanged.connect(self._tell_edit)
+            choice.currentIndexChanged.connect(self._note_edit)
         for count in (self.evaluations, self.seconds, self.patience, self.seed):
-            count.valueChanged.connect(self._tell_edit)
-        self.options.edited.connect(self._tell_edit)
+            count.valueChanged.connect(self._note_edit)
+        self.options.edited.connect(self._note_edit)
         self._filling = False  # by the program: no edit
-        self.history = FormHistory(self)
+        self.history = FormHistory(self.state, self.set_state, self)
+        self.edited.connect(self.history.note)
+        self.draft_shown.connect(self.history.begin)
         self.setEnabled(False)
 
     def _lay_out(self) -> None:
-        details = QVBoxLayout(self.details)
-        details.setContentsMargins(0, 0, 0, 0)
-        line = QHBoxLayout()
+        counts: list[QWidget | tuple[QWidget, int]] = []
         for text, box in (("&Patience", self.patience), ("See&d", self.seed)):
-            label = PlainLabel(text)
-            label.setBuddy(box)
-            line.addWidget(label)
-            line.addWidget(box, 1)
-        details.addLayout(line)
-        details.addWidget(self.options)
+            counts += [_named(text, box), (box, 1)]
+        vbox(hbox(*counts), self.options, of=self.details, margins=0)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setVerticalSpacing(4)
@@ -91,9 +86,7 @@ class SessionForm(QWidget):
         for row, pairs in enumerate(rows):
             for column, (text, widget) in enumerate(pairs):
                 if text:
-                    label = PlainLabel(text)
-                    label.setBuddy(widget)
-                    grid.addWidget(label, row, 3 * column)
+                    grid.addWidget(_named(text, widget), row, 3 * column)
                 grid.addWidget(widget, row, 3 * column + 1)
         grid.addWidget(self.details, len(rows), 0, 1, 5)
         grid.setColumnMinimumWidth(2, 8)
@@ -106,15 +99,15 @@ class SessionForm(QWidget):
         self.direction.setAccessibleName("Direction of the objective")
 
     def show_draft(self, draft: Draft) -> None:
-        """Fill in a draft's plan. Of a session that is gone on with only the budget can change."""
+        """Fill in a draft's plan. Of a session that is resumed only the budget can change."""
         self._filling = True
         self._draft, plan = draft, draft.plan
         with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
             self.strategy.clear()
             for name in sorted(strategies.names(), key=lambda name: (name != "auto", strategies.get(name).label)):
                 self.strategy.addItem(strategies.get(name).label, name)
-                told = strategies.description(strategies.get(name))
-                self.strategy.setItemData(self.strategy.count() - 1, told, Qt.ItemDataRole.ToolTipRole)
+                tip = strategies.description(strategies.get(name))
+                self.strategy.setItemData(self.strategy.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
             self.strategy.setCurrentIndex(max(0, self.strategy.findData(plan.strategy)))
             self.objective.clear()
             for name in dict.fromkeys((*draft.figures, plan.objective.goal.name)):
@@ -149,7 +142,7 @@ class SessionForm(QWidget):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Choose what `state` told once."""
+        """Choose what `state` held before."""
         self._filling = True
         self.strategy.setCurrentIndex(max(0, self.strategy.findData(state["strategy"])))
         self.options.show_strategy(strategies.get(state["strategy"]), state["options"])
@@ -165,7 +158,7 @@ class SessionForm(QWidget):
         self._filling = False
 
     @Slot()
-    def _tell_edit(self) -> None:
+    def _note_edit(self) -> None:
         if not self._filling and self._draft is not None:
             self.edited.emit()
 
@@ -212,6 +205,13 @@ class SessionForm(QWidget):
     def _show_options(self, shown: bool) -> None:
         self.more.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
         self.details.setVisible(shown)
+
+
+def _named(text: str, field: QWidget) -> PlainLabel:
+    """The label of a field, with its mnemonic."""
+    label = PlainLabel(text)
+    label.setBuddy(field)
+    return label
 
 
 def _count(none: str, help_text: str) -> QSpinBox:

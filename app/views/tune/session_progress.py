@@ -6,18 +6,19 @@ import math
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QGridLayout, QProgressBar, QWidget
 
 from ...engine.measurement import State
 from ...engine.session.events import Preparing
 from ...engine.session.plan import SessionPlan
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import STATES, ResultTable
+from ...numbers import UNKNOWN, duration, number
 from ..plots import theme
-from ..plots.figures import UNKNOWN, duration_text
-from ..plots.quantities import format_number, quantity
-from ..shell.label import PlainLabel, axis_title, plain_tip
+from ..plots.label import PlainLabel, axis_title, plain_tip
+from ..plots.quantities import quantity
+from ..widgets import vbox
 
 _OK = STATES.index(State.OK)
 _STATE_WORDS = {
@@ -38,54 +39,36 @@ class SessionProgress(QWidget):
         self.bar = QProgressBar()
         self.bar.setFormat("not started")
         self.history = BestSoFar()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self.bar)
         grid = QGridLayout()
         grid.setVerticalSpacing(0)
-        self._captions: list[QLabel] = []
-        self.rate, self.left, self.best, self.failed = PlainLabel(), PlainLabel(), PlainLabel(), PlainLabel()
-        captions = ("Rate", "Time left", "Best so far", "Failed")
-        for column, (text, value) in enumerate(
-            zip(captions, (self.rate, self.left, self.best, self.failed), strict=True)
-        ):
-            caption = PlainLabel(text)
-            self._captions.append(caption)
-            grid.addWidget(caption, 0, column)
-            grid.addWidget(value, 1, column)
-            value.setText(UNKNOWN)
+        self.rate, self.left, self.best, self.failed = self._values = tuple(PlainLabel(UNKNOWN) for _ in range(4))
+        captions = (("Rate", 3), ("Time left", 4), ("Best so far", 5), ("Failed", 4))
+        for place, ((text, stretch), value) in enumerate(zip(captions, self._values, strict=True)):
+            grid.addWidget(PlainLabel(text, muted=True), 0, place)
+            grid.addWidget(value, 1, place)
+            grid.setColumnStretch(place, stretch)
             value.setFont(theme.number_font())
         self.failed.setWordWrap(True)
-        for column, stretch in enumerate((3, 4, 5, 4)):
-            grid.setColumnStretch(column, stretch)
-        layout.addLayout(grid)
-        self.remark = PlainLabel()  # what the strategy has to say
-        self.remark.setWordWrap(True)
-        self.remark.setTextFormat(Qt.TextFormat.PlainText)
+        self.remark = PlainLabel(wrap=True)  # what the strategy reports
         self.remark.hide()
-        layout.addWidget(self.remark)
-        layout.addWidget(self.history)
+        vbox(self.bar, grid, self.remark, self.history, of=self, margins=0, spacing=4)
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self._preparing = False
-        theme.notifier().changed.connect(self.recolour)
-        self.recolour()
 
     def set_session(self, table: ResultTable, plan: SessionPlan) -> None:
         """Another session begins."""
         self._table, self._plan = table, plan
         self.history.set_session(table, plan)
-        budget = min(plan.max_evaluations or plan.space.size, plan.space.size)
-        self.bar.setRange(0, max(1, budget))
+        self.bar.setRange(0, max(1, plan.budget))
         self.bar.setValue(len(table))
         self.bar.setFormat("starting …")
-        for label in (self.rate, self.left, self.best, self.failed):
+        for label in self._values:
             label.setText(UNKNOWN)
         self.show_remark("")
 
     def show_preparing(self, step: Preparing) -> None:
-        """The runner tells how far it is with what it does before the first measurement."""
+        """How far the runner is with what it does before the first measurement."""
         self.bar.setMaximum(max(1, round(step.total_s)))
         self.bar.setValue(round(step.done_s))
         self.bar.setFormat(f"preparing: {round(step.done_s)} of {round(step.total_s)} s")
@@ -94,7 +77,7 @@ class SessionProgress(QWidget):
         self._preparing = True
 
     def show_progress(self, progress: Progress, reason: str = "") -> None:
-        """The engine tells where the session stands; `reason` why it ended."""
+        """Where the session stands; `reason` says why it ended."""
         if self._plan is None or self._table is None:
             return
         if self._preparing:
@@ -108,9 +91,9 @@ class SessionProgress(QWidget):
         far = f"{progress.evaluated} of {progress.budget} (%p %)" if progress.budget else f"{progress.evaluated} so far"
         self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(plain_tip(words))
-        self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
-        took = f"took {duration_text(progress.elapsed_s)}"
-        self.left.setText(took if over else duration_text(progress.eta_s if progress.eta_s is not None else math.nan))
+        self.rate.setText(f"{number(progress.rate_per_s)} /s")
+        took = f"took {duration(progress.elapsed_s)}"
+        self.left.setText(took if over else duration(progress.eta_s))
         described = quantity(self._plan.objective.goal.name, units=self._plan.units)
         best = progress.best_value
         self.best.setText(UNKNOWN if best is None else described.text(best))
@@ -119,15 +102,10 @@ class SessionProgress(QWidget):
         self.history.refresh()
 
     def show_remark(self, text: str) -> None:
-        """What the strategy found out; it stays until it says something else."""
+        """What the strategy reports; it stays until the next remark."""
         self._preparing = False
         self.remark.setText(text)
         self.remark.setVisible(bool(text))
-
-    @Slot()
-    def recolour(self) -> None:
-        for caption in self._captions:
-            caption.setStyleSheet(f"color: {theme.colours().muted};")
 
 
 _HEIGHT_PX = (84, 180)  # lowest and highest
@@ -150,7 +128,7 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._table: ResultTable | None = None
         self._name, self._sign = "", 1.0
         self._seen, self._best = 0, math.inf
-        self._steps: list[tuple[int, float]] = []
+        self.steps: list[tuple[int, float]] = []  # (evaluations, the best from then on)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
 
@@ -158,7 +136,7 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         goal = plan.objective.goal
         described = quantity(goal.name, units=plan.units)
         self._table, self._name, self._sign = table, goal.name, -1.0 if goal.maximise else 1.0
-        self._seen, self._best, self._steps = 0, math.inf, []
+        self._seen, self._best, self.steps = 0, math.inf, []
         self.getAxis("left").enableAutoSIPrefix(False)
         self.getAxis("left").setScale(described.factor)
         self.getAxis("left").setLabel(axis_title(described.title))
@@ -172,7 +150,7 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.getAxis("bottom").showLabel(high >= _ROOM_FOR_NAME_PX)
 
     def refresh(self) -> None:
-        """Take in new measurements: only those that better the best are kept."""
+        """Read new measurements: only those that improve on the best are kept."""
         if self._table is None:
             return
         length = len(self._table)
@@ -181,10 +159,10 @@ class BestSoFar(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         costs = np.where(ok & np.isfinite(values), values, math.inf)
         best = np.minimum.accumulate(np.concatenate([[self._best], costs]))
         for at in np.flatnonzero(best[1:] < best[:-1]):
-            self._steps.append((self._seen + int(at) + 1, float(best[at + 1]) * self._sign))
+            self.steps.append((self._seen + int(at) + 1, float(best[at + 1]) * self._sign))
         self._best, self._seen = float(best[-1]), length
-        if self._steps:
-            x, y = np.asarray([*self._steps, (max(length, self._steps[-1][0] + 1), self._steps[-1][1])]).T
+        if self.steps:
+            x, y = np.asarray([*self.steps, (max(length, self.steps[-1][0] + 1), self.steps[-1][1])]).T
             self._curve.setData(np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1])
 
     @Slot()

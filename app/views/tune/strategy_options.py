@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from PySide6.QtCore import Signal, SignalInstance, Slot
+from PySide6.QtCore import Signal, SignalInstance
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from ...engine.strategies.base import LARGEST, Strategy, choices_of, description
-from ..shell.label import PlainLabel
+from ..plots.label import PlainLabel
 
 
 class StrategyOptions(QWidget):
@@ -22,16 +22,14 @@ class StrategyOptions(QWidget):
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
         self._form.setVerticalSpacing(3)
-        self._editors: dict[str, QWidget] = {}
+        self.editors: dict[str, QWidget] = {}  # by option
 
     def show_strategy(self, strategy: Strategy, given: dict[str, Any]) -> None:
         """Show a strategy's options, `given` in place of the defaults."""
         while self._form.rowCount():
             self._form.removeRow(0)
-        self._editors = {}
-        told = PlainLabel(description(strategy))
-        told.setWordWrap(True)
-        self._form.addRow(told)
+        self.editors = {}
+        self._form.addRow(PlainLabel(description(strategy), wrap=True))
         for field in dataclasses.fields(strategy.Options):
             editor = _editor(given.get(field.name, field.default), choices_of(field))
             label = PlainLabel(field.name.replace("_", " ").capitalize())
@@ -39,18 +37,14 @@ class StrategyOptions(QWidget):
                 widget.setToolTip(str(field.metadata.get("help", "")))
             label.setBuddy(editor)
             self._form.addRow(label, editor)
-            self._editors[field.name] = editor
-            _changes(editor).connect(self._edited)
-        if not self._editors:
+            self.editors[field.name] = editor
+            _changes(editor).connect(self.edited)
+        if not self.editors:
             self._form.addRow(PlainLabel(f"{strategy.label} has no options."))
-
-    @Slot()
-    def _edited(self) -> None:
-        self.edited.emit()
 
     def values(self) -> dict[str, Any]:
         """The options as they stand in the form."""
-        return {name: _value(editor) for name, editor in self._editors.items()}
+        return {name: _value(editor) for name, editor in self.editors.items()}
 
 
 def _changes(editor: QWidget) -> SignalInstance:

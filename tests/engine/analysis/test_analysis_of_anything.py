@@ -62,7 +62,16 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
     def refuse() -> None:
         raise AssertionError
 
-    plan = SessionPlan("kernel", "board", "", "recorded", table.space, objective, "brute_force", refuse)  # type: ignore[arg-type]
+    plan = SessionPlan(
+        title="kernel",
+        gpu="board",
+        driver="",
+        source="recorded",
+        space=table.space,
+        objective=objective,
+        strategy="brute_force",
+        make_runner=refuse,  # type: ignore[arg-type]
+    )
     content = gather(plan, analyse(table, objective), store)
     json.dumps(as_json(document_of(content.analysis)), allow_nan=False)
     described = describe_analysis(content.analysis)

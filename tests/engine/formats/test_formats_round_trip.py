@@ -24,10 +24,10 @@ from app.engine.measurement import Measurement, State, Value
 from app.engine.objectives import Goal, Objective
 from app.engine.report.export import export_session
 from app.engine.session.import_known import with_recording
+from app.engine.session.live_session import SessionResult
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SessionPlan
+from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_replay, plan_specification
-from app.engine.session.result import SessionResult
 from app.engine.session.run import run_session
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
@@ -156,7 +156,7 @@ def assert_same(again: Recording, table: ResultTable, about: About) -> None:
 def gemm_plan(evaluations: int) -> tuple[SessionPlan, SimulatedGpu]:
     gpu = SimulatedGpu(load_twin("a100"), seed=3, clock=VirtualClock())
     spec = load_specification(resources() / "examples" / "gemm.toml")
-    return plan_specification(spec, gpu, max_evaluations=evaluations, seed=5), gpu
+    return plan_specification(spec, gpu, SearchOptions(max_evaluations=evaluations, seed=5)), gpu
 
 
 def run(plan: SessionPlan, folder: Path) -> SessionResult:
@@ -196,7 +196,7 @@ def test_what_is_not_in_the_space_is_said_in_one_line(tmp_path: Path) -> None:
     result = run(plan, tmp_path)
     (file,) = export_session(plan, result.table, 1, None, tmp_path, ["cache"])
     clocks = gpu.graphics_clocks_mhz()
-    narrow = plan_specification(spec, gpu, device_settings={"graphics_clock_mhz": (1005, min(clocks))})
+    narrow = plan_specification(spec, gpu, SearchOptions(device_settings={"graphics_clock_mhz": (1005, min(clocks))}))
     taken = with_recording(narrow, spec, read_recording(file))
     inside = [
         m for m in read_recording(file).measurements() if m.configuration["graphics_clock_mhz"] in (1005, min(clocks))

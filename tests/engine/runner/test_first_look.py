@@ -19,7 +19,7 @@ from app.engine.metering.characterisation.store import stored_characterisation
 from app.engine.runner.base import OnPreparation
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, Preparing
-from app.engine.session.result import SessionResult
+from app.engine.session.live_session import SessionResult
 from app.engine.session.run import SessionRun, run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store

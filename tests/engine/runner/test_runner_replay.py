@@ -10,6 +10,7 @@ from engine_fakes import Listener
 
 from app.engine.objectives import Goal, parse_front
 from app.engine.session.events import MeasurementsAdded
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_of, plan_replay, plan_resume
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
@@ -28,7 +29,9 @@ def gemm_cache(shared_data: Path) -> Path:
 
 
 def test_brute_force_finds_the_published_front(gemm_cache: Path) -> None:
-    plan = plan_replay(gemm_cache, strategy="brute_force", front=FRONT, objective=Goal("TFLOPS", maximise=True))
+    plan = plan_replay(
+        gemm_cache, SearchOptions(strategy="brute_force", front=FRONT, objective=Goal("TFLOPS", maximise=True))
+    )
     heard = Listener()
     with Store() as store:
         result = run_session(plan, store, heard, threading.Event())
@@ -49,7 +52,7 @@ def test_every_strategy_searches_a_cache_within_its_budget_and_repeats_exactly(g
     assert set(STRATEGIES) <= set(strategies.names())
 
     def rows(seed: int) -> list[int]:
-        plan = plan_replay(gemm_cache, strategy=strategy, front=FRONT, max_evaluations=150, seed=seed)
+        plan = plan_replay(gemm_cache, SearchOptions(strategy=strategy, front=FRONT, max_evaluations=150, seed=seed))
         with Store() as store:
             result = run_session(plan, store, Listener(), threading.Event())
         assert result.state is SessionState.DONE
@@ -64,11 +67,11 @@ def test_every_strategy_searches_a_cache_within_its_budget_and_repeats_exactly(g
 
 def test_a_replay_is_taken_up_where_it_was_left(gemm_cache: Path) -> None:
     with Store() as store:
-        first = plan_replay(gemm_cache, strategy="genetic_algorithm", max_evaluations=60, seed=3)
+        first = plan_replay(gemm_cache, SearchOptions(strategy="genetic_algorithm", max_evaluations=60, seed=3))
         session = run_session(first, store, Listener(), threading.Event()).session
-        plan = plan_resume(store, session, max_evaluations=100)
+        plan = plan_resume(store, session, SearchOptions(max_evaluations=100))
         result = run_session(plan, store, Listener(), threading.Event())
-        uncut = plan_replay(gemm_cache, strategy="genetic_algorithm", max_evaluations=100, seed=3)
+        uncut = plan_replay(gemm_cache, SearchOptions(strategy="genetic_algorithm", max_evaluations=100, seed=3))
         whole = run_session(uncut, store, Listener(), threading.Event())
     assert result.session == session
     assert result.table.rows().tolist() == whole.table.rows().tolist()
@@ -111,5 +114,5 @@ def test_a_changed_or_missing_file_cannot_be_resumed_but_still_be_looked_at(shar
 )
 def test_what_the_cache_or_the_strategy_does_not_know_is_bad_input(gemm_cache: Path, wrong: dict[str, object]) -> None:
     with pytest.raises(InputError) as error:
-        plan_replay(gemm_cache, **wrong)  # type: ignore[arg-type]
+        plan_replay(gemm_cache, SearchOptions(**wrong))  # type: ignore[arg-type]
     assert error.value.remedy

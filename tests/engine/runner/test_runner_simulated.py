@@ -27,6 +27,7 @@ from app.engine.session.events import (
     Stop,
 )
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification, space_of
 from app.engine.session.run import run_session
 from app.engine.session.summary import session_summary
@@ -95,7 +96,7 @@ def test_options_of_the_specification_are_those_of_its_own_strategy(tmp_path: Pa
     spec = written(tmp_path, re.sub("strategy = .*", own, GEMM))
 
     def options(**given: Any) -> dict[str, Any]:
-        return dict(plan_specification(spec, board("a100"), **given).strategy_options)
+        return dict(plan_specification(spec, board("a100"), SearchOptions(**given)).strategy_options)
 
     assert options() == {"population_size": 8, "newcomers": 0.2}
     assert options(strategy_options={"newcomers": "0.5"}) == {"population_size": 8, "newcomers": "0.5"}
@@ -192,7 +193,9 @@ def test_a_session_measures_speed_and_energy_and_keeps_what_the_board_refuses(sp
 def test_a_senseless_value_costs_its_configuration_not_the_session(tmp_path: Path) -> None:
     odd = GEMM.replace("block_size_y = [4, 8, 16, 32]", "block_size_y = [4, 8.5]").replace("[16, 32, 64]", "[32]")
     with Store() as store:
-        plan = plan_specification(written(tmp_path, odd), board("h200"), strategy="brute_force", max_evaluations=500)
+        plan = plan_specification(
+            written(tmp_path, odd), board("h200"), SearchOptions(strategy="brute_force", max_evaluations=500)
+        )
         table = run_session(plan, store, Listener(), threading.Event()).table
     states = {m.configuration["block_size_y"]: m.state for m in map(table.measurement, range(len(table)))}
     assert states[8.5] is State.CONSTRAINTS
@@ -201,7 +204,7 @@ def test_a_senseless_value_costs_its_configuration_not_the_session(tmp_path: Pat
 
 def test_the_same_seeds_measure_the_same(specification: Specification) -> None:
     def values() -> list[tuple[int, dict[str, float]]]:
-        plan = plan_specification(specification, board("h200", seed=5), max_evaluations=12)
+        plan = plan_specification(specification, board("h200", seed=5), SearchOptions(max_evaluations=12))
         with Store() as store:
             table = run_session(plan, store, Listener(), threading.Event()).table
         return [(m.row, dict(m.values)) for m in (table.measurement(i) for i in range(len(table)))]
@@ -266,7 +269,9 @@ def test_ridge_keeps_a_session_to_the_clocks_of_the_model(tmp_path: Path) -> Non
 
 
 def test_steering_replaces_the_clocks_of_the_specification(specification: Specification) -> None:
-    plan = plan_specification(specification, board("a100"), device_settings={"graphics_clock_mhz": [1005, 1020]})
+    plan = plan_specification(
+        specification, board("a100"), SearchOptions(device_settings={"graphics_clock_mhz": [1005, 1020]})
+    )
     assert plan.space.parameters[-1].values == (1005, 1020)
 
 
@@ -306,7 +311,7 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
             assert DeviceGuard(gpu).watch().observed["graphics_clock_mhz"] == 1005  # as it was before the sweep
             tuner.submit(Apply(reset=True))
             heard.wait_for(SettingApplied, lambda e: e.applied == {})
-            tuner.submit(Start(plan_specification(specification, gpu, max_evaluations=60)))
+            tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=60))))
             session = heard.wait_for(SessionStarted).session
             tuner.submit(Fit(sweep=True))
             heard.wait_for(FitFinished, lambda e: e is not finished, timeout=30)

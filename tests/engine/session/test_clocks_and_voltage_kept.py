@@ -18,7 +18,7 @@ from app.engine.metering.meter import Meter
 from app.engine.models.series import read_series
 from app.engine.report.export import export_session
 from app.engine.session.load import load_specification
-from app.engine.session.plan import SessionPlan
+from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.result_table import ResultTable
@@ -56,7 +56,7 @@ def measured_on(twin: str, folder: Path, more: str = "") -> tuple[ResultTable, S
     path = folder / "gemm.toml"
     path.write_text(SPECIFICATION.format(more=more))
     gpu = SimulatedGpu(load_twin(twin), seed=1, clock=VirtualClock())
-    plan = plan_specification(load_specification(path), gpu, strategy="brute_force")
+    plan = plan_specification(load_specification(path), gpu, SearchOptions(strategy="brute_force"))
     with Store() as store:
         session = run_session(plan, store, Listener(), threading.Event()).session
         return store.load(session).table, plan, session, gpu

@@ -10,6 +10,7 @@ import pytest
 
 from app.engine.measurement import State
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.store.database import Store
@@ -32,7 +33,9 @@ def test_every_profile_has_an_example() -> None:
 @pytest.mark.parametrize("board", twin_names())
 def test_an_example_is_measured_on_a_simulated_board(path: Path, board: str) -> None:
     gpu = SimulatedGpu(load_twin(board), seed=2, clock=VirtualClock())
-    plan = plan_specification(load_specification(path), gpu, strategy="random_sample", max_evaluations=6, seed=4)
+    plan = plan_specification(
+        load_specification(path), gpu, SearchOptions(strategy="random_sample", max_evaluations=6, seed=4)
+    )
     with Store() as store:
         result = run_session(plan, store, lambda event: None, threading.Event())
     measured = [result.table.measurement(row) for row in range(len(result.table))]

@@ -1,4 +1,4 @@
-"""A stored session to look at, and a recording taken in as one."""
+"""A stored session to look at, and a recording kept as one."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_exported_session_comes_back_by_import(store: Store, tmp_path: Path) 
         assert np.allclose(np.sort(taken.table.values(name)), np.sort(loaded.table.values(name)), equal_nan=True), file
 
 
-def test_a_cache_from_elsewhere_is_taken_in_whole(store: Store, shared_data: Path) -> None:
+def test_a_cache_from_elsewhere_is_imported_whole(store: Store, shared_data: Path) -> None:
     path = next(p for p in sorted((shared_data / "kernel-tuner").rglob("*.json*")) if p.stat().st_size < 3e6)
     recording = read_recording(path)
     record = store.session(import_recording(store, recording))
@@ -97,7 +97,7 @@ def test_a_cache_from_elsewhere_is_taken_in_whole(store: Store, shared_data: Pat
     assert (record.source, record.gpu) == ("recorded", recording.device)
 
 
-def test_a_file_that_tells_nothing_leaves_nothing(store: Store, tmp_path: Path) -> None:
+def test_a_file_without_a_success_leaves_nothing(store: Store, tmp_path: Path) -> None:
     session = stored(store, (5,))
     empty = ResultTable(SPACE)
     path = tmp_path / "nothing.csv"

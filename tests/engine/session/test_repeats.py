@@ -26,6 +26,7 @@ from app.engine.models.series import read_series
 from app.engine.report.export import export_session, export_specification
 from app.engine.runner.figures import figures_of
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
@@ -70,7 +71,7 @@ def board() -> SimulatedGpu:
 
 
 def window(time_s: float, power_w: float, **more: object) -> Window:
-    told = {
+    known = {
         "observed_clock_mhz": 1000.0,
         "memory_power_w": math.nan,
         "temperature_c": 50.0,
@@ -81,7 +82,7 @@ def window(time_s: float, power_w: float, **more: object) -> Window:
         "power_source": "buffer",
         "power_interval_w": (power_w - 1, power_w + 1),
     }
-    return Window(time_s=time_s, power_w=power_w, **{**told, **more})  # type: ignore[arg-type]
+    return Window(time_s=time_s, power_w=power_w, **{**known, **more})  # type: ignore[arg-type]
 
 
 times = st.floats(1e-6, 10.0)
@@ -129,7 +130,7 @@ def test_one_measurement_has_no_scatter(tmp_path: Path) -> None:
 
 
 def test_a_simulated_session_keeps_the_scatter_in_store_exports_and_analysis(tmp_path: Path) -> None:
-    plan = plan_specification(written(tmp_path), board(), strategy="brute_force", repeats=4)
+    plan = plan_specification(written(tmp_path), board(), SearchOptions(strategy="brute_force", repeats=4))
     with Store() as store:
         session = run_session(plan, store, Listener(), threading.Event()).session
         table = store.load(session).table
@@ -151,16 +152,16 @@ def test_a_simulated_session_keeps_the_scatter_in_store_exports_and_analysis(tmp
     for points in read_series(files[1]):
         assert set(points.power_w) <= set(table.values("power_w")), "the model is fitted to the means"
         assert points.rate is not None
-    told = {each.name for each in observed_in(table)}
-    assert "energy_j" in told
-    assert not {name for name in told if name.startswith(("min_", "max_", "std_"))}, "scatter explains no speed"
+    known = {each.name for each in observed_in(table)}
+    assert "energy_j" in known
+    assert not {name for name in known if name.startswith(("min_", "max_", "std_"))}, "scatter explains no speed"
 
 
 def test_a_specification_can_ask_for_repeats(tmp_path: Path) -> None:
     spec = written(tmp_path, kernel="repeats = 3")
     assert spec.repeats == 3
     assert plan_specification(spec, board()).origin["repeats"] == "3"
-    assert plan_specification(spec, board(), repeats=5).origin["repeats"] == "5", "the command line wins"
+    assert plan_specification(spec, board(), SearchOptions(repeats=5)).origin["repeats"] == "5", "the command line wins"
     assert load_specification(export_specification(spec, tmp_path / "t1")).repeats == 3
     for wrong in ("0", "-1", "1001", '"ten"', "1.5"):
         with pytest.raises(InputError, match="repeats"):
@@ -170,9 +171,9 @@ def test_a_specification_can_ask_for_repeats(tmp_path: Path) -> None:
 def test_a_resumed_session_keeps_its_repeats(tmp_path: Path) -> None:
     spec = written(tmp_path)
     with Store() as store:
-        plan = plan_specification(spec, board(), strategy="brute_force", repeats=3, max_evaluations=2)
+        plan = plan_specification(spec, board(), SearchOptions(strategy="brute_force", repeats=3, max_evaluations=2))
         session = run_session(plan, store, Listener(), threading.Event()).session
-        again = plan_resume(store, session, gpu=board(), max_evaluations=8)
+        again = plan_resume(store, session, SearchOptions(max_evaluations=8), gpu=board())
         table = run_session(again, store, Listener(), threading.Event()).table
     assert len(table) == 8
     assert all("std_energy_j" in table.measurement(index).values for index in range(8))

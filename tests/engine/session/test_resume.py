@@ -29,16 +29,16 @@ from app.engine.session.run import run_session
 from app.engine.store.database import Store
 
 space = grid(20, 20)
-table, told = None, 0
-def tell(event):
-    global table, told
+table, seen = None, 0
+def show(event):
+    global table, seen
     if isinstance(event, SessionStarted):
         table = event.table
     if isinstance(event, MeasurementsAdded):
-        print(*(int(row) for row in table.rows(told)), flush=True)
-        told = event.length
+        print(*(int(row) for row in table.rows(seen)), flush=True)
+        seen = event.length
 runner = FakeRunner(space, before=lambda row: time.sleep(0.0015))
-run_session(plan(space, runner, strategy="test_one_by_one"), Store(), tell, threading.Event())
+run_session(plan(space, runner, strategy="test_one_by_one"), Store(), show, threading.Event())
 """
 
 

@@ -1,4 +1,4 @@
-"""The engine thread: what it does with commands, in which order it tells, and that nothing ends it but its end."""
+"""The engine thread: what it does with commands, in which order its events come, and that only its end ends it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_every_measurement_is_on_disk_when_it_is_reported(store: Store) -> None:
     assert all(reported == found for reported, found in on_disk)
 
 
-def test_the_best_and_the_failures_are_told(store: Store, heard: Listener) -> None:
+def test_the_best_and_the_failures_are_reported(store: Store, heard: Listener) -> None:
     result = run_session(plan(SPACE, FakeRunner(SPACE)), store, heard, never())
     assert result.progress.failed == len([row for row in range(100) if row % 7 == 3])
     assert result.progress.best_index == 99
@@ -175,7 +175,7 @@ def test_a_runner_that_leaves_a_row_out_is_a_failure_not_an_endless_loop(store: 
     assert "no result" in result.reason
 
 
-def test_pause_holds_the_session_and_resume_goes_on(tuner: Tuner, heard: Listener, store: Store) -> None:
+def test_pause_holds_the_session_and_resume_continues_it(tuner: Tuner, heard: Listener, store: Store) -> None:
     gate = Gate(at=30)
     runner = FakeRunner(SPACE, before=gate)
     tuner.submit(Start(plan(SPACE, runner)))

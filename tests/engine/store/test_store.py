@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, whoever asks, and a session that was cut off is found."""
+"""The store: what goes in comes out, in any process, and a session that was cut off is found."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_sessions_are_listed_newest_first() -> None:
         assert [record.id for record in store.sessions()] == [second, first]
 
 
-def test_a_session_whose_store_went_away_is_interrupted_and_can_be_taken_up_again() -> None:
+def test_a_session_whose_store_went_away_is_interrupted_and_can_be_resumed() -> None:
     store = Store()
     session = new_session(store)
     store.close()
@@ -189,7 +189,7 @@ def test_a_file_of_the_first_schema_is_taken_over(own_data_folder: Path) -> None
         assert store.session(new_session(store, patience=3)).patience == 3
 
 
-def test_what_a_person_says_of_a_session_is_kept_and_changes_nothing_measured() -> None:
+def test_what_the_user_says_of_a_session_is_kept_and_changes_nothing_measured() -> None:
     said = Label("the good one", ("gemm", "before the fix"), "measured after lunch", True)
     with Store() as store:
         session = new_session(store)
@@ -211,7 +211,7 @@ def test_a_duplicate_is_a_session_of_its_own() -> None:
         store.label(session, Label("first", ("x",), "n"))
         copy = store.duplicate(session)
         record = store.session(copy)
-        assert record.state is SessionState.STOPPED, "nobody runs the copy"
+        assert record.state is SessionState.STOPPED, "no process runs the copy"
         assert store.session(session).state is SessionState.RUNNING
         assert (record.shown_name, record.label.tags, record.label.notes) == ("first (copy)", ("x",), "n")
         assert (record.seed, record.evaluated, record.elapsed_s) == (7, 2, 3.0)
@@ -242,6 +242,23 @@ def test_deleting_can_be_undone_until_it_is_purged(own_data_folder: Path) -> Non
     with sqlite3.connect(own_data_folder / "wattridge.sqlite") as db:
         assert db.execute("SELECT count(*) FROM measurements").fetchone() == (0,)
     db.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("units", "metres"), ("objective", "[]"), ("evaluated", "many"), ("state", "asleep")]
+)
+def test_a_damaged_session_is_named_by_its_number_and_the_others_stay(column: str, value: str) -> None:
+    with Store() as store:
+        whole, damaged = new_session(store), new_session(store)
+        for session in (whole, damaged):
+            store.finish(session, SessionState.DONE)
+        with sqlite3.connect(store.path) as other:
+            other.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, damaged))
+        assert [record.id for record in store.sessions()] == [whole]
+        [line] = store.unreadable
+        assert f"session {damaged} is damaged" in line
+        with pytest.raises(WattridgeError, match=f"session {damaged} is damaged"):
+            store.load(damaged)
 
 
 def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:

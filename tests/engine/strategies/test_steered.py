@@ -16,6 +16,7 @@ from app.engine.measurement import State
 from app.engine.objectives import Goal
 from app.engine.session.events import SessionRemark
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_replay, plan_specification
 from app.engine.session.run import run_session
 from app.engine.space.build import build_space
@@ -156,7 +157,7 @@ def test_on_a_simulated_board_it_finds_the_most_efficient_in_a_part_of_the_space
         specification = load_specification(resources() / "examples" / "gemm.toml")
         options = {"base": "greedy_ils"}
         plan = plan_specification(
-            specification, gpu, strategy="steered", strategy_options=options, max_evaluations=90, seed=1
+            specification, gpu, SearchOptions(strategy="steered", strategy_options=options, max_evaluations=90, seed=1)
         )
         heard = Listener()
         with Store() as store:
@@ -176,7 +177,10 @@ def test_a_steered_session_taken_up_goes_on_as_if_it_had_never_stopped(shared_da
     """Cut in the sample, in the sweep and later: the sweep is not made again."""
     cache = shared_data / "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
     whole = plan_replay(
-        cache, objective=Goal("TFLOPS/J", maximise=True), strategy="steered", strategy_options={"base": "greedy_ils"}
+        cache,
+        SearchOptions(
+            objective=Goal("TFLOPS/J", maximise=True), strategy="steered", strategy_options={"base": "greedy_ils"}
+        ),
     )
     heard = Listener()
     with Store() as store:

@@ -17,6 +17,7 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.measurement import Measurement, State
 from app.engine.runner.command import CommandRunner
 from app.engine.session.load import load_specification
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_specification
 from app.engine.session.run import run_session
 from app.engine.specification.model import Specification
@@ -91,7 +92,7 @@ def measured(spec: Specification, gpu: Gpu | None = None, **choice: object) -> M
 
 def test_a_session_over_a_programs_own_arguments(tmp_path: Path) -> None:
     spec, gpu = written(tmp_path), board()
-    plan = plan_specification(spec, gpu, strategy="brute_force")
+    plan = plan_specification(spec, gpu, SearchOptions(strategy="brute_force"))
     assert any("draws nothing on a simulated board" in note for note in plan.space.notes)
     begun = time.monotonic()
     with Store() as store:

@@ -20,31 +20,31 @@ from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
-from app.views.shell.context import Context
-from app.views.shell.station import Station
+from app.views.context import Context
+from app.views.shell.board_monitor import BoardMonitor
 
 Open = Callable[..., Any]
 
 
 @pytest.fixture
 def made(qtbot: QtBot) -> Iterator[Callable[..., BoardsPanel]]:
-    open_ones: list[tuple[BoardsPanel, Station]] = []
+    open_ones: list[tuple[BoardsPanel, BoardMonitor]] = []
 
     def make(gpu: Any, *others: str) -> BoardsPanel:
-        station, lab = Station(gpu), Lab()
-        context = Context(lab.bridge, gpu, station.trace, station.sampler, lab.context.store, lab.selection, others)
+        board, lab = BoardMonitor(gpu), Lab()
+        context = Context(lab.bridge, gpu, board.trace, board.sampler, lab.context.store, lab.selection, others)
         panel = BoardsPanel(context)
         panel.lab = lab  # type: ignore[attr-defined]  # the bridge lives as long
         qtbot.addWidget(panel)
         panel.resize(480, 640)
         panel.show()
-        open_ones.append((panel, station))
+        open_ones.append((panel, board))
         return panel
 
     yield make
-    for panel, station in open_ones:
+    for panel, board in open_ones:
         panel.shutdown()
-        station.close()
+        board.close()
 
 
 def cells(panel: BoardsPanel) -> list[list[str]]:
@@ -100,7 +100,7 @@ def test_a_board_is_added_and_taken_away(qtbot: QtBot, made: Callable[..., Board
     assert len(panel.boards) == 1
     sampler = row.board.sampler
     assert sampler is not None
-    qtbot.waitUntil(lambda: not panel._errands.busy, timeout=5000)
+    qtbot.waitUntil(lambda: not panel._tasks.busy, timeout=5000)
     assert not sampler._thread.is_alive()
 
 
@@ -115,7 +115,7 @@ def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[...,
 
 def test_any_board_in_full_and_the_other_takes_its_place(qtbot: QtBot, open_program: Open) -> None:
     from app.views.shell.app import Program, application
-    from app.views.shell.station import watched_gpu
+    from app.views.shell.board_monitor import watched_gpu
 
     application()
     program = Program(watched_gpu("simulated:a100"), others=("simulated:h200",))

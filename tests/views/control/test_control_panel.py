@@ -385,7 +385,7 @@ def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
     qtbot.addWidget(banner)
     banner.offer("This board was left set.", "Put back", lambda: done.append(1))
     assert not banner.offered.isHidden()
-    banner.tell("Something else", "do that")
+    banner.show_message("Something else", "do that")
     assert banner.offered.isHidden()
     banner.dismiss()
     assert not banner.offered.isHidden()

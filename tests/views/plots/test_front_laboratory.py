@@ -21,8 +21,8 @@ from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
 from app.views.plots.plot_figures import curves_of
-from app.views.shell.settings import Settings
-from app.views.tune.row_filter import EVERYTHING, RowFilter
+from app.views.plots.row_filter import EVERYTHING, RowFilter
+from app.views.settings import Settings
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

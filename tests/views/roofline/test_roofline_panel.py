@@ -27,12 +27,12 @@ from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
+from app.views.context import Context
 from app.views.plots import theme
 from app.views.plots.log_axis import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
-from app.views.shell.context import Context
-from app.views.shell.selection import Selection
+from app.views.selection import Selection
 from app.views.threads.bridge import EngineBridge
 
 

@@ -1,4 +1,4 @@
-"""Stored sessions as a person meets them: found, named, opened, gone on with, deleted and back, dropped in."""
+"""Stored sessions as the user meets them: found, named, opened, resumed, deleted, restored, dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeGpu, working
-from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for
+from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from pytestqt.qtbot import QtBot
@@ -54,7 +54,7 @@ def panel(qtbot: QtBot, store: Store) -> Iterator[SessionsPanel]:
 
 
 def settled(qtbot: QtBot, panel: SessionsPanel) -> None:
-    qtbot.waitUntil(lambda: not panel._errands.busy and not panel._soon.isActive(), timeout=5000)
+    qtbot.waitUntil(lambda: not panel.busy, timeout=5000)
 
 
 def titles(panel: SessionsPanel) -> list[str]:
@@ -178,9 +178,9 @@ def test_a_session_is_exported_and_comes_back(qtbot: QtBot, panel: SessionsPanel
     panel.export_chosen(tmp_path / "out")
     settled(qtbot, panel)
     cache = next((tmp_path / "out").glob("*-cache.json"))
-    assert str(tmp_path / "out") in panel.told.text()
+    assert str(tmp_path / "out") in panel.message.text()
     with qtbot.waitSignal(panel.open_asked, timeout=5000) as opened:
-        panel.take_in_files([cache])
+        panel.import_files([cache])
     settled(qtbot, panel)
     assert len(store.load(opened.args[0]).table) == 6
     assert [record.id for record in panel.chosen()] == opened.args
@@ -193,19 +193,12 @@ def test_a_file_that_is_none_of_ours_is_one_line(qtbot: QtBot, store: Store, tmp
     path = tmp_path / "notes.csv"
     path.write_text("no,header\nof,ours\n")
     with qtbot.waitSignal(lab.bridge.fault, timeout=5000) as fault:
-        panel.take_in_files([path])
+        panel.import_files([path])
     assert "notes.csv" in fault.args[0].what
     panel.shutdown()
 
 
 # --- in the window ----------------------------------------------------------------------------------------------------
-
-
-def ready(qtbot: QtBot, program: Any) -> MainWindow:
-    window: MainWindow = program.window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    return window
 
 
 def drop(window: MainWindow, *paths: Path) -> None:
@@ -228,9 +221,8 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     assert shown is not None
     assert len(shown) == len(table)
     assert window.panels["tune"].results.results.rowCount() == len(table)
-    assert window.session_flow is not None
-    with qtbot.waitSignal(window.session_flow.report_written, timeout=20_000) as written:
-        window.session_flow.write_report(tmp_path / "report.html")
+    with qtbot.waitSignal(window.reports.written, timeout=20_000) as written:
+        window.reports.write(tmp_path / "report.html")
     report = written.args[0].read_text()
     assert report.startswith("<!DOCTYPE html>")
     assert "Test GPU" in report
@@ -268,7 +260,7 @@ def test_a_session_that_a_crash_cut_off_is_offered_once(qtbot: QtBot, open_progr
     assert window.banner.text == ""
     window.close()
     again = ready(qtbot, open_program(FakeGpu(working)))
-    assert again.banner.text == "", "it is in the list; nobody is asked twice"
+    assert again.banner.text == "", "it is in the list; it is offered once"
     assert again.panels["sessions"].model.total >= 0
 
 

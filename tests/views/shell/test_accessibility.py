@@ -44,7 +44,7 @@ _CONTROLS = (
 
 
 def controls(root: QWidget) -> Iterator[QWidget]:
-    """What a person can operate; not the parts that Qt makes inside of other controls."""
+    """What the user can operate; not the parts that Qt makes inside of other controls."""
     for widget in root.findChildren(QWidget):
         inside = [parent for parent in _parents(widget) if isinstance(parent, (*_CONTROLS, QTabBar, QToolBar))]
         of_dock = isinstance(widget.parent(), QDockWidget)  # its own buttons: the View menu does what they do
@@ -62,8 +62,8 @@ def _parents(widget: QWidget) -> Iterator[QWidget]:
 
 
 def name_of(widget: QWidget) -> str:
-    told = QAccessible.queryAccessibleInterface(widget)
-    return told.text(QAccessible.Text.Name).strip() if told is not None else widget.accessibleName()
+    interface = QAccessible.queryAccessibleInterface(widget)
+    return interface.text(QAccessible.Text.Name).strip() if interface is not None else widget.accessibleName()
 
 
 def described(widget: QWidget) -> str:
@@ -97,7 +97,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     assert count > 100, "they were all looked at"
     assert not nameless, "\n".join(nameless)
     assert not unreached, "\n".join(unreached)
-    window.side_windows._made["tour"].end()
+    window.tour.end()
     window.palette_of_actions.close_it()
     for name in ("sessions", "tune", "control"):
         from_top_to_bottom(window, name)
@@ -106,11 +106,12 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     qtbot.wait(50)
     for name, panel in window.panels.items():
         for view in panel.findChildren(pg.GraphicsView):
-            assert view in window.plot_menus._titles, f"{name} has a plot without a menu"  # type: ignore[union-attr]
+            assert window.plot_menus is not None
+            assert window.plot_menus.title_of(view), f"{name} has a plot without a menu"
 
 
 def from_top_to_bottom(window: MainWindow, name: str) -> None:
-    """The tab key goes round a dock in reading order: nobody should jump up and down the page."""
+    """The tab key goes round a dock in reading order: the focus must not jump up and down the page."""
     window.dock_area.bring(name)
     panel = window.panels[name]
     inside = set(controls(panel))

@@ -1,4 +1,4 @@
-"""One list of actions: found by a few letters, pressed as the buttons they stand for, and told on the page of keys."""
+"""One list of actions: found by a few letters, pressed as the buttons they stand for, listed on the page of keys."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeGpu, working
+from lab import ready
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -16,17 +17,9 @@ from app.paths import resources
 from app.views.shell.actions import every_action
 from app.views.shell.fuzzy import score
 from app.views.shell.help import HelpWindow
-from app.views.shell.window import MainWindow
 from app.views.shell.window_actions import ACTIONS
 
 Open = Callable[..., Any]
-
-
-def ready(qtbot: QtBot, program: Any) -> MainWindow:
-    window: MainWindow = program.window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    return window
 
 
 @pytest.mark.parametrize(
@@ -64,8 +57,8 @@ def test_the_palette_finds_and_does(qtbot: QtBot, open_program: Open) -> None:
 
     window.actions_by_name["palette"].trigger()
     window.actions_made.submenus["recent"].aboutToShow.emit()  # what was offered of it is gone
-    for row in palette._rows:
-        palette.found.setCurrentItem(row)
+    for row in range(palette.found.topLevelItemCount()):
+        palette.found.setCurrentItem(palette.found.topLevelItem(row))
     qtbot.keyClicks(palette.typed, "nothing y")
     qtbot.keyClick(palette.typed, Qt.Key.Key_Escape)
     window.actions_by_name["palette"].trigger()
@@ -114,7 +107,7 @@ def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> Non
     assert not start.isEnabled()
 
 
-def test_the_page_of_keys_tells_every_one(qtbot: QtBot) -> None:
+def test_the_page_of_keys_lists_every_one(qtbot: QtBot) -> None:
     page = HelpWindow()
     qtbot.addWidget(page)
     page.show_page("keys")

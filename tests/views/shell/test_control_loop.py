@@ -24,7 +24,7 @@ from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.session_state import SessionState  # noqa: E402
 from app.sensors import nvml_library  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.station import watched_gpu  # noqa: E402
+from app.views.shell.board_monitor import watched_gpu  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
 
 SPECIFICATION = """
@@ -101,12 +101,12 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     path.write_text(SPECIFICATION)
     tune, configuration = window.panels["tune"], window.panels["configuration"]
     tune.open(path)
-    qtbot.waitUntil(lambda: tune._draft is not None, timeout=20_000)
-    assert tune._draft.plan.space.size == 2  # read-only: its clock is no dimension
+    qtbot.waitUntil(lambda: tune.draft is not None, timeout=20_000)
+    assert tune.draft.plan.space.size == 2  # read-only: its clock is no dimension
     switch_on(qtbot, window)
-    qtbot.waitUntil(lambda: tune._draft is not None and tune._draft.plan.space.size == 4, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.plan.space.size == 4, timeout=20_000)
     tune.start_session()
-    qtbot.waitUntil(lambda: tune._state is SessionState.DONE, timeout=60_000)
+    qtbot.waitUntil(lambda: tune.state is SessionState.DONE, timeout=60_000)
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
@@ -143,7 +143,7 @@ def test_a_session_that_is_stopped_or_whose_window_is_closed_leaves_nothing(
     tune.open(path, start=True)
     qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
     tune.stop.click()
-    qtbot.waitUntil(lambda: tune._state is SessionState.STOPPED, timeout=20_000)
+    qtbot.waitUntil(lambda: tune.state is SessionState.STOPPED, timeout=20_000)
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     tune.open(path, start=True)
     qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
@@ -176,7 +176,7 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
 ) -> None:
     stand_in, window = open_window()
     before = stand_in.settings()
-    guard = DeviceGuard(window.station.gpu, allow_control=True)
+    guard = DeviceGuard(window.board.gpu, allow_control=True)
     guard.apply(power_limit_w=300.0)
     helper = guard.holder
     assert helper is not None
@@ -184,13 +184,13 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
     os.kill(serving, signal.SIGSTOP)  # so that it does not put the board back in the moment that it outlives the other
     for pid in (helper, serving):
         os.kill(pid, signal.SIGKILL)
-    guard.close()  # it finds nobody there
+    guard.close()  # no helper runs any more
 
-    def nobody_holds_it() -> bool:
-        told = left_over(stand_in.uuids[0])
-        return told is not None and told.unfinished and told.held_by is None
+    def no_process_holds_it() -> bool:
+        found = left_over(stand_in.uuids[0])
+        return found is not None and found.unfinished and found.held_by is None
 
-    qtbot.waitUntil(nobody_holds_it, timeout=10_000)
+    qtbot.waitUntil(no_process_holds_it, timeout=10_000)
     window.close()
     _, next_window = open_window()
     qtbot.waitUntil(lambda: "ended badly" in next_window.banner.text, timeout=20_000)

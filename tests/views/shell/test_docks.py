@@ -13,7 +13,7 @@ from app.views.shell.panels import PANELS
 
 def shown(qtbot: QtBot, width: int) -> tuple[QMainWindow, Docks]:
     window = QMainWindow()
-    qtbot.addWidget(window, before_close_func=lambda _: docks.let_go())
+    qtbot.addWidget(window, before_close_func=lambda _: docks.stop_watching())
     window.setCentralWidget(QWidget())
     window.resize(width, 900)
     docks = Docks(window, PANELS)
@@ -21,7 +21,7 @@ def shown(qtbot: QtBot, width: int) -> tuple[QMainWindow, Docks]:
         docks.put(spec.name, QWidget())
     docks.restore(None)
     window.show()
-    qtbot.waitUntil(lambda: bool(docks._columns()), timeout=5_000)
+    qtbot.waitUntil(lambda: bool(docks.columns()), timeout=5_000)
     return window, docks
 
 
@@ -50,7 +50,7 @@ def test_on_a_wide_screen_the_plots_stand_beside_the_rest(qtbot: QtBot, monkeypa
     qtbot.waitUntil(lambda: front.x() > tune.x() + tune.width() - 2 and front.y() == tune.y(), timeout=5_000)
     assert abs(front.width() - tune.width()) <= 4
     docks.bring("roofline", "sessions")
-    assert set(docks._columns()) == {"roofline", "sessions"}
+    assert set(docks.columns()) == {"roofline", "sessions"}
     docks.by_name["sessions"].hide()
     docks.reset()
     qtbot.waitUntil(lambda: not docks.by_name["sessions"].isHidden(), timeout=5_000)

@@ -1,4 +1,4 @@
-"""What is around the views: first steps, settings, about and diagnostics, the log, undo of what is set up."""
+"""What is around the views: first steps, settings, about and diagnostics, the log."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeGpu, working
+from lab import ready
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog
@@ -21,35 +22,27 @@ from app.sensors.select import open_gpu
 from app.views.plots import theme
 from app.views.shell.diagnostics import diagnostics, nameless
 from app.views.shell.log import Log, last_lines
-from app.views.shell.window import MainWindow
-from app.views.tune.draft import draft_of_file
-from app.views.tune.session_form import SessionForm
 
 Open = Callable[..., Any]
 UUID = "GPU-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
-
-
-def ready(qtbot: QtBot, program: Any) -> MainWindow:
-    window: MainWindow = program.window
-    with qtbot.waitSignal(window.panels_loaded, timeout=20_000):
-        pass
-    return window
 
 
 def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open) -> None:
     program = open_program()
     program.offer_tour()
     window = ready(qtbot, program)
-    tour = window.side_windows._made["tour"]
+    tour = window.tour
+    assert tour is not None
+    assert tour.target is not None
     assert tour.step == 0
     assert tour.next.hasFocus() or not window.isActiveWindow()
     window.actions_by_name["hold"].trigger()
     assert not window.monitor.view.window_of_time.live, "nothing waits for the tour"
-    before = tour._target.size()
+    before = tour.target.size()
     window.resize(window.width() + 300, window.height())  # the docks take their share a moment later
-    qtbot.waitUntil(lambda: tour._target.size() != before, timeout=5_000)
+    qtbot.waitUntil(lambda: tour.target.size() != before, timeout=5_000)
     qtbot.wait(50)
-    assert tour._frame.size() == tour._target.size()
+    assert tour.frame.size() == tour.target.size()
 
     qtbot.keyClick(tour, Qt.Key.Key_Right)
     assert (tour.step, tour.place.text()) == (1, "2 of 3")
@@ -74,13 +67,13 @@ def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open
     again = open_program(FakeGpu(working))
     again.offer_tour()
     ready(qtbot, again)
-    assert "tour" not in again.window.side_windows._made
+    assert again.window.tour is None
 
 
 def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: Open, own_data_folder: Path) -> None:
     window = ready(qtbot, open_program(FakeGpu(working)))
     window.actions_by_name["settings"].trigger()
-    shown = window.side_windows._made["settings"]
+    shown = window.side_windows.by_name["settings"]
     assert isinstance(shown, QDialog)
     assert not shown.isModal()
     shown.colours.setCurrentIndex(shown.colours.findData("dark"))
@@ -99,7 +92,7 @@ def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: O
     assert again.settings.load == Load(4000.0, 3, 0.4, "CHF", 45.0)
     again.settings.add_recent(resources() / "examples" / "gemm.toml")
     again.actions_by_name["settings"].trigger()
-    shown = again.side_windows._made["settings"]
+    shown = again.side_windows.by_name["settings"]
     assert shown.load.price.value() == 0.4
     shown.reset.click()
     assert again.settings.theme == "system"
@@ -122,19 +115,19 @@ def test_a_settings_file_that_was_edited_by_hand_does_no_harm(own_data_folder: P
     assert not window.docks["channels"].isHidden()
 
 
-def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open) -> None:
+def test_diagnostics_have_versions_and_board_but_identify_neither_board_nor_user(open_program: Open) -> None:
     gpu = FakeGpu(working, source="nvml", name="Board X")
     object.__setattr__(gpu.info, "uuid", UUID)
     window = open_program(gpu).window
-    window.banner.tell(f"{UUID} was lost", f"look into {Path.home()}/x")
+    window.banner.show_message(f"{UUID} was lost", f"look into {Path.home()}/x")
     window.actions_by_name["diagnostics"].trigger()
     text = QGuiApplication.clipboard().text()
     assert "Board X" in text
     assert __version__ in text
-    assert "core_voltage_mv: nvidia-smi" in text, "what is not told, and why"
+    assert "core_voltage_mv: nvidia-smi" in text, "what is not available, and why"
     assert "0f1e2d3c" not in text
     window.actions_by_name["about"].trigger()
-    about = window.side_windows._made["about"]
+    about = window.side_windows.by_name["about"]
     about.copy.click()
     assert about.copy.text() == "Copied"
     assert "Board X" in about.text.toPlainText()
@@ -146,7 +139,7 @@ def test_diagnostics_tell_versions_and_board_but_name_nobody(open_program: Open)
     [f"lost {UUID}", f"({UUID.upper()})", "MIG-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0/3/0", f"{Path.home()}/data"],
     ids=["plain", "capitals", "mig", "home"],
 )
-def test_names_are_taken_out_of_lines(line: str) -> None:
+def test_names_are_removed_from_lines(line: str) -> None:
     text = nameless(line)
     assert "0f1e2d3c" not in text.lower()
     assert str(Path.home()) not in text
@@ -157,11 +150,11 @@ def test_the_simulated_board_says_so_in_diagnostics(qtbot: QtBot) -> None:
     assert "(simulated)" in diagnostics(gpu)
 
 
-def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
+def test_what_the_banner_shows_and_what_breaks_is_in_the_log(qtbot: QtBot, open_program: Open) -> None:
     program = open_program(FakeGpu(working))  # its panels are not waited for
-    log = Log(program.tell_fault)
+    log = Log(program.show_fault)
     try:
-        program.window.banner.tell("the fan fell off", "put it back")
+        program.window.banner.show_message("the fan fell off", "put it back")
         assert any("the fan fell off · put it back" in line for line in last_lines(5))
 
         def break_down() -> None:
@@ -174,41 +167,6 @@ def test_what_the_banner_tells_and_what_breaks_is_in_the_log(qtbot: QtBot, open_
         assert any("break_down" in line for line in last_lines(20)), "with its traceback"
     finally:
         log.close()
-
-
-def test_undo_and_redo_of_what_is_set_up(qtbot: QtBot) -> None:
-    form = SessionForm()
-    qtbot.addWidget(form)
-    draft = draft_of_file(resources() / "examples" / "gemm.toml", open_gpu("simulated:a100"), None, threading.Event())
-    form.show_draft(draft)
-    history, first = form.history, form.state()
-    assert not history.can_undo
-
-    form.evaluations.setValue(12)
-    form.evaluations.setValue(123)  # as it is typed: one step
-    form.strategy.setCurrentIndex(form.strategy.findData("brute_force"))
-    brute = form.state()
-    form.objective.setCurrentIndex(form.objective.findData("time_s"))
-    assert form.direction.currentData() is False, "a time is to be small"
-    last = form.state()
-    history.undo()
-    assert form.state() == brute
-    history.undo()
-    assert form.state() == {**first, "evaluations": 123}
-    history.undo()
-    assert form.state() == first
-    assert not history.can_undo
-    for _ in range(3):
-        history.redo()
-    assert form.state() == last
-    history.undo()
-    form.seed.setValue(9)
-    assert not history.can_redo, "another way was taken"
-    assert form.plan().seed == 9
-
-    form.show_draft(draft)
-    assert not history.can_undo, "a new draft begins anew"
-    assert form.state() == first
 
 
 def test_the_edit_menu_undoes_what_is_set_up(qtbot: QtBot, open_program: Open) -> None:

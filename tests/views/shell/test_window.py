@@ -23,8 +23,8 @@ from app.errors import InputError
 from app.views.plots import theme
 from app.views.shell.app import Program
 from app.views.shell.badge import Badge
+from app.views.shell.board_monitor import watched_gpu
 from app.views.shell.panels import PANELS
-from app.views.shell.station import watched_gpu
 from app.views.shell.window import MainWindow
 from app.views.shell.window_actions import ACTIONS, LENGTH_ACTIONS
 
@@ -212,7 +212,7 @@ import sys
 from PySide6.QtCore import QTimer
 from app.views.shell import app as views
 qt = views.application()
-timer = QTimer()  # again and again: Qt forgets what it is told before its loop runs
+timer = QTimer()  # again and again: Qt forgets a quit before its loop runs
 timer.timeout.connect(qt.quit)
 timer.start(int(sys.argv[1]))
 raise SystemExit(views.run("simulated:a100"))

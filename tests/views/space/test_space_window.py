@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from lab import OBJECTIVE, grid_space, plan_for
@@ -13,6 +12,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.engine.session.plan import SessionPlan
 from app.engine.space.build import build_space
 from app.engine.space.search_space import SearchSpace
 from app.sensors.clock import VirtualClock
@@ -23,27 +23,27 @@ from app.views.plots import theme
 from app.views.plots.figures import count_text
 from app.views.space.table import SpaceTable
 from app.views.space.window import SpaceWindow
-from app.views.tune.draft import Draft, draft_of_file, examples
+from app.views.tune.draft import draft_of_file, examples
 
 ACROSS = Qt.Orientation.Horizontal
 
 
-def draft_of(space: SearchSpace) -> Draft:
-    return Draft(Path("some.toml"), plan_for(space, OBJECTIVE), ())
+def plan_of(space: SearchSpace) -> SessionPlan:
+    return plan_for(space, OBJECTIVE)
 
 
 @pytest.fixture
-def dgemm() -> Draft:
+def dgemm() -> SessionPlan:
     gpu = SimulatedGpu(load_twin("k20x"), clock=VirtualClock())
     path = next(path for path in examples() if path.stem == "dgemm")
-    return draft_of_file(path, gpu, None, threading.Event())
+    return draft_of_file(path, gpu, None, threading.Event()).plan
 
 
-def test_each_restriction_has_its_line_in_the_order_applied(qtbot: QtBot, dgemm: Draft) -> None:
+def test_each_restriction_has_its_line_in_the_order_applied(qtbot: QtBot, dgemm: SessionPlan) -> None:
     window = SpaceWindow()
     qtbot.addWidget(window)
-    window.show_draft(dgemm)
-    space = dgemm.plan.space
+    window.show_plan(dgemm)
+    space = dgemm.space
     lines = window.picture.lines
     assert [line[0] for line in lines] == ["all combinations", *space.removed_by]
     assert [lines[0][1], lines[-1][1]] == [space.cartesian, space.size]
@@ -61,7 +61,7 @@ def test_bars_shrink_with_what_is_left_in_light_and_dark(qtbot: QtBot) -> None:
     window = SpaceWindow()
     qtbot.addWidget(window)
     window.resize(800, 500)
-    window.show_draft(draft_of(space))
+    window.show_plan(plan_of(space))
     window.show()
     qtbot.waitExposed(window)
     for mode in ("light", "dark"):
@@ -100,16 +100,16 @@ def test_a_table_of_millions_of_rows_asks_only_for_what_it_shows(qtbot: QtBot) -
     assert table.rows.headerData(space.size - 1, Qt.Orientation.Vertical) == space.size
 
 
-def test_a_row_is_found_selected_and_copied_as_one_line(qtbot: QtBot, dgemm: Draft) -> None:
+def test_a_row_is_found_selected_and_copied_as_one_line(qtbot: QtBot, dgemm: SessionPlan) -> None:
     window = SpaceWindow()
     qtbot.addWidget(window)
-    window.show_draft(dgemm)
+    window.show_plan(dgemm)
     window.show()
     qtbot.waitExposed(window)
     window.table.selectRow(3)
     window.table.copy_selected()
     text = QGuiApplication.clipboard().text()
-    space = dgemm.plan.space
+    space = dgemm.space
     assert text == ", ".join(f"{name}={value}" for name, value in space.configuration(3).items())
     head = window.table.rows.headerData(len(space.names) - 1, ACROSS)
     assert "MHz" in head
@@ -120,11 +120,11 @@ def test_a_row_is_found_selected_and_copied_as_one_line(qtbot: QtBot, dgemm: Dra
 def test_a_recorded_space_has_rows_and_no_restrictions(qtbot: QtBot) -> None:
     window = SpaceWindow()
     qtbot.addWidget(window)
-    window.show_draft(draft_of(grid_space()))
+    window.show_plan(plan_of(grid_space()))
     window.show()
     assert not window.pruning.isVisible()
     assert window.table.rows.rowCount() == grid_space().size
-    window.show_draft(None)
+    window.show_plan(None)
     assert "Nothing is opened" in window.words.text()
     assert not window.table.isVisible()
 
@@ -137,6 +137,6 @@ def test_counts_beyond_any_float_are_written(qtbot: QtBot) -> None:
     qtbot.addWidget(window)
     names = [f"p{i}" for i in range(20)]
     space = build_space({n: list(range(10)) for n in names}, [" + ".join(names) + " < 2"], {}, limits_of((8, 0)))
-    window.show_draft(draft_of(space))
+    window.show_plan(plan_of(space))
     assert window.words.text().startswith("21 valid of 1.00·10²⁰ combinations (1 in 4.76·10¹⁸)")
     window.picture.grab()

@@ -13,11 +13,11 @@ from pytestqt.qtbot import QtBot
 from app.engine.session import events
 from app.engine.session_state import Progress, SessionState
 from app.errors import InputError
+from app.views.selection import Selection
 from app.views.shell.banner import Banner
-from app.views.shell.selection import Selection
 from app.views.threads.bridge import EngineBridge
 
-Tell = Callable[[events.Event], None]
+OnEvent = Callable[[events.Event], None]
 
 
 class Engine:
@@ -60,7 +60,7 @@ FIT_STEP = events.FitProgress(3, 10)
 
 
 def test_an_event_arrives_in_qts_thread_by_the_signal_of_its_kind(qtbot: QtBot) -> None:
-    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     listener = Listener()
     bridge.fit_progress.connect(listener.hear)
     bridge.fault.connect(listener.hear)
@@ -73,8 +73,8 @@ def test_an_event_arrives_in_qts_thread_by_the_signal_of_its_kind(qtbot: QtBot) 
 def test_the_engine_is_made_at_the_first_command_and_stopped_once(qtbot: QtBot) -> None:
     made: list[Engine] = []
 
-    def make(tell: Tell) -> Engine:
-        made.append(Engine(tell, lambda _: FIT_STEP))
+    def make(on_event: OnEvent) -> Engine:
+        made.append(Engine(on_event, lambda _: FIT_STEP))
         return made[-1]
 
     bridge = EngineBridge(make)
@@ -90,7 +90,7 @@ def test_the_engine_is_made_at_the_first_command_and_stopped_once(qtbot: QtBot) 
 
 
 def test_nothing_arrives_after_the_end(qtbot: QtBot) -> None:
-    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     listener = Listener()
     bridge.fit_progress.connect(listener.hear)
     bridge.submit(events.Fit(sweep=True))
@@ -100,7 +100,7 @@ def test_nothing_arrives_after_the_end(qtbot: QtBot) -> None:
 
 
 def test_an_engine_that_cannot_be_started_is_a_message_not_a_crash(qtbot: QtBot) -> None:
-    def refuse(_: Tell) -> Engine:
+    def refuse(_: OnEvent) -> Engine:
         raise InputError("cannot be written", "/data", "choose another with WATTRIDGE_DATA")
 
     bridge = EngineBridge(refuse)
@@ -113,16 +113,16 @@ def test_an_engine_that_cannot_be_started_is_a_message_not_a_crash(qtbot: QtBot)
 
 
 def test_every_event_has_a_signal() -> None:
-    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
-    assert set(bridge._signals) == set(events.Event.__args__)
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
+    assert set(bridge.signals) == set(events.Event.__args__)
 
 
 def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> None:
     banner = Banner()
     qtbot.addWidget(banner)
-    banner.tell("the GPU is lost", "check dmesg")
-    banner.tell("the disk is full", "free some space")
-    banner.tell("the GPU is lost", "check dmesg")
+    banner.show_message("the GPU is lost", "check dmesg")
+    banner.show_message("the disk is full", "free some space")
+    banner.show_message("the GPU is lost", "check dmesg")
     assert banner.text == "the GPU is lost · check dmesg  (+1 more)"
     banner.dismiss()
     assert banner.text == "the disk is full · free some space"
@@ -133,7 +133,7 @@ def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> Non
 
 @pytest.mark.parametrize("index", [-1, 0, 7])
 def test_nothing_can_be_selected_without_a_session(qtbot: QtBot, index: int) -> None:
-    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: FIT_STEP))
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
     selection = Selection(bridge)
     selection.select(index)
     assert selection.index == -1
@@ -145,39 +145,39 @@ def added(length: int) -> events.MeasurementsAdded:
 
 
 def test_a_replay_waits_until_the_window_has_shown_what_came(qtbot: QtBot) -> None:
-    told = threading.Event()
+    handed_over = threading.Event()
     heard: list[int] = []
-    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: added(0)))
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
     bridge.measurements_added.connect(lambda event: heard.append(event.length))
 
     def engine(lengths: tuple[int, ...]) -> threading.Thread:
         def run() -> None:
             for length in lengths:
-                bridge.tell(added(length))
-            told.set()
+                bridge.send(added(length))
+            handed_over.set()
 
         thread = threading.Thread(target=run)
         thread.start()
         return thread
 
     thread = engine((1, 2, 3))
-    assert told.wait(5.0), "a board's measurements come one by one, and are handed over at once"
+    assert handed_over.wait(5.0), "a board's measurements come one by one, and are handed over at once"
     thread.join()
     qtbot.waitUntil(lambda: heard == [1, 2, 3], timeout=5_000)
-    told.clear()
+    handed_over.clear()
     begun = time.monotonic()
     thread = engine((1003, 2003))
-    assert not told.wait(0.03), "Qt's thread has shown nothing yet"
+    assert not handed_over.wait(0.03), "Qt's thread has shown nothing yet"
     qtbot.waitUntil(lambda: heard[-2:] == [1003, 2003], timeout=5_000)
-    qtbot.waitUntil(told.is_set, timeout=5_000)
+    qtbot.waitUntil(handed_over.is_set, timeout=5_000)
     assert time.monotonic() - begun >= 2 * 0.015, "each time until it was painted"
     thread.join()
     bridge.close()
 
 
 def test_a_window_that_is_held_up_does_not_hold_up_the_engine(qtbot: QtBot) -> None:
-    bridge = EngineBridge(lambda tell: Engine(tell, lambda _: added(0)))
-    thread = threading.Thread(target=lambda: bridge.tell(added(1000)))
+    bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: added(0)))
+    thread = threading.Thread(target=lambda: bridge.send(added(1000)))
     begun = time.monotonic()
     thread.start()
     thread.join(10.0)  # Qt's thread delivers nothing meanwhile

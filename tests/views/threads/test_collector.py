@@ -16,7 +16,7 @@ class Knot:
         self.myself = self
 
 
-def test_garbage_stays_until_the_loop_turns_and_goes_on_qts_thread(qtbot: QtBot) -> None:
+def test_garbage_stays_until_the_loop_turns_and_is_collected_on_qts_thread(qtbot: QtBot) -> None:
     gc.enable()
     collector = Collector()
     assert not gc.isenabled()

@@ -29,7 +29,7 @@ def panel(lab: Lab, qtbot: QtBot) -> Iterator[ExportPanel]:
 
 
 def written(panel: ExportPanel, qtbot: QtBot) -> list[Path]:
-    with qtbot.waitSignal(panel._background.done, timeout=10_000) as signal:
+    with qtbot.waitSignal(panel.task.done, timeout=10_000) as signal:
         panel.button.click()
     return list(signal.args[0])
 
@@ -84,7 +84,7 @@ def test_without_a_folder_the_session_s_own_in_the_data_folder_is_taken(
     assert {path.parent for path in written(panel, qtbot)} == {own_data_folder / "exports" / "session-1"}
 
 
-def test_a_failed_configuration_cannot_be_taken_away(lab: Lab, panel: ExportPanel) -> None:
+def test_a_failed_configuration_cannot_be_exported(lab: Lab, panel: ExportPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
     lab.selection.select(next(i for i in range(len(table)) if table.measurement(i).error))
@@ -92,14 +92,14 @@ def test_a_failed_configuration_cannot_be_taken_away(lab: Lab, panel: ExportPane
     assert not panel.button.isEnabled()
 
 
-def test_a_folder_that_cannot_be_written_is_told(lab: Lab, panel: ExportPanel, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_writable_is_reported(lab: Lab, panel: ExportPanel, qtbot: QtBot, tmp_path: Path) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
     lab.selection.select(0)
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a folder")
     panel.folder.setText(str(in_the_way))
-    with qtbot.waitSignal(panel._background.failed, timeout=10_000):
+    with qtbot.waitSignal(panel.task.failed, timeout=10_000):
         panel.button.click()
     assert str(in_the_way) in panel.written.text()
     assert panel.button.isEnabled()

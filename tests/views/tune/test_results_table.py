@@ -18,7 +18,7 @@ ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrde
 
 
 def shown(model: ResultsModel, head: str) -> list[str]:
-    """A column as a person reads it."""
+    """A column as it is shown."""
     column = heads(model).index(head)
     return [model.data(model.index(row, column)) for row in range(model.rowCount())]
 

@@ -25,8 +25,8 @@ from app.engine.store.database import Store
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.shell.context import Context
-from app.views.shell.selection import Selection
+from app.views.context import Context
+from app.views.selection import Selection
 from app.views.threads.bridge import EngineBridge
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
@@ -79,7 +79,7 @@ class Window:
     def run_to_the_end(self) -> None:
         with self.qtbot.waitSignal(self.bridge.session_started, timeout=20_000):
             self.panel.start.click()
-        self.qtbot.waitUntil(lambda: self.panel._state is SessionState.DONE, timeout=60_000)
+        self.qtbot.waitUntil(lambda: self.panel.state is SessionState.DONE, timeout=60_000)
 
     def close(self) -> None:
         self.panel.shutdown()
@@ -137,7 +137,7 @@ def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
 def test_the_space_can_be_looked_at_and_its_window_follows_what_is_opened(window: Window, tmp_path: Path) -> None:
     window.open(next(path for path in examples() if path.stem == "gemm"))
     window.panel.summary.look.click()
-    shown = window.panel._space_window
+    shown = window.panel.space_window
     assert shown is not None
     assert shown.isVisible()
     assert shown.picture.lines[-1][1] == shown.table.rows.rowCount() > 100
@@ -147,7 +147,7 @@ def test_the_space_can_be_looked_at_and_its_window_follows_what_is_opened(window
     assert not window.panel.summary.look.isVisible()
 
 
-def test_a_file_that_is_no_specification_is_told_in_the_panel_and_the_banner(window: Window, tmp_path: Path) -> None:
+def test_a_file_that_is_no_specification_is_reported_in_panel_and_banner(window: Window, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[parameters]\nx = [1, 2\n")
     window.panel.open(wrong)
@@ -161,10 +161,10 @@ def test_each_strategy_s_options_can_be_changed_and_reach_the_plan(window: Windo
     window.open(small_cache(tmp_path))
     form = window.panel.form
     form.strategy.setCurrentIndex(form.strategy.findData("genetic_algorithm"))
-    editor = form.options._editors["population_size"]
+    editor = form.options.editors["population_size"]
     assert isinstance(editor, QSpinBox)
     editor.setValue(8)
-    chance = form.options._editors["mutation_chance"]
+    chance = form.options.editors["mutation_chance"]
     assert isinstance(chance, QDoubleSpinBox)
     form.evaluations.setValue(25)
     form.patience.setValue(12)
@@ -178,7 +178,7 @@ def test_an_option_out_of_its_range_is_a_fault_and_starts_nothing(window: Window
     window.open(small_cache(tmp_path))
     form = window.panel.form
     form.strategy.setCurrentIndex(form.strategy.findData("genetic_algorithm"))
-    editor = form.options._editors["population_size"]
+    editor = form.options.editors["population_size"]
     assert isinstance(editor, QSpinBox)
     editor.setValue(-5)
     window.panel.start.click()
@@ -212,7 +212,7 @@ def test_a_session_runs_to_its_end_and_shows_best_failures_and_every_row(window:
 
 def test_open_and_start_at_once_as_the_demo_does(window: Window, tmp_path: Path) -> None:
     window.panel.open(small_cache(tmp_path), start=True)
-    window.qtbot.waitUntil(lambda: window.panel._state is SessionState.DONE, timeout=30_000)
+    window.qtbot.waitUntil(lambda: window.panel.state is SessionState.DONE, timeout=30_000)
     assert len(window.selection.table or ()) == 60
 
 
@@ -231,7 +231,7 @@ def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path:
     window.open(small_cache(tmp_path))
     window.panel.form.strategy.setCurrentIndex(window.panel.form.strategy.findData("random_sample"))
     window.run_to_the_end()
-    steps = window.panel.progress.history._steps
+    steps = window.panel.progress.history.steps
     table = window.selection.table
     assert table is not None
     values = [value for _, value in steps]
@@ -240,7 +240,7 @@ def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path:
     assert values[-1] == max(m.values["GFLOP/s"] for m in measurements if m.state is State.OK)
 
 
-def test_a_stopped_session_can_be_gone_on_with(window: Window, tmp_path: Path) -> None:
+def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> None:
     window.open(small_cache(tmp_path))
     window.panel.form.evaluations.setValue(20)
     window.run_to_the_end()
@@ -255,13 +255,26 @@ def test_a_stopped_session_can_be_gone_on_with(window: Window, tmp_path: Path) -
 
 
 def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
-    window.panel._fill_stored()
-    assert next(action.text() for action in window.panel._stored.menu().actions()) == "none yet"
+    window.panel.stored.menu().aboutToShow.emit()
+    assert next(action.text() for action in window.panel.stored.menu().actions()) == "none yet"
     window.open(small_cache(tmp_path))
     window.run_to_the_end()
-    window.panel._fill_stored()
-    action, *_ = window.panel._stored.menu().actions()
+    window.panel.stored.menu().aboutToShow.emit()
+    action, *_ = window.panel.stored.menu().actions()
     assert "small · Test GPU · 60 of 60 · done" in action.text()
+    with window.qtbot.waitSignal(window.panel.form.draft_shown, timeout=20_000):
+        action.trigger()
+    assert window.panel.draft is not None
+    assert window.panel.draft.plan.resume == window.store.sessions()[0].id
+
+
+def test_an_example_is_opened_from_its_menu(window: Window) -> None:
+    menu = window.panel.examples.menu()
+    menu.aboutToShow.emit()
+    action = next(action for action in menu.actions() if action.text() == "gemm")
+    with window.qtbot.waitSignal(window.panel.file_opened, timeout=20_000) as opened:
+        action.trigger()
+    assert opened.args[0].name == "gemm.toml"
 
 
 def test_steering_keeps_the_next_session_to_the_supported_clocks_in_the_range(window: Window) -> None:
@@ -288,7 +301,7 @@ def begin(lab: Lab) -> ResultTable:
     return table
 
 
-def tell(lab: Lab, table: ResultTable, state: SessionState, reason: str = "") -> None:
+def change(lab: Lab, table: ResultTable, state: SessionState, reason: str = "") -> None:
     lab.engine.tell(events.SessionChanged(progress(table, state, best=3), reason))
 
 
@@ -297,14 +310,14 @@ def test_pause_resume_and_stop_are_sent_and_shown(lab: Lab, panel: TunePanel) ->
     panel.pause.click()
     assert panel.pause.text() == "Pausing …"
     assert not panel.pause.isEnabled()
-    tell(lab, table, SessionState.PAUSED)
+    change(lab, table, SessionState.PAUSED)
     assert panel.pause.text() == "Resume"
     assert "paused" in panel.progress.bar.format()
     panel.pause.click()
-    tell(lab, table, SessionState.RUNNING)
+    change(lab, table, SessionState.RUNNING)
     assert panel.pause.text() == "Pause"
     panel.stop.click()
-    tell(lab, table, SessionState.STOPPED, "stopped")
+    change(lab, table, SessionState.STOPPED, "stopped")
     assert [type(command) for command in lab.engine.commands] == [events.Pause, events.Resume, events.Stop]
     assert panel.pause.text() == "Resume"
     assert not panel.stop.isEnabled()
@@ -339,7 +352,7 @@ def test_what_the_runner_does_before_the_first_measurement_is_shown(lab: Lab, pa
 def test_a_session_that_ends_by_a_fault_can_be_started_again(lab: Lab, panel: TunePanel) -> None:
     table = begin(lab)
     lab.engine.tell(events.EngineFault("the GPU is gone", "plug it in"))
-    tell(lab, table, SessionState.FAILED, "the GPU is gone")
+    change(lab, table, SessionState.FAILED, "the GPU is gone")
     assert "the GPU is gone" in panel.progress.bar.format()
     assert panel.pause.text() == "Resume"
 
@@ -349,7 +362,7 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(
     lab: Lab, panel: TunePanel, qtbot: QtBot, size: tuple[int, int]
 ) -> None:
     table = begin(lab)
-    tell(lab, table, SessionState.RUNNING)
+    change(lab, table, SessionState.RUNNING)
     panel.resize(*size)
     shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results, panel.export) if w.isVisible()]
     qtbot.waitUntil(lambda: all(w.height() >= w.minimumSizeHint().height() for w in shown), timeout=5_000)
@@ -385,7 +398,7 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     window.qtbot.waitUntil(lambda: panel.results.results.rowCount() == 30, timeout=20_000)
     assert window.store.sessions() == [], "it is kept when it ends"
     grow(path, 60, close=True)
-    window.qtbot.waitUntil(lambda: panel._state is SessionState.DONE, timeout=20_000)
+    window.qtbot.waitUntil(lambda: panel.state is SessionState.DONE, timeout=20_000)
     assert "the file is closed" in panel.progress.bar.format()
     assert [record.evaluated for record in window.store.sessions()] == [60]
     assert window.selection.session == window.store.sessions()[0].id
@@ -410,7 +423,7 @@ def test_following_is_stopped_by_the_person(window: Window, tmp_path: Path) -> N
     window.panel.start.click()
     window.qtbot.waitUntil(lambda: len(window.selection.table or ()) == 8, timeout=20_000)
     window.panel.stop.click()
-    window.qtbot.waitUntil(lambda: window.panel._state is SessionState.STOPPED, timeout=20_000)
+    window.qtbot.waitUntil(lambda: window.panel.state is SessionState.STOPPED, timeout=20_000)
     assert "the file was still open" in window.panel.progress.bar.format()
 
 
@@ -431,7 +444,7 @@ def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Wind
     assert plan is not None
     assert table is not None
     (cache,) = export_session(plan, table, 1, None, tmp_path, ["cache"])
-    window.panel._taken_over_chosen(cache)
+    window.panel.take_over(cache)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=20_000)
     assert "6 of 6 measurements taken over" in window.panel.summary.details.text()
     window.panel.form.evaluations.setValue(9)
@@ -459,7 +472,7 @@ def test_strategies_are_described_and_named_choices_are_lists(window: Window, tm
     at = form.strategy.findData("steered")
     assert "clocks" in form.strategy.itemData(at, Qt.ItemDataRole.ToolTipRole)
     form.strategy.setCurrentIndex(at)
-    base = form.options._editors["base"]
+    base = form.options.editors["base"]
     assert isinstance(base, QComboBox)
     base.setCurrentText("tabu_search")
     assert form.plan().strategy_options["base"] == "tabu_search"

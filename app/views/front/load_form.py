@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load
-from .settings import MOST_BOARDS, Settings
+from ..settings import MOST_BOARDS, Settings
 
 
 class LoadForm(QWidget):

@@ -1,22 +1,26 @@
-"""`Selection`: which measurement of the running session is chosen, and which are brushed, shared by all panels."""
+"""`Selection`: which session's result is shown, and which of its measurements are chosen and marked."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
-from ...engine.session.events import SessionStarted
-from ...engine.session.plan import SessionPlan
-from ...engine.space.result_table import ResultTable
-from ..threads.bridge import EngineBridge
+from .threads.bridge import EngineBridge
+
+if TYPE_CHECKING:
+    from ..engine.session.events import SessionStarted
+    from ..engine.session.plan import SessionPlan
+    from ..engine.space.result_table import ResultTable
 
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
 
 
 class Selection(QObject):
-    """`table`, `plan` and `session` are those of the running or last session; None before the first.
+    """The one result that all panels show. `table`, `plan` and `session` are None before the first.
 
     Made right after the bridge, so that its slot runs before those of the panels: in their `session_started` slots the
     attributes here are already the new ones, and `changed(-1)` has been sent.
@@ -32,9 +36,14 @@ class Selection(QObject):
         self.plan: SessionPlan | None = None
         self.session: int | None = None
         self.index = -1
-        self.rows = _NONE  # of `table`, ascending: what a person has marked to look at together; empty: nothing
+        self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
+
+    @property
+    def caption(self) -> str:
+        """Which result is shown: its title, its board, and whether it is simulated or recorded; '' before the first."""
+        return "" if self.plan is None else f"{self.plan.title} on {self.plan.board}"
 
     @Slot(int)
     def select(self, index: int) -> None:
@@ -47,7 +56,7 @@ class Selection(QObject):
 
     @Slot(object)
     def brush(self, rows: npt.ArrayLike) -> None:
-        """Mark measurements, by their indices into `table`; none of them takes the mark away."""
+        """Mark measurements, by their indices into `table`; no rows: nothing is marked."""
         marked = np.sort(np.asarray(rows, dtype=np.int64))
         marked = marked[np.append(True, marked[1:] != marked[:-1])[: len(marked)]]
         if not np.array_equal(marked, self.rows):
@@ -56,7 +65,7 @@ class Selection(QObject):
 
     @Slot(object)
     def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
-        """Keep the next session to the supported graphics clocks within a range; None takes that back."""
+        """Keep the next session to the supported graphics clocks within a range; None: to its own clocks."""
         if clocks_mhz != self.clocks_mhz:
             self.clocks_mhz = clocks_mhz
             self.steered.emit(clocks_mhz)

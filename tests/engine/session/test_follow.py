@@ -23,8 +23,9 @@ from app.engine.objectives import Goal
 from app.engine.session import follow as following
 from app.engine.session.events import EngineFault, Event, MeasurementsAdded, SessionRemark, SessionStarted
 from app.engine.session.follow import follow_session, is_growing, plan_follow
+from app.engine.session.live_session import SessionResult
+from app.engine.session.plan import SearchOptions
 from app.engine.session.planning import plan_resume
-from app.engine.session.result import SessionResult
 from app.engine.session.run import run_session
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
@@ -84,7 +85,7 @@ def test_a_missing_file_is_waited_for(file: Path) -> None:
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_a_file_that_begins_anew_is_noticed(file: Path, replace: bool) -> None:
+def test_a_file_that_begins_again_is_noticed(file: Path, replace: bool) -> None:
     """Replaced by another file, or cut short and written again, longer than before."""
     file.write_text(open_cache(CACHE, 3))
     follower = CacheFollower(file)
@@ -137,7 +138,7 @@ def test_memory_does_not_grow_with_the_file(file: Path) -> None:
                 assert len(follower._stream._text) < 300_000
 
 
-def test_a_growing_cache_is_told_from_a_closed_one(file: Path) -> None:
+def test_a_growing_cache_is_distinguished_from_a_closed_one(file: Path) -> None:
     for text, growing in (
         (open_cache(CACHE, 3), True),
         (open_cache(CACHE, 0), True),
@@ -233,7 +234,7 @@ def test_while_it_grows_the_table_can_be_looked_at(session: Following) -> None:
         table.measurement(index).configuration for index in range(5)
     ]
     added = next(event for event in session.events if isinstance(event, MeasurementsAdded))
-    assert added.progress.budget == 0, "nobody knows how many there will be"
+    assert added.progress.budget == 0, "how many there will be is unknown"
     assert added.progress.eta_s is None
 
 
@@ -247,7 +248,7 @@ def test_a_person_ends_it_and_what_was_read_is_kept(session: Following) -> None:
     assert len(session.store.load(result.session).table) == 4
 
 
-def test_a_followed_session_can_be_looked_at_and_gone_on_with(session: Following) -> None:
+def test_a_followed_session_can_be_looked_at_and_resumed(session: Following) -> None:
     session.file.write_text(closed_cache(CACHE, ALL))
     session.start()
     number = session.end().session
@@ -257,7 +258,7 @@ def test_a_followed_session_can_be_looked_at_and_gone_on_with(session: Following
 
 
 def test_kernel_tuner_opens_a_closed_file_again_and_adds_to_it(session: Following) -> None:
-    """It writes the whole file anew without its last brackets: what is known is not told twice."""
+    """It writes the whole file again without its last brackets: what is known is not reported twice."""
     session.file.write_text(open_cache(CACHE, 4))
     session.start()
     session.wait(lambda: session.seen() == 4)
@@ -302,7 +303,7 @@ def test_a_damaged_entry_ends_it_with_the_line(session: Following) -> None:
     assert len(session.store.load(result.session).table) == 3, "what was read is kept"
 
 
-def test_values_that_the_header_did_not_list_are_taken_in(session: Following) -> None:
+def test_values_that_the_header_did_not_list_are_read(session: Following) -> None:
     document = copy.deepcopy(CACHE)
     document["tune_params"]["block_size_x"] = [32]
     session.file.write_text(closed_cache(document, ALL))
@@ -322,7 +323,7 @@ def test_the_plan_waits_for_the_first_success_and_checks_the_goal(file: Path) ->
     plan = plan_follow(file, stop)
     assert (plan.gpu, str(plan.objective), len(plan.objective.front)) == ("NVIDIA RTX A4000", "min:time", 2)
     with pytest.raises(InputError, match="there is no value 'speed'"):
-        plan_follow(file, stop, objective=Goal("speed", True))
+        plan_follow(file, stop, SearchOptions(objective=Goal("speed", True)))
     stop.set()
     file.write_text(open_cache(CACHE, 0))
     with pytest.raises(WattridgeError, match="stopped while waiting"):

@@ -36,7 +36,7 @@ def choose_folder(parent: QWidget, title: str, chosen: Callable[[Path], object],
 def save_file(
     parent: QWidget, title: str, name: str, kinds: str, chosen: Callable[[Path], object], *, suffix: str = ""
 ) -> None:
-    """Ask where something is to be written, `name` offered; `suffix` is added where a person gives none."""
+    """Ask where something is to be written, `name` offered; `suffix` is added where the user gives none."""
     dialog = _dialog(parent, title, kinds, start=str(Path.home() / name))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffix)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from ...errors import WattridgeError
-from ...paths import data_folder, open_private, private_folder
+from ..errors import WattridgeError
+from ..paths import data_folder, open_private, private_folder
 
 if TYPE_CHECKING:
-    from ...engine.analysis.tradeoff import Load
+    from ..engine.analysis.tradeoff import Load
 
 _RECENT = 12  # files remembered
 MOST_BOARDS = 100_000
@@ -40,7 +40,7 @@ class Settings:
     @property
     def load(self) -> Load:
         """How much there is to do in a year, and what electricity costs."""
-        from ...engine.analysis.tradeoff import HOURS_PER_YEAR, Load  # the first frame needs none of it
+        from ..engine.analysis.tradeoff import HOURS_PER_YEAR, Load  # the first frame needs none of it
 
         return Load(
             hours_per_year=self._number("energy/load_hours_per_year", 4000.0, HOURS_PER_YEAR),
@@ -93,11 +93,11 @@ class Settings:
         self._file.setValue(f"shown/{what}", " ".join(sorted(names)))
 
     def said(self, what: str) -> str:
-        """What was noted of something that is told but once; empty where nothing was."""
+        """The note on something that is shown once; empty where there is none."""
         return str(self._file.value(f"said/{what}", ""))
 
     def note_said(self, what: str, note: str = "yes") -> None:
-        """Note that something was told."""
+        """Note that something was shown."""
         self._file.setValue(f"said/{what}", note)
 
     def reset(self) -> None:

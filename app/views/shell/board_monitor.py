@@ -1,4 +1,4 @@
-"""`Station`: one GPU being watched: the board, its trace and the sampler that fills it."""
+"""`BoardMonitor`: one GPU being watched: the board, its trace and the sampler that fills it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...sensors.trace import Trace
 RATE_HZ = 50.0
 
 
-class Station(QObject):
+class BoardMonitor(QObject):
     """`sensor_event` is emitted on the sampler's thread: connect it queued."""
 
     sensor_event = Signal(object)  # SensorEvent
@@ -24,19 +24,19 @@ class Station(QObject):
         super().__init__()
         self.gpu = gpu
         self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
-        self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / RATE_HZ, on_event=self._tell)
+        self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / RATE_HZ, on_event=self._forward)
         self._open = True
         self.sampler.start()
 
     def close(self) -> None:
-        """Stop sampling and let go of the board. Safe to call twice."""
+        """Stop sampling and close the board. Safe to call twice."""
         if self._open:
             self._open = False
             self.sampler.stop()
             self.sampler.join()
             self.gpu.close()
 
-    def _tell(self, event: SensorEvent) -> None:
+    def _forward(self, event: SensorEvent) -> None:
         if self._open:
             self.sensor_event.emit(event)
 

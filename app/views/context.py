@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..threads.bridge import EngineBridge
 from .selection import Selection
+from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
-    from ...engine.control.guard import DeviceGuard
-    from ...engine.store.database import Store
-    from ...sensors.gpu import Gpu
-    from ...sensors.sampler import Sampler
-    from ...sensors.trace import Trace
+    from ..engine.control.guard import DeviceGuard
+    from ..engine.store.database import Store
+    from ..sensors.gpu import Gpu
+    from ..sensors.sampler import Sampler
+    from ..sensors.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

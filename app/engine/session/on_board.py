@@ -1,0 +1,114 @@
+"""What a specification needs of a board before it can be measured: limits, rights, clocks, a runner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Event
+
+from ...errors import InputError, WattridgeError
+from ...sensors.device_limits import DeviceLimits, limits_of
+from ...sensors.gpu import Gpu
+from ..control.guard import DeviceGuard
+from ..metering.launching import require_launching
+from ..runner.base import Runner
+from ..space.device_settings import SettingValues
+from ..space.search_space import SearchSpace
+from ..specification.model import Specification
+from ..tuning_methods.fits import fit_of_sweep
+
+
+def limits_on(gpu: Gpu | None) -> DeviceLimits:
+    """The limits of a board, else of compute capability 8.0."""
+    if gpu is None:
+        return limits_of((8, 0))
+    known = getattr(gpu, "limits", None)
+    if isinstance(known, DeviceLimits):
+        return known
+    return limits_of(gpu.info.compute_capability or (8, 0), gpu.info.multiprocessors)
+
+
+def require_runnable(spec: Specification, gpu: Gpu) -> tuple[DeviceLimits, tuple[str, ...]]:
+    """The board's limits and notes on the session, once it is known that the specification can run there.
+
+    Nothing has been swept or measured then. Raises InputError and WattridgeError.
+    """
+    if spec.refused:
+        raise InputError(spec.refused, str(spec.path), "its space can be looked at, and recordings of it replayed")
+    if spec.command is not None:
+        from ..runner.command import not_its_own
+        from ..workloads.command import Command
+
+        Command(spec)
+        if gpu.clock.speed == math.inf:
+            raise InputError("a program takes real time", gpu.info.label, "choose --speed 1")
+        said = not_its_own(gpu.info.source)
+        return limits_on(gpu), (said,) if said else ()
+    if gpu.info.source == "nvml":
+        from ..runner.cuda.open import require_kernel
+
+        if spec.kernel is not None and spec.kernel.language != "CUDA":
+            raise InputError(f"its kernel is written in {spec.kernel.language}", str(spec.path), "CUDA kernels are run")
+        require_kernel(spec, gpu, limits_on(gpu))
+        return limits_on(gpu), ()
+    from ..workloads.profiled import ProfiledKernel
+
+    limits = require_launching(gpu).limits
+    ProfiledKernel.of(spec, limits)
+    return limits, ()
+
+
+def runner_on(spec: Specification, gpu: Gpu, space: SearchSpace, guard: DeviceGuard | None) -> Callable[[], Runner]:
+    """What makes the runner of a specification that `require_runnable` let pass.
+
+    Raises WattridgeError where the first configuration cannot be prepared.
+    """
+    from ...sensors.simulated.profiles import LaunchRefused
+    from ..runner.simulated import SimulatedRunner
+    from ..workloads.profiled import ProfiledKernel
+
+    outer = guard if guard is not None else DeviceGuard(gpu)
+    if spec.command is not None:
+        from ..runner.command import CommandRunner
+
+        return lambda: CommandRunner(gpu, spec, space, outer.nested("session"))
+    if gpu.info.source == "nvml":
+        from ..runner.cuda.open import open_cuda_runner
+
+        return lambda: open_cuda_runner(spec, gpu, space, outer.nested("session"))
+    board = require_launching(gpu)
+    with suppress(LaunchRefused):  # what no configuration can do fails now; a refused launch is a result later
+        ProfiledKernel.of(spec, board.limits).prepare(space.configuration(0))
+    return lambda: SimulatedRunner(board, spec, space, outer.nested("session"))
+
+
+def allowed_settings(
+    wanted: Mapping[str, SettingValues], gpu: Gpu, guard: DeviceGuard
+) -> tuple[dict[str, SettingValues], tuple[str, ...]]:
+    """The settings that may be made on this board, the rights for them obtained, and notes on the others."""
+    if not wanted or gpu.info.source not in ("nvml", "simulated"):
+        return dict(wanted), ()
+    if not guard.allowed:
+        return {}, (f"{', '.join(wanted)} stay as they are: {guard.why_forbidden}",)
+    notes = guard.open() if gpu.info.source == "nvml" else ()
+    refused = {name: why for name in wanted if (why := guard.why_not(name))}
+    kept = tuple(f"{name} stays as it is: {why}" for name, why in refused.items())
+    return {name: values for name, values in wanted.items() if name not in refused}, (*notes, *kept)
+
+
+def model_range(
+    gpu: Gpu,
+    guard: DeviceGuard,
+    on_progress: Callable[[int, int], None] | None,
+    stop: Event | None,
+) -> tuple[float, float]:
+    """The clocks within 10 % of the model's optimum, from a sweep made now."""
+    fit, _ = fit_of_sweep(gpu, on_progress=on_progress, stop=stop, guard=guard)
+    if fit.range_mhz is None:
+        raise WattridgeError(
+            f"the model of the clocks is not identifiable: {'; '.join(fit.reasons)}",
+            gpu.info.label,
+            "give graphics_clock_mhz as a list or as { points = n }",
+        )
+    return fit.range_mhz

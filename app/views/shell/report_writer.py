@@ -1,0 +1,52 @@
+"""`ReportWriter`: the shown session as one HTML file, written off Qt's thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from ..settings import Settings
+from ..threads.tasks import TaskQueue
+from .services import Services
+
+
+class ReportWriter(QObject):
+    """Writes what the selection shows, with its chosen configuration, else the best."""
+
+    started = Signal(str)  # what is being written, in words
+    written = Signal(object)  # its Path
+    failed = Signal(str, str)  # what went wrong, and the remedy
+
+    def __init__(self, services: Services, settings: Settings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._services, self._settings = services, settings
+        self._tasks = TaskQueue(self)
+        self._tasks.failed.connect(self.failed)
+
+    def write(self, path: Path) -> None:
+        """Write the report; `written` or `failed` follows."""
+        selection = self._services.selection
+        plan, table, session = selection.plan, selection.table, selection.session
+        if plan is None or table is None or not len(table):
+            self.failed.emit("there is no session to report", "run one, or open one under Sessions")
+            return
+        chosen = selection.index if selection.index >= 0 else None
+        store, load = self._services.store, self._settings.load
+
+        def work() -> Path:
+            from ...engine.analysis.session import analyse  # imported late: the window's first frame needs none of it
+            from ...engine.report.content import gather
+            from ...engine.report.page import write_report
+
+            record = store.session(session) if session else None
+            analysis = analyse(table, plan.objective, load=load)
+            content = gather(plan, analysis, store, record=record, chosen=chosen, load=load)
+            return write_report(content, path)
+
+        self.started.emit(f"Writing {path.name} …")
+        self._tasks.run(work, self.written.emit)
+
+    def shutdown(self) -> None:
+        """Wait for a report that is being written."""
+        self._tasks.shutdown()
