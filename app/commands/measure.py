@@ -14,6 +14,7 @@ from ..errors import InputError, WattridgeError
 from .terminal import Stop, number, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.metering.confidence import Interval
     from ..engine.metering.span import Span
     from ..engine.metering.watching import Watch
     from ..engine.workloads.subprocesses import Ended
@@ -122,14 +123,21 @@ def _shown(words: Sequence[str]) -> str:
 
 
 def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: float | None) -> dict[str, Any]:
-    """Means over the runs with minimum, maximum and, from two runs on, deviation and 95 % interval by Student's t."""
-    from ..engine.metering.meter import confidence_interval
+    """Means over the runs with minimum, maximum, deviation (from two runs on) and 95 % interval.
+
+    The interval is Student's t over the runs, and never narrower than that of the power readings themselves.
+    """
+    from ..engine.metering.confidence import interval_of_repeats
 
     per_run: dict[str, Callable[[Sequence[Span]], float]] = {
         "time_s": lambda spans: spans[0].time_s,
         "energy_j": lambda spans: sum(span.energy_j for span in spans),
         "mean_power_w": lambda spans: sum(span.mean_power_w for span in spans),
         "peak_power_w": _peak_w,
+    }
+    own = {
+        "energy_j": [_summed([span.energy_interval_j for span in each]) for each in runs],
+        "mean_power_w": [_summed([span.power_interval_w for span in each]) for each in runs],
     }
     if idle_w is not None:
         per_run["energy_above_idle_j"] = lambda spans: sum(s.energy_j for s in spans) - idle_w * spans[0].time_s
@@ -145,7 +153,8 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
         known = [value for value in values if not math.isnan(value)]
         complete = len(known) == len(values)
         document[name] = fmean(known) if complete else math.nan
-        document[f"{name}_interval"] = confidence_interval(known, len(known)) if complete else None
+        intervals = [each for each in own.get(name, ()) if each is not None]
+        document[f"{name}_interval"] = interval_of_repeats(known, intervals) if complete else None
         document[f"{name}_min"], document[f"{name}_max"] = (min(known), max(known)) if complete else (None, None)
         document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
     if idle_w is not None:
@@ -163,6 +172,16 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
     ]
     document["notes"] = [*notes, *dict.fromkeys(line for each in runs for span in each for line in span.faults)]
     return document
+
+
+def _summed(intervals: Sequence[Interval | None]) -> Interval | None:
+    """The interval of a sum of independent figures, from theirs; None where one is not known."""
+    known = [each for each in intervals if each is not None]
+    if not known or len(known) < len(intervals):
+        return None
+    middle = sum((low + high) / 2 for low, high in known)
+    half = math.hypot(*((high - low) / 2 for low, high in known))
+    return middle - half, middle + half
 
 
 def _peak_w(spans: Sequence[Span]) -> float:
@@ -211,7 +230,7 @@ def _print(document: dict[str, Any]) -> None:
     if runs > 1:
         print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "95 % from", "to", "unit"))
     else:
-        print_table([(row[0], row[2], row[-1]) for row in rows], ("", "value", "unit"))
+        print_table([(row[0], row[2], *row[5:]) for row in rows], ("", "value", "95 % from", "to", "unit"))
     if "idle_power_w" in document:
         show(f"idle power before it started {number(document['idle_power_w'])} W")
     for board in document["gpus"]:

@@ -55,9 +55,14 @@ def test_time_energy_and_power_of_a_program_with_intervals(capsys: pytest.Captur
     assert any("draws nothing there" in note for note in told["notes"])
 
 
-def test_one_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_run_has_the_interval_of_the_power_readings(capsys: pytest.CaptureFixture[str]) -> None:
+    """How well the sensor knows energy and power; of time and peak only repeats tell."""
     _, told = run(capsys, "--gpu", "simulated:h200", "--", *SLEEP)
-    assert told["time_s_interval"] is told["energy_j_interval"] is told["time_s_deviation"] is None
+    for name in ("energy_j", "mean_power_w"):
+        low, high = told[f"{name}_interval"]
+        assert low < told[name] < high
+        assert high - low < 0.05 * told[name]
+    assert told["time_s_interval"] is told["peak_power_w_interval"] is told["time_s_deviation"] is None
     assert told["time_s_min"] == told["time_s"] == told["time_s_max"]
 
 

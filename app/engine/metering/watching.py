@@ -14,12 +14,14 @@ from contextlib import suppress
 from typing import Final
 
 from ...errors import InputError
+from ...sensors.channel import POWER_SAMPLES
 from ...sensors.errors import SensorError
 from ...sensors.gpu import Gpu
 from ...sensors.sampler import Sampler, SensorEvent
 from ...sensors.select import open_gpu
 from ...sensors.trace import Trace
 from .characterisation.store import stored_characterisation
+from .power_source import PowerSensor, find_sensor
 
 INTERVAL_S: Final = 0.02
 KEPT_S: Final = 8 * 3600.0
@@ -58,6 +60,10 @@ class Watch:
     def interval_s(self) -> float:
         """Between two readings, on the board's clock."""
         return self._sampler.interval_s
+
+    def sensor(self) -> PowerSensor | None:
+        """The power readings to count with, as far as is known by now; None where the board reports none."""
+        return find_sensor(self.gpu, self.characterisation, buffered=POWER_SAMPLES.name in self.trace.names)
 
     @property
     def ended(self) -> bool:

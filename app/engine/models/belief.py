@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..metering.student_t import student_t
+from ..metering.confidence import student_t
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
 from .duration import Duration, Times
 from .shapes import FEW_KINDS, KINDS, VOLTAGE_KINDS, Family, Grid, closest_power_w

@@ -18,9 +18,9 @@ from ..measurement import Measurement, State
 from ..metering.span import Span, read_span
 from ..metering.watching import Watch, watch
 from ..space.search_space import SearchSpace
-from ..specification.model import Specification, evaluate_metrics
+from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
-from .figures import Figures, Intervals, over_repeats
+from .figures import Figures, over_repeats, with_metrics
 from .settings_order import by_setting, setting_names, settings_of
 
 
@@ -94,10 +94,11 @@ class CommandRunner:
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
             return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
-        each: list[tuple[Figures, Intervals]] = [
-            ({**run, **evaluate_metrics(self._spec, configuration, run)}, {}) for run in runs
+        each = [
+            with_metrics(self._spec, configuration, run, span.power_interval_w)
+            for run, span in zip(runs, spans, strict=True)
         ]
-        values, intervals = over_repeats(self._spec, configuration, each)
+        values, intervals = each[0] if len(each) == 1 else over_repeats(self._spec, configuration, each)
         reasons = 0
         for span in spans:
             reasons |= span.event_reasons

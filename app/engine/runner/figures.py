@@ -10,11 +10,12 @@ from typing import Final
 
 from ...sensors.event_reasons import LIMITING
 from ..measurement import MEASURED, Configuration, Measurement, State
-from ..metering.window import Window, confidence_interval
+from ..metering.confidence import Interval, interval_of_repeats
+from ..metering.window import Window
 from ..specification.model import Specification, evaluate_metrics
 
 Figures = dict[str, float]
-Intervals = dict[str, tuple[float, float]]
+Intervals = dict[str, Interval]
 _OF_THE_WORK: Final = ("time_s", "energy_j", "power_w")  # and what a program reports: every repeat has them
 _OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w"} - {*_OF_THE_WORK}
 
@@ -56,7 +57,7 @@ def figures_of(
     spec: Specification, configuration: Configuration, windows: Sequence[Window]
 ) -> tuple[Figures, Intervals]:
     """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
-    each = [_figures_of_window(spec, configuration, window) for window in windows]
+    each = [with_metrics(spec, configuration, _measured(window), window.power_interval_w) for window in windows]
     return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
 
 
@@ -82,9 +83,10 @@ def over_repeats(
     for name, value in values.items():
         if name in _OF_THE_BOARD:
             continue
-        low, high = _widest([run[name] for run in runs if name in run], [own[name] for _, own in each if name in own])
-        if low < high:
-            half = (high - low) / 2  # a metric of the means is not quite the mean of the metrics
+        own = [ends[name] for _, ends in each if name in ends]
+        widest = interval_of_repeats([run[name] for run in runs if name in run], own)
+        if widest is not None and (half := (widest[1] - widest[0]) / 2):
+            # around the value: a metric of the means is not quite the mean of the metrics
             intervals[name] = (value - half, value + half)
     if len(runs) > 1:
         for name in known:
@@ -92,27 +94,20 @@ def over_repeats(
     return values, intervals
 
 
-def _widest(values: Sequence[float], own: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The wider of Student's t over the repeats and the mean of their own intervals; equal ends where neither is."""
-    found = [confidence_interval(values, len(values)) or (0.0, 0.0)]
-    if own:
-        found.append((fmean(low for low, _ in own), fmean(high for _, high in own)))
-    return max(found, key=lambda ends: ends[1] - ends[0])
-
-
 def _scatter(name: str, values: Sequence[float]) -> Figures:
     return {f"min_{name}": min(values), f"max_{name}": max(values), f"std_{name}": stdev(values)}
 
 
-def _figures_of_window(spec: Specification, configuration: Configuration, window: Window) -> tuple[Figures, Intervals]:
+def with_metrics(
+    spec: Specification, configuration: Configuration, measured: Figures, power_interval_w: Interval | None
+) -> tuple[Figures, Intervals]:
     """Measured values and metrics, and the 95 % intervals that follow from the power's."""
-    measured = _measured(window)
     values = {**measured, **evaluate_metrics(spec, configuration, measured)}
-    if window.power_interval_w is None:
+    if power_interval_w is None:
         return values, {}
     ends = []
-    for power_w in window.power_interval_w:
-        at_end = {**measured, "power_w": power_w, "energy_j": power_w * window.time_s}
+    for power_w in power_interval_w:
+        at_end = {**measured, "power_w": power_w, "energy_j": power_w * measured["time_s"]}
         ends.append({**at_end, **evaluate_metrics(spec, configuration, at_end)})
     low, high = ends
     intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}

@@ -16,7 +16,8 @@ from ...sensors.gpu import Gpu
 from ...sensors.load import Load
 from ..control.guard import DeviceGuard
 from ..metering.launching import LaunchingGpu, require_launching
-from ..metering.meter import Meter, Window
+from ..metering.meter import Meter
+from ..metering.window import Window
 
 Floats = npt.NDArray[np.float64]
 LOWEST_SHARE = 0.4  # of the highest clock; the lowest ridge measured yet is at 0.49 (H200), the others near 0.7

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from app.engine.metering.characterisation.characterise import characterise, wave_loads
 from app.engine.metering.characterisation.store import save_characterisation
 from app.engine.metering.meter import Meter
-from app.engine.metering.polled import PolledPower
-from app.engine.metering.power_source import PowerSource
+from app.engine.metering.power_source import PowerSensor, PowerSource
 from app.engine.metering.window import Window
 from app.sensors.clock import VirtualClock
 from app.sensors.load import Load
@@ -104,8 +103,8 @@ def test_every_value_told_of_a_window_is_its_level(
     averaging_ms: float, lag_ms: float, refresh_ms: float, levels: list[float], shift_ms: float
 ) -> None:
     """Three loads, one after the other; the source tells exact means, so whatever is attributed must be exact too."""
-    source = PowerSource("polled", "power_instant_w", refresh_ms / 1e3, 0.2, averaging_ms / 1e3, lag_ms / 1e3, 1.0)
-    polled = PolledPower(source)
+    sensor = PowerSensor("polled", "power_instant_w", refresh_ms / 1e3, averaging_ms / 1e3, lag_ms / 1e3, window_s=1.0)
+    polled = PowerSource(sensor)
     edges_ms = [0.0, 4000 + shift_ms, 6500.0]
 
     def power_integral(until_ms: float) -> float:
@@ -121,8 +120,8 @@ def test_every_value_told_of_a_window_is_its_level(
         if tick_ms != told:
             told, dither = tick_ms, dither + 1
         mean = (power_integral(to_ms) - power_integral(to_ms - averaging_ms)) / averaging_ms
-        polled.note(round(poll_ms * 1e6), mean + 1e-6 * (dither % 2))
-        poll_ms += 1e3 * source.poll_s / 2.5
+        polled.poll(round(poll_ms * 1e6), mean + 1e-6 * (dither % 2))
+        poll_ms += 1e3 * sensor.poll_s / 2.5
     powers = polled.powers(6_500_000_000, 9_000_000_000)
     assert len(powers) >= (2500 - averaging_ms - lag_ms) / refresh_ms - 3
     # a poll tells the time of a value within some milliseconds, so a split one is that little off

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.engine.control.guard import DeviceGuard
+from app.engine.metering.confidence import confidence_interval
 from app.engine.metering.meter import Meter
-from app.engine.metering.power_source import PowerSource, find_power_source
-from app.engine.metering.window import confidence_interval
+from app.engine.metering.power_source import PowerSensor
 from app.engine.tuning_methods.sweep import spread_clocks, sweep_clocks
 from app.errors import WattridgeError
 from app.sensors.clock import VirtualClock
@@ -59,14 +59,6 @@ def test_a_buffer_needs_a_fraction_of_the_time_of_polling() -> None:
     assert 1.0 < cost_s() < 1.6
 
 
-@pytest.mark.parametrize(("refresh_s", "averaging_s"), [(0.1, 0.025), (0.1, 1.0), (0.02, 0.01)])
-def test_refresh_and_settling_are_found_by_looking(refresh_s: float, averaging_s: float) -> None:
-    source = find_power_source(FakeBoard(refresh_s=refresh_s, averaging_s=averaging_s), HEAVY)
-    assert source is not None
-    assert source.refresh_s == pytest.approx(refresh_s, abs=0.006)
-    assert averaging_s * 0.9 <= source.settle_s <= averaging_s + 3 * refresh_s
-
-
 def test_under_a_cap_windows_go_on_until_the_clock_stands_still() -> None:
     board = FakeBoard(buffer=True, cap_clock_mhz=(1500.0, 1400.0, 1300.0, 1250.0, 1240.0, 1240.0))
     window = Meter(board).measure(HEAVY)
@@ -100,7 +92,7 @@ class LateClock(VirtualClock):
         return super().now_ns()
 
 
-SLOW = PowerSource("characterised", "power_instant_w", 0.1, 1.2, averaging_s=1.0, measure_s=0.5)
+SLOW = PowerSensor("characterised", "power_average_w", 0.1, averaging_s=1.0, window_s=0.5)
 
 
 @pytest.mark.parametrize(("sensor", "late_s"), [("buffer", 3.0), ("buffer", 12.0), ("polled", 12.0)])
@@ -113,7 +105,7 @@ def test_a_program_that_is_held_up_anywhere_still_reads_the_power(
         board = FakeBoard(buffer=True) if sensor == "buffer" else FakeBoard(refresh_s=0.1, averaging_s=1.0)
         clock = board.clock = LateClock()
         if sensor == "polled":
-            monkeypatch.setattr("app.engine.metering.meter.find_power_source", lambda *_: SLOW)
+            monkeypatch.setattr("app.engine.metering.meter.find_sensor", lambda *_, **__: SLOW)
         meter = Meter(board)
         meter.measure(HEAVY)
         clock.hold_up(at, late_s)
@@ -150,12 +142,12 @@ def test_stopping_leaves_the_board_idle_and_no_figure() -> None:
     assert not board.busy
 
 
-def test_a_board_that_tells_no_power_is_one_clear_line() -> None:
+def test_a_board_that_reports_no_power_is_one_clear_line() -> None:
     board = FakeBoard()
     board.channels = tuple(
-        replace(c, unavailable="not told") if c.name == "power_instant_w" else c for c in board.channels
+        replace(c, unavailable="not reported") if c.name == "power_instant_w" else c for c in board.channels
     )
-    with pytest.raises(WattridgeError, match="tells no power"):
+    with pytest.raises(WattridgeError, match="reports no power"):
         Meter(board).measure(HEAVY)
 
 

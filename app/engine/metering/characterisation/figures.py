@@ -28,6 +28,14 @@ def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
     return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
 
 
+def source_words(source: str, refresh_ms: float, window_ms: float | None) -> str:
+    """A source with how often it is new and what it averages, in one line."""
+    if source == "buffer":
+        return f"{WORDS[source]} ({refresh_ms:.0f} ms samples)"
+    window = "" if window_ms is None else f", mean of {in_ms(window_ms)} ms"
+    return f"{WORDS[source]}, polled (new every {in_ms(refresh_ms)} ms{window})"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """How a source answered steps from rest to load: what the sensor's picture shows. Arrays of shape (n,)."""
@@ -112,7 +120,4 @@ class Characterisation:
     def words(self) -> str:
         """The chosen source and its figures in one line."""
         best = self.best
-        if self.chosen == "buffer":
-            return f"driver buffer ({best.refresh_ms:.0f} ms samples), characterised"
-        window = "" if best.window_ms is None else f", mean of {in_ms(best.window_ms)} ms"
-        return f"{WORDS[self.chosen]}, polled (new every {in_ms(best.refresh_ms)} ms{window}), characterised"
+        return f"{source_words(self.chosen, best.refresh_ms, best.window_ms)}, characterised"
