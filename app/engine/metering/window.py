@@ -28,7 +28,7 @@ class Window:
     event_reasons: int  # every reason seen
     window_ns: tuple[int, int]
     power_source: str
-    settled: bool = True  # False: a limit acted and the board had not come to rest
+    settled: bool | None = True  # False: a limit acted and the board had not come to rest; None: not looked at
     aftereffect_w: float = 0.0  # excess that the load before left behind, already taken out of the power
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from statistics import fmean, stdev
 from typing import Final
 
@@ -29,13 +31,15 @@ def measurement_of(
     source: str,
     cost_s: float,
     more: Mapping[str, float] | None = None,
+    reported: Sequence[Figures] | None = None,
     message: str = "",
 ) -> Measurement:
-    """A configuration that worked, measured in one window or repeatedly, now; `more` are values besides."""
-    values, intervals = figures_of(spec, configuration, windows)
-    reasons = 0
-    for window in windows:
-        reasons |= window.event_reasons
+    """A configuration that worked, measured in one window or repeatedly, now.
+
+    `more` are values besides; `reported` are what the program itself reported, one for each window: metrics may use
+    them.
+    """
+    values, intervals = figures_of(spec, configuration, windows, reported)
     return Measurement(
         row=row,
         configuration=configuration,
@@ -45,7 +49,7 @@ def measurement_of(
         message=message,
         window_ns=(windows[0].window_ns[0], windows[-1].window_ns[1]),
         observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
-        event_reasons=reasons,
+        event_reasons=seen_reasons(windows),
         power_source=windows[-1].power_source,
         source=source,
         timestamp_s=time.time(),
@@ -53,11 +57,28 @@ def measurement_of(
     )
 
 
+def seen_reasons(windows: Iterable[Window]) -> int:
+    """Every clock event reason of any of the windows."""
+    return reduce(or_, (window.event_reasons for window in windows), 0)
+
+
+def mean_known(values: Iterable[float]) -> float:
+    """The mean of those that are known; NaN where none is."""
+    known = [value for value in values if not math.isnan(value)]
+    return fmean(known) if known else math.nan
+
+
 def figures_of(
-    spec: Specification, configuration: Configuration, windows: Sequence[Window]
+    spec: Specification,
+    configuration: Configuration,
+    windows: Sequence[Window],
+    reported: Sequence[Figures] | None = None,
 ) -> tuple[Figures, Intervals]:
     """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
-    each = [with_metrics(spec, configuration, _measured(window), window.power_interval_w) for window in windows]
+    each = [
+        with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
+        for window, extra in zip(windows, reported or [{}] * len(windows), strict=True)
+    ]
     return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
 
 
@@ -74,8 +95,8 @@ def over_repeats(
         name: [run[name] for run in runs if name in run]
         for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
-    known = {name: told for name, told in known.items() if name in _OF_THE_BOARD or len(told) == len(runs)}
-    means = {name: min(told) if name == "settled" else fmean(told) for name, told in known.items()}
+    known = {name: seen for name, seen in known.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
+    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in known.items()}
     if {"energy_j", "power_w"} <= means.keys():
         means["power_w"] = means["energy_j"] / means["time_s"]
     values = {**means, **evaluate_metrics(spec, configuration, means)}
@@ -128,6 +149,6 @@ def _measured(window: Window) -> Figures:
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
     if window.aftereffect_w:
         measured["aftereffect_w"] = window.aftereffect_w
-    if window.event_reasons & LIMITING:
+    if window.settled is not None and window.event_reasons & LIMITING:
         measured["settled"] = float(window.settled)
     return measured

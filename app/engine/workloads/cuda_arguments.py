@@ -19,6 +19,25 @@ MAX_BYTES: Final = 1 << 38  # of one array: a larger one is a mistake in a shape
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel of an image, and how it is launched."""
+
+    name: str  # as the image has it
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_byte: int = 0  # dynamic
+
+    def as_message(self, name: str | None = None) -> dict[str, Any]:
+        """As plain data, under another name where the image has one."""
+        return {**asdict(self), "name": name or self.name}
+
+    @classmethod
+    def of_message(cls, message: Mapping[str, Any]) -> Launch:
+        """The reverse of `as_message`."""
+        return cls(message["name"], tuple(message["grid"]), tuple(message["block"]), message["shared_byte"])
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """One argument, its shape and value calculated. `shape` None: a scalar."""
 

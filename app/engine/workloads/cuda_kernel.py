@@ -19,11 +19,9 @@ from ...sensors.device_limits import DeviceLimits
 from ..expressions.expression import Expression, parse, parse_array_expression
 from ..measurement import Configuration, State, Value
 from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
-from .cuda_arguments import Argument, CallPlan, Reference
-from .defines import define_lines
-from .launch import Launch
+from .cuda_arguments import Argument, CallPlan, Launch, Reference
+from .cuda_source import define_lines, parameter_names
 from .machine_code import FROM_CAPABILITY
-from .signature import parameter_names
 
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 REFERENCE_BLOCK: Final = 256  # threads; a reference kernel has to be right for any launch

@@ -22,7 +22,7 @@ from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
-from app.engine.workloads.signature import parameter_names
+from app.engine.workloads.cuda_source import parameter_names
 from app.errors import InputError, WattridgeError
 
 HERE = Path(__file__).parents[1]

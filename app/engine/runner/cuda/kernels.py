@@ -12,9 +12,8 @@ from ....errors import WattridgeError
 from ....sensors.load import Load
 from ...children.scratch import scratch_folder
 from ...measurement import State
-from ...workloads.cuda_arguments import CallPlan
+from ...workloads.cuda_arguments import CallPlan, Launch
 from ...workloads.cuda_kernel import Build, Prepared
-from ...workloads.launch import Launch
 from .comparer import SOURCE
 from .compiler import Compiled, Compiler, symbol
 from .gpu import CudaGpu
@@ -65,9 +64,9 @@ class LoadedKernels:
     def load(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float]:
         """Load a kernel under a name; what the driver reports of it. Raises KernelFailed."""
         self.use_arguments(prepared.calls)
-        message: dict[str, Any] = {"do": "load", "id": name, "launch": _as_message(prepared.launch, image)}
+        message: dict[str, Any] = {"do": "load", "id": name, "launch": _named(prepared.launch, image)}
         if prepared.reference is not None:
-            message["reference"] = _as_message(prepared.reference, image)
+            message["reference"] = _named(prepared.reference, image)
         reported = self._gpu.ask(message, [image])
         self._loaded.append(name)
         self._unload(keep=KEPT)
@@ -122,6 +121,6 @@ class LoadedKernels:
             self._gpu.ask({"do": "unload", "id": name})
 
 
-def _as_message(launch: Launch, image: bytes) -> dict[str, Any]:
-    name = symbol(image, launch.name)
-    return {"name": name, "grid": launch.grid, "block": launch.block, "shared_byte": launch.shared_byte}
+def _named(launch: Launch, image: bytes) -> dict[str, Any]:
+    """A launch as a message, under the name that the image has."""
+    return launch.as_message(symbol(image, launch.name))

@@ -13,11 +13,10 @@ import numpy as np
 import pycuda.driver as cuda
 
 from ....sensors.device_limits import DeviceLimits
-from ...workloads.launch import Launch
-from .backend import Array, DeviceFault, Difference, KernelFacts, difference
+from ...workloads.cuda_arguments import Launch
+from .backend import Array, DeviceFault, Difference, KernelFacts, difference, occupancy, resident_blocks
 from .comparer import TYPES, compared_type
 from .cublas import BYTES, Product, cublas
-from .occupancy import occupancy, resident_blocks
 
 GRAPHED: Final = 64  # launches in one captured graph: Python queues a launch in ~5 us, kernels may be quicker
 CAPTURE_MODE: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED

@@ -32,10 +32,10 @@ from ..figures import measurement_of
 from ..settings_order import by_setting, settings_of
 from .compiler import Compiled, Compiler
 from .drift import Drift, reference_figures
-from .first_look import look_once
 from .gpu import CudaGpu
 from .kernels import LoadedKernels
 from .process import KernelFailed
+from .square_wave import characterise_once
 
 LEAST_BATCH: Final = 16
 MOST_BATCH: Final = 64
@@ -95,7 +95,7 @@ class CudaRunner:
 
     def prepare(self, stop: threading.Event, on_progress: OnPreparation) -> None:
         """Characterise the power sensor where nothing is kept of this board and driver."""
-        look_once(self._gpu, self._compiler.toolchain, stop, on_progress)
+        characterise_once(self._gpu, self._compiler.toolchain, stop, on_progress)
 
     def measure(self, rows: Sequence[int], stop: threading.Event) -> Iterator[Measurement]:
         """Measure the rows in the order in which they are compiled, those of one device setting together."""

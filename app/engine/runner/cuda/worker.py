@@ -22,8 +22,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from ....errors import InputError
-from ...workloads.cuda_arguments import CallPlan, make_array, make_references
-from ...workloads.launch import Launch
+from ...workloads.cuda_arguments import CallPlan, Launch, make_array, make_references
 from .backend import Array, Backend, DeviceFault, Kernel, Mark
 from .wire import Message, WireError, receive, send
 
@@ -153,8 +152,7 @@ class Worker:
 
     def _load(self, message: Message, image: bytes) -> Message:
         self._upload()
-        given = message["launch"]
-        launch = Launch(given["name"], tuple(given["grid"]), tuple(given["block"]), given["shared_byte"])
+        launch = Launch.of_message(message["launch"])
         kernel = self._bound(image, launch)
         self._kernels[message["id"]] = Loaded(kernel, image, launch)
         self._reference_kernel = message.get("reference")
@@ -162,9 +160,9 @@ class Worker:
 
     def _load_drift(self, message: Message, image: bytes) -> Message:
         """The vendor's matrix product, else the kernel given, under that name; a kernel that is there stays."""
-        name, given = message["id"], message["launch"]
+        name = message["id"]
         if name not in self._kernels:
-            kernel, launch = self._backend.product(), Launch(given["name"], tuple(given["grid"]), tuple(given["block"]))
+            kernel, launch = self._backend.product(), Launch.of_message(message["launch"])
             if kernel is None:
                 arrays = [np.zeros(1, np.float32) for _ in range(2)]
                 kernel = self._backend.load(image, launch, [self._backend.upload(array) for array in arrays], {})
@@ -214,8 +212,7 @@ class Worker:
             return
         if all(f"reference of {argument.name}" in self._buffers for argument in self._plan.outputs):
             return
-        given = self._reference_kernel
-        launch = Launch(given["name"], tuple(given["grid"]), tuple(given["block"]))
+        launch = Launch.of_message(self._reference_kernel)
         reference = Loaded(self._bound(loaded.image, launch), loaded.image, launch)
         self._launch_once(reference)
         for argument in self._plan.outputs:
