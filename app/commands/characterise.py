@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..engine.metering.launching import LaunchingGpu
     from ..sensors.gpu import Gpu
 
-GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter tells it."
+GAIN = "The gain of a board's sensor may be off by up to 5 %; only an external meter can show it."
 
 
 def characterise(arguments: Namespace) -> int:
-    """Drive a square wave of load on a board, or with --show tell what an earlier one found."""
+    """Drive a square wave of load on a board, or with --show print what an earlier one found."""
     from ..engine.metering.characterisation.store import save_characterisation, stored_characterisation, to_json
     from ..sensors.select import open_gpu
 

@@ -33,7 +33,7 @@ _LABELS: Final = {
 
 
 def measure(arguments: Namespace) -> int:
-    """Run a program and tell what the boards drew meanwhile. A program that fails is status 1."""
+    """Run a program and report what the boards drew meanwhile. A program that fails is status 1."""
     if not arguments.program:
         raise InputError("no program", "measure", "name one: wattridge measure -- PROGRAM [ARGUMENT ...]")
     names = [text.strip() for text in arguments.gpu.split(",")] if arguments.gpu else [None]
@@ -97,7 +97,7 @@ def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
 
 
 def _idle_w(watches: Sequence[Watch]) -> float:
-    """What the boards draw together before the program starts. Raises WattridgeError where they do not tell."""
+    """What the boards draw together before the program starts. Raises WattridgeError where that is not known."""
     from ..engine.metering.span import read_span
 
     begun = [each.gpu.clock.now_ns() for each in watches]
@@ -105,7 +105,7 @@ def _idle_w(watches: Sequence[Watch]) -> float:
     spans = [read_span(each, at, each.gpu.clock.now_ns()) for each, at in zip(watches, begun, strict=True)]
     for span in spans:
         if span.unknown:
-            raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle away")
+            raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle out")
     return sum(span.mean_power_w for span in spans)
 
 
@@ -185,7 +185,7 @@ def _summed(intervals: Sequence[Interval | None]) -> Interval | None:
 
 
 def _peak_w(spans: Sequence[Span]) -> float:
-    """The largest power told; of several boards, of their sum at the first one's times."""
+    """The largest power reported; of several boards, of their sum at the first one's times."""
     import numpy as np
 
     if len(spans) == 1 or any(span.unknown for span in spans):

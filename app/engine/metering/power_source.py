@@ -36,7 +36,7 @@ HALF: Final = 0.5  # of its averaging must lie in the window for a value to be s
 SHARP: Final = 0.03  # a value may be split if its time is known within this share of its averaging
 BACK: Final = 3.0  # averaging times before a window in which values show what ran then
 WORTH: Final = 0.3  # of one value: a level that less of it shows is not known
-LEAST_HISTORY: Final = 0.5  # of the second before a window, that values must cover to tell what it leaves behind
+LEAST_HISTORY: Final = 0.5  # of the second before a window, that values must cover to know what it leaves behind
 OVERLAP: Final = 1.5  # averaging over refresh: from here on values overlap
 
 
@@ -221,7 +221,7 @@ class PowerSource:
         return [*self._freed(first, start_ns, end_ns)[1], *powers] if self.sensor.splits else powers
 
     def independent(self, values: Sequence[float] | Floats) -> int:
-        """How many of the values tell something new."""
+        """How many of the values are independent of each other."""
         return round(len(values) * min(1.0, self.sensor.refresh_s / self.sensor.averaging_s))
 
     def steady(self, start_ns: int, end_ns: int) -> Energy:
@@ -237,7 +237,7 @@ class PowerSource:
     def energy(self, start_ns: int, end_ns: int) -> Energy:
         """Of any window, whatever ran in it: each value counts for the time nearer to it than to another.
 
-        The interval comes from the differences between neighbours, and from the edges, of which no value tells.
+        The interval comes from the differences between neighbours, and from the edges, which no value covers.
         """
         first, last = self._inside_probably(start_ns, end_ns)
         time_s = (end_ns - start_ns) / 1e9
@@ -303,10 +303,10 @@ class PowerSource:
         window = int(np.searchsorted(edges, start_ns))
         overlap = np.minimum(to_ns[:, None], edges[1:]) - np.maximum(to_ns[:, None] - self._averaging_ns, edges[:-1])
         shares: Floats = np.maximum(0.0, overlap) / self._averaging_ns  # (values, times between edges)
-        told = shares[sharp]
-        levels = np.linalg.lstsq(told, power_w[sharp], rcond=1e-6)[0]
-        errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(told.T @ told, rcond=1e-9, hermitian=True)), 0.0))
-        unknown = (told.sum(axis=0) < WORTH) | (errors > 1.0 / WORTH)
+        known = shares[sharp]
+        levels = np.linalg.lstsq(known, power_w[sharp], rcond=1e-6)[0]
+        errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(known.T @ known, rcond=1e-9, hermitian=True)), 0.0))
+        unknown = (known.sum(axis=0) < WORTH) | (errors > 1.0 / WORTH)
         since_ns = math.inf if self._edges_since_ns is None else self._edges_since_ns
         partly &= before - self._lag_ns - self._averaging_ns >= since_ns
         partly &= ~(unknown[:window] & (shares[:, :window] > 1e-3)).any(axis=1)

@@ -1,7 +1,7 @@
-"""`Watch`: one sampler per board for everybody who looks at it, from any thread, nested or side by side.
+"""`Watch`: one sampler per board for all who watch it, from any thread, nested or side by side.
 
 The last one to go leaves the sampler running for a second: what was measured is attributed by time stamps after the
-fact, and the driver's buffer tells its samples about 0.1 s late.
+fact, and the driver's buffer publishes its samples about 0.1 s late.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Watch:
             gpu.power_samples(gpu.clock.now_ns())
             self.buffered = True
         self.characterisation = None
-        with suppress(OSError):  # a person without a data folder can measure too
+        with suppress(OSError):  # without a data folder one can measure too
             self.characterisation = stored_characterisation(gpu.info)
         self._owned = owned
         self._users = 0
@@ -80,7 +80,7 @@ class Watch:
         return True
 
     def release(self) -> None:
-        """Look no longer. Once per `watch`."""
+        """End this watch. Once per `watch`."""
         with _lock:
             self._users -= 1
             if self._users == 0:
@@ -102,7 +102,7 @@ class Watch:
     def _retire(self) -> None:
         with _lock:
             if self._users or self._linger is not threading.current_thread():
-                return  # somebody looks again
+                return  # it is watched again
             for key in [key for key, other in _watches.items() if other is self]:
                 del _watches[key]
         self._sampler.stop()

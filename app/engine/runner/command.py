@@ -30,8 +30,8 @@ def not_its_own(source: str) -> str:
     """What to say of power on a board that is not there; empty for a real one."""
     if source == "nvml":
         return ""
-    whose = "idle board's, as simulated" if source == "simulated" else "recording's"
-    return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {whose}"
+    power_of = "idle board's, as simulated" if source == "simulated" else "recording's"
+    return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {power_of}"
 
 
 class CommandRunner:

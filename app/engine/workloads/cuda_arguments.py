@@ -138,8 +138,8 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any]) -> 
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"not a .npy file: {error}", str(path), "write it with numpy.save") from None
     if not isinstance(loaded, np.ndarray) or (shape is not None and loaded.shape != tuple(shape)):
-        told = getattr(loaded, "shape", "no array")
-        raise InputError(f"it has shape {told} instead of {tuple(shape or ())}", str(path), "write it in that shape")
+        shaped = getattr(loaded, "shape", "no array")
+        raise InputError(f"it has shape {shaped} instead of {tuple(shape or ())}", str(path), "write it in that shape")
     return np.ascontiguousarray(loaded).astype(kind, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""Running one program of a person's: timed to the millisecond, bounded in time and output, never through a shell."""
+"""Running one of the user's programs: timed to the millisecond, bounded in time and output, never through a shell."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _signal(process: subprocess.Popen[bytes], family: Family, name: str) -> None
 
 
 def _at_terminal() -> bool:
-    """Whether this process has a terminal, whose keys reach everything in its group."""
+    """Whether this process has a terminal, so that its keys reach everything in its group."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
     except OSError:

@@ -25,13 +25,13 @@ LOOK_S: Final = 0.2  # afterwards, for a limit that acts
 WARM_S: Final = 4.0  # of the wave, before it counts
 WAVE_S: Final = 20.0  # and as much again while a figure is not known sharply
 PATIENCE_S: Final = 60.0  # of wave, in all
-VIRTUAL_PATIENCE_S: Final = 240.0  # on a clock that only advances while somebody waits, where time costs nothing
+VIRTUAL_PATIENCE_S: Final = 240.0  # on a clock that only advances while a thread waits, where time costs nothing
 STEPS: Final = 3
 REST_S: Final = 1.6  # before a step
 SHIFT_S: Final = 0.037  # of the later steps, so that they meet the sensors at other phases
 STEP_S: Final = 2.4  # longer than the slowest average
 BEFORE_S: Final = 0.2  # the step, as the picture shows it
-TAIL_S: Final = 0.5  # at the end of a step, in which the final power is told
+TAIL_S: Final = 0.5  # at the end of a step, in which the final power is read
 SETTLED: Final = 0.03  # a reading within this share of the final one has settled
 READINGS: Final = 10  # that a window holds at least
 SHORTEST_WINDOW_S: Final = 0.2
@@ -65,21 +65,21 @@ def characterise(
     """Refresh, window, lag and cost of every power source of the board; None if stopped.
 
     Takes 40 s on the board's clock or more, and 30 s more where the driver's buffer is chosen, for what its samples
-    tell of the load before. The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a figure
-    is not known sharply: the lag of a slow average takes longest. It is driven with the first of `loads` (heaviest
-    first) under which no limit acts: at a limit the clocks move, and the power with them. `on_progress` is told seconds
-    done and seconds in all.
-    Raises WattridgeError where the board tells no power at all, GpuLost when it is gone.
+    still hold of the load before. The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a
+    figure is not known sharply: the lag of a slow average takes longest. It is driven with the first of `loads`
+    (heaviest first) under which no limit acts: at a limit the clocks move, and the power with them. `on_progress` is
+    called with the seconds done and in all.
+    Raises WattridgeError where the board reports no power at all, GpuLost when it is gone.
     """
     begun_ns = gpu.clock.now_ns()
     total_s = PROBE_S + WARM_S + WAVE_S + STEPS * (REST_S + STEP_S)
 
-    def tell() -> None:
+    def report() -> None:
         if on_progress is not None:
             done_s = (gpu.clock.now_ns() - begun_ns) / 1e9
             on_progress(done_s, max(done_s, total_s))
 
-    watch = Watch(gpu, seed, tell)
+    watch = Watch(gpu, seed, report)
     try:
         load, notes = _choose_load(watch, loads, stop)
         steps = watch.start()
@@ -142,15 +142,15 @@ def _patience_s(gpu: LaunchingGpu, asked_s: float | None) -> float:
 
 
 def _sharp(figures: SourceFigures) -> bool:
-    told = [(figures.lag_ms, figures.lag_margin_ms)]
+    margins = [(figures.lag_ms, figures.lag_margin_ms)]
     if figures.window_ms is not None and figures.window_margin_ms is not None:
-        told.append((figures.window_ms, figures.window_margin_ms))
-    return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in told)
+        margins.append((figures.window_ms, figures.window_margin_ms))
+    return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in margins)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the records tell of each source."""
+    """What the records show of each source."""
 
     sources: Mapping[str, SourceFigures | None]
     fits: Mapping[str, ResponseFit]
@@ -207,7 +207,7 @@ class _Observed:
         fit = fit_response(series.time_s[keep], series.power_w[keep], self._spans, windows_s=windows_s)
         answer, settled_s = self._answer(name)
         cumulative = windows_s is not None
-        told_s = fit.lag_s + series.refresh_s + (0.0 if cumulative else fit.window_s)
+        seen_s = fit.lag_s + series.refresh_s + (0.0 if cumulative else fit.window_s)
         return SourceFigures(
             refresh_ms=series.refresh_s * 1e3,
             window_ms=None if cumulative else fit.window_s * 1e3,
@@ -216,7 +216,7 @@ class _Observed:
             window_margin_ms=None if cumulative else math.hypot(fit.window_margin_s, series.margin_s) * 1e3,
             lag_margin_ms=math.hypot(fit.lag_margin_s, series.margin_s) * 1e3,
             noise_percent=fit.noise * 100,
-            settle_ms=max(told_s, settled_s + series.refresh_s) * 1e3,
+            settle_ms=max(seen_s, settled_s + series.refresh_s) * 1e3,
             published_ms=self._published_s() * 1e3 if name == "buffer" else None,
             answer=answer,
         ), fit
@@ -250,7 +250,7 @@ class _Observed:
         return float(np.median(np.diff(times)))
 
     def _answer(self, name: str) -> tuple[Answer, float]:
-        """The steps laid over each other, and when the last reading off the final power was told, s."""
+        """The steps laid over each other, and when the last reading off the final power appeared, s."""
         series = self._series(self._steps, name)
         spans = spans_of(self._steps.spans, self._origin_ns)
         times, powers, settled_s = [], [], 0.0
@@ -269,7 +269,7 @@ class _Observed:
 
 
 def _choose(sources: Mapping[str, SourceFigures | None], where: str) -> tuple[str, float, str]:
-    """The source that tells a mean power in the least time: its name, the window it needs in s, and why."""
+    """The source that gives a mean power in the least time: its name, the window it needs in s, and why."""
     needs: dict[str, tuple[float, float]] = {}  # seconds in all, of which the window
     for name in ("buffer", "instant", "average"):
         figures = sources[name]
@@ -279,7 +279,7 @@ def _choose(sources: Mapping[str, SourceFigures | None], where: str) -> tuple[st
         window_s = max(SHORTEST_WINDOW_S, values * figures.refresh_ms / 1e3, figures.window_ms / 1e3)
         needs[name] = (window_s + figures.settle_ms / 1e3, window_s)
     if not needs:
-        raise WattridgeError("the board tells no power", where, "energy cannot be measured on it")
+        raise WattridgeError("the board reports no power", where, "energy cannot be measured on it")
     ranked = sorted(needs, key=lambda name: needs[name])
-    told = ", ".join(f"{needs[name][0]:.2g} s through {WORDS[name]}" for name in ranked)
-    return ranked[0], needs[ranked[0]][1], f"least time for a mean power after a change of load: {told}"
+    times = ", ".join(f"{needs[name][0]:.2g} s through {WORDS[name]}" for name in ranked)
+    return ranked[0], needs[ranked[0]][1], f"least time for a mean power after a change of load: {times}"

@@ -22,7 +22,7 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
-    """Milliseconds as people read them, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
+    """Milliseconds as they are shown, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
     digits = 0 if abs(value_ms) >= 99.95 else 1 if abs(value_ms) >= 0.995 else 2
     value = f"{round(value_ms, digits) + 0.0:.{digits}f}"  # + 0.0: no minus before a zero
     return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
@@ -60,7 +60,7 @@ class SourceFigures:
     answer: Answer
 
     def expected_share(self, time_s: Floats) -> Floats:
-        """What these figures say of the answer to a step: its share told so long after the step, 0..1; shape (n,).
+        """The answer to a step by these figures: the share of it reported so long after the step, 0..1; shape (n,).
 
         A counter's rise from one value to the next is a mean over its refresh.
         """
@@ -91,7 +91,7 @@ class Characterisation:
     gpu: str
     driver: str
     source: str  # nvml or simulated
-    declared: str  # what the board said of its power source; a characterisation of another saying does not count
+    declared: str  # the board's own description of its power source; a characterisation of another one does not count
     sources: Mapping[str, SourceFigures | None]  # by the names in SOURCES; None where the board lacks it
     missing: Mapping[str, str]  # why it lacks it
     chosen: str

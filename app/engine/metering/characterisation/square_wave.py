@@ -37,12 +37,12 @@ class AsksOneSource(Protocol):
 
 
 class Stopped(Exception):
-    """Not an error: the person stopped it."""
+    """Not an error: the user stopped it."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """What was told while the wave ran. Times are ns on the board's clock."""
+    """What was reported while the wave ran. Times are ns on the board's clock."""
 
     changes: dict[str, list[Change]] = field(default_factory=dict)  # of instant, average, counter
     samples: list[PowerSample] = field(default_factory=list)  # of the driver's buffer
@@ -141,7 +141,7 @@ class Watch:
             self.seen.drains.append((self.gpu.clock.now_ns(), self._newest_ns))
 
     def _is_due(self, source: str) -> bool:
-        """A source whose read is slow is asked less often, so that it does not hold up the others."""
+        """A source that is slow to read is read less often, so that it does not hold up the others."""
         now_ns = self.gpu.clock.now_ns()
         if now_ns < self._due_ns.get(source, 0):
             return False
@@ -153,7 +153,7 @@ class Watch:
     def _look_at_costs(self) -> None:
         for source, name in CHANNEL_OF.items():
             if name not in self._place:
-                self.missing[source] = self._why.get(name) or "this board does not tell it"
+                self.missing[source] = self._why.get(name) or "this board does not report it"
             elif isinstance(self.gpu, AsksOneSource):
                 self.read_s[source] = _cost_s(partial(self.gpu.ask_power_w, name))
             else:

@@ -27,7 +27,7 @@ class DeviceFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What the driver tells of a loaded kernel."""
+    """What the driver reports of a loaded kernel."""
 
     registers: int  # per thread
     shared_byte: int  # per block, static and dynamic
@@ -120,11 +120,11 @@ class Backend(Protocol):
 def difference(output: Array, reference: Array, rtol: float, atol: float) -> Difference:
     """Elements with |output - reference| > atol + rtol |reference|, NaN against a number included."""
     wide = np.complex128 if reference.dtype.kind == "c" else np.float64
-    told, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
+    given, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
     with np.errstate(all="ignore"):
-        apart = np.abs(told - expected)
+        apart = np.abs(given - expected)
         close = np.isfinite(apart) & (apart <= atol + rtol * np.abs(expected))
-        off = ~close & ~(np.isnan(told) & np.isnan(expected)) & (told != expected)
+        off = ~close & ~(np.isnan(given) & np.isnan(expected)) & (given != expected)
     where = np.flatnonzero(off)
     finite = apart[np.isfinite(apart)]
     worst = float("inf") if where.size and not np.isfinite(apart[where]).all() else float(finite.max(initial=0.0))

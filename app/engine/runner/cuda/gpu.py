@@ -30,14 +30,14 @@ class CudaGpu:
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes = RunnerProcesses(self._start, self._prepare)
         try:
-            told = self.processes.current.request({"do": "describe"})
+            described = self.processes.current.request({"do": "describe"})
         except KernelFailed:
             self.processes.close()
             raise
         known = {field.name for field in fields(DeviceLimits)}
-        self.limits = DeviceLimits(**{name: value for name, value in told["limits"].items() if name in known})
-        self.compute_capability: tuple[int, int] = tuple(told["compute_capability"])
-        self.shared_memory_opt_in = int(told["shared_memory_opt_in"])
+        self.limits = DeviceLimits(**{name: value for name, value in described["limits"].items() if name in known})
+        self.compute_capability: tuple[int, int] = tuple(described["compute_capability"])
+        self.shared_memory_opt_in = int(described["shared_memory_opt_in"])
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ class CudaGpu:
         return self.sensors.read()
 
     def held(self, channel: str) -> Held | None:
-        """As the sensors tell."""
+        """As the sensors report."""
         return self.sensors.held(channel) if isinstance(self.sensors, HoldsValues) else None
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
@@ -67,9 +67,9 @@ class CudaGpu:
     # --- running ----------------------------------------------------------------------------------------------------
 
     def prepare(self, messages: list[tuple[dict[str, Any], Sequence[bytes]]]) -> None:
-        """Tell this process, the spare one and every later one the same."""
+        """Send the same to this process, the spare one and every later one."""
         self._prepared = messages
-        self.processes.prepare_anew()
+        self.processes.prepare_again()
 
     def ask(
         self,
