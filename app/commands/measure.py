@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 IDLE_S: Final = 2.0
 GRACE_S: Final = 3.0  # an interrupt from the terminal reaches the program too; it may end by itself
 _STANDARD_ERROR: Final = 2
-_UNITS: Final = {"time_s": "s", "energy_j": "J", "mean_power_w": "W", "peak_power_w": "W", "energy_above_idle_j": "J"}
 _LABELS: Final = {
     "time_s": "time",
     "energy_j": "energy",
@@ -218,15 +217,17 @@ def _board(spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
+    from ..engine.formats.units import unit_of
+
     boards = ", ".join(board["label"] for board in document["gpus"])
     runs = document["repeats"]
     show(f"{_shown(document['program'])} on {boards}, {runs} run{'s' if runs > 1 else ''}")
     rows = []
-    for name, unit in _UNITS.items():
+    for name, label in _LABELS.items():
         if name in document:
             low, high = document[f"{name}_interval"] or (None, None)
             least, most, deviation = (document[f"{name}_{kind}"] for kind in ("min", "max", "deviation"))
-            rows.append((_LABELS[name], least, document[name], most, deviation, low, high, unit))
+            rows.append((label, least, document[name], most, deviation, low, high, unit_of(name, {})))
     if runs > 1:
         print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "95 % from", "to", "unit"))
     else:

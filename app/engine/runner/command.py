@@ -10,6 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
@@ -22,7 +23,7 @@ from ..space.search_space import SearchSpace
 from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
 from ..workloads.subprocesses import Ended
-from .figures import Figures, mean_known, measurement_of, seen_reasons
+from .figures import Figures, measurement_of
 from .settings_order import by_setting, setting_names, settings_of
 
 
@@ -96,9 +97,7 @@ class CommandRunner:
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
             return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
-        clock_mhz = mean_known(window.observed_clock_mhz for window in windows)
-        reasons = seen_reasons(windows)
-        return measurement_of(
+        measurement = measurement_of(
             self._spec,
             row,
             configuration,
@@ -106,8 +105,10 @@ class CommandRunner:
             source=self.source,
             cost_s=time.monotonic() - begun,
             reported=reported,
-            message=self._said(spans, settings.get("graphics_clock_mhz"), clock_mhz, reasons),
         )
+        asked_mhz = settings.get("graphics_clock_mhz")
+        message = self._said(spans, asked_mhz, measurement.observed_clock_mhz, measurement.event_reasons)
+        return replace(measurement, message=message)
 
     def _window(self, span: Span, ended: Ended) -> Window:
         """What is known of one run. Its time is the program's own, on the wall."""

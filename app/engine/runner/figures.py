@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from statistics import fmean, stdev
@@ -32,7 +32,6 @@ def measurement_of(
     cost_s: float,
     more: Mapping[str, float] | None = None,
     reported: Sequence[Figures] | None = None,
-    message: str = "",
 ) -> Measurement:
     """A configuration that worked, measured in one window or repeatedly, now.
 
@@ -46,26 +45,14 @@ def measurement_of(
         state=State.OK,
         values={**values, **(more or {})},
         intervals=intervals,
-        message=message,
         window_ns=(windows[0].window_ns[0], windows[-1].window_ns[1]),
         observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
-        event_reasons=seen_reasons(windows),
+        event_reasons=reduce(or_, (window.event_reasons for window in windows)),
         power_source=windows[-1].power_source,
         source=source,
         timestamp_s=time.time(),
         cost_s=cost_s,
     )
-
-
-def seen_reasons(windows: Iterable[Window]) -> int:
-    """Every clock event reason of any of the windows."""
-    return reduce(or_, (window.event_reasons for window in windows), 0)
-
-
-def mean_known(values: Iterable[float]) -> float:
-    """The mean of those that are known; NaN where none is."""
-    known = [value for value in values if not math.isnan(value)]
-    return fmean(known) if known else math.nan
 
 
 def figures_of(

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lockstep import LockstepClock
 
@@ -190,6 +190,44 @@ def test_a_window_counts_only_values_of_itself(
     assume(not energy.unknown)
     assert energy.power_w == pytest.approx(200.0, abs=1e-3)
     assert energy.energy_j == pytest.approx(0.2 * length_ms, rel=1e-5)
+
+
+@given(
+    averaging_ms=st.floats(5, 1200),
+    lag_ms=st.floats(0, 60),
+    refresh_ms=st.sampled_from([20.0, 50.0, 100.0]),
+    levels=st.lists(st.floats(20, 700), min_size=3, max_size=3),
+    shift_ms=st.floats(0, 100),
+)
+@settings(max_examples=60)
+def test_a_value_split_at_a_change_of_load_is_the_level_of_its_window(
+    averaging_ms: float, lag_ms: float, refresh_ms: float, levels: list[float], shift_ms: float
+) -> None:
+    """Three loads, one after the other; the source tells exact means, so whatever is attributed must be exact too."""
+    sensor = PowerSensor("polled", "power_instant_w", refresh_ms / 1e3, averaging_ms / 1e3, lag_ms / 1e3, window_s=1.0)
+    polled = PowerSource(sensor)
+    edges_ms = [0.0, 4000 + shift_ms, 6500.0]
+
+    def power_integral(until_ms: float) -> float:
+        ends = [*edges_ms[1:], float("inf")]
+        return sum(w * max(0.0, min(until_ms, e) - b) for w, b, e in zip(levels, edges_ms, ends, strict=True))
+
+    told, poll_ms, dither = -1.0, 0.0, 0
+    for edge in edges_ms:
+        polled.edge(round(edge * 1e6))
+    while poll_ms < 9000:
+        tick_ms = poll_ms // refresh_ms * refresh_ms
+        to_ms = max(averaging_ms, tick_ms - lag_ms)
+        if tick_ms != told:
+            told, dither = tick_ms, dither + 1
+        mean = (power_integral(to_ms) - power_integral(to_ms - averaging_ms)) / averaging_ms
+        polled.poll(round(poll_ms * 1e6), mean + 1e-6 * (dither % 2))
+        poll_ms += 1e3 * sensor.poll_s / 2.5
+    powers = polled.powers(6_500_000_000, 9_000_000_000)
+    assert len(powers) >= (2500 - averaging_ms - lag_ms) / refresh_ms - 3
+    # a poll tells the time of a value within some milliseconds, so a split one is that little off
+    assert powers == pytest.approx([levels[2]] * len(powers), abs=0.06 * max(abs(levels[2] - w) for w in levels) + 1e-3)
+    assert powers[-1] == pytest.approx(levels[2], abs=1e-3)
 
 
 @given(st.lists(st.floats(0, 700), min_size=100, max_size=100), st.integers(2, 40), st.integers(2, 40))

@@ -19,7 +19,7 @@ import numpy as np
 from ....sensors.channel import PowerSample
 from ....sensors.load import Load
 from .figures import Aftereffect, Floats
-from .square_wave import Watch
+from .square_wave import WaveDriver
 
 HISTORY_S: Final = 1.0  # before a window: its mean power is what the window remembers
 RISE_S: Final = 0.04  # as a meter waits before it opens a window
@@ -35,13 +35,15 @@ LEAST_DIFFERENCE_W: Final = 10.0  # between the two loads
 SECONDS: Final = TURNS * (HEAVY_S + LIGHT_S)
 
 
-def look_at_aftereffect(watch: Watch, heavy: Load, light: Load, stop: threading.Event | None) -> Aftereffect | None:
+def look_at_aftereffect(
+    driver: WaveDriver, heavy: Load, light: Load, stop: threading.Event | None
+) -> Aftereffect | None:
     """Run both in turn for 30 s; None where the buffer holds too few samples or both draw alike. Raises Stopped."""
-    seen = watch.start()
+    seen = driver.start()
     for _ in range(TURNS):
-        watch.run(heavy, HEAVY_S, stop)
-        watch.run(light, LIGHT_S, stop)
-    watch.rest(0.3, stop)  # until the buffer has published the last samples
+        driver.run(heavy, HEAVY_S, stop)
+        driver.run(light, LIGHT_S, stop)
+    driver.rest(0.3, stop)  # until the buffer has published the last samples
     spans = [(start_ns / 1e9, end_ns / 1e9) for start_ns, end_ns in seen.spans]
     return aftereffect_of(seen.samples, spans)
 

@@ -17,7 +17,7 @@ from ..launching import BringsLoads, LaunchingGpu
 from . import aftereffect as aftereffects
 from .figures import SOURCES, WORDS, Answer, Characterisation, Floats, SourceFigures
 from .response import ResponseFit, Spans, fit_response, spans_of
-from .square_wave import Seen, Stopped, Watch
+from .square_wave import Stopped, WaveDriver, WaveRecord
 from .ticks import LEAST_CHANGES, increments, ticks_of
 
 PROBE_S: Final = 1.0  # of each load, for a limit to show; and of rest after one under which it did
@@ -79,20 +79,20 @@ def characterise(
             done_s = (gpu.clock.now_ns() - begun_ns) / 1e9
             on_progress(done_s, max(done_s, total_s))
 
-    watch = Watch(gpu, seed, report)
+    driver = WaveDriver(gpu, seed, report)
     try:
-        load, notes = _choose_load(watch, loads, stop)
-        steps = watch.start()
+        load, notes = _choose_load(driver, loads, stop)
+        steps = driver.start()
         for number in range(STEPS):
-            watch.rest(REST_S + number * SHIFT_S, stop)
-            watch.run(load, STEP_S, stop)
-        wave = watch.start()
-        watch.wave(load, WARM_S, stop)
+            driver.rest(REST_S + number * SHIFT_S, stop)
+            driver.run(load, STEP_S, stop)
+        wave = driver.start()
+        driver.wave(load, WARM_S, stop)
         observed = _Observed(wave, steps, gpu.clock.now_ns(), gpu.info.label)
         waves = max(1, round(_patience_s(gpu, patience_s) / WAVE_S))
         for number in range(1, waves + 1):
-            watch.wave(load, WAVE_S, stop)
-            known = observed.look(watch)
+            driver.wave(load, WAVE_S, stop)
+            known = observed.look(driver)
             loose = [name for name, figures in known.sources.items() if figures is not None and not _sharp(figures)]
             if not loose or number == waves:
                 break
@@ -101,7 +101,7 @@ def characterise(
         aftereffect = None
         if chosen == "buffer" and loads[-1] != load:
             total_s = (gpu.clock.now_ns() - begun_ns) / 1e9 + aftereffects.SECONDS
-            aftereffect = aftereffects.look_at_aftereffect(watch, load, loads[-1], stop)
+            aftereffect = aftereffects.look_at_aftereffect(driver, load, loads[-1], stop)
     except Stopped:
         return None
     notes += tuple(f"{WORDS[name]}: window and lag are known only within their margins" for name in loose)
@@ -124,14 +124,16 @@ def characterise(
     )
 
 
-def _choose_load(watch: Watch, loads: Sequence[Load], stop: threading.Event | None) -> tuple[Load, tuple[str, ...]]:
+def _choose_load(
+    driver: WaveDriver, loads: Sequence[Load], stop: threading.Event | None
+) -> tuple[Load, tuple[str, ...]]:
     for load in loads:
-        watch.run(load, PROBE_S, stop)
-        seen = watch.start()
-        watch.run(load, LOOK_S, stop)
+        driver.run(load, PROBE_S, stop)
+        seen = driver.start()
+        driver.run(load, LOOK_S, stop)
         if not seen.reasons:
             return load, ()
-        watch.rest(PROBE_S, stop)
+        driver.rest(PROBE_S, stop)
     return loads[-1], ("a limit acted under every load: the power may not have been a clean square wave",)
 
 
@@ -171,7 +173,7 @@ class _Series:
 class _Observed:
     """The two records of a board: the wave, from which the figures come, and the steps from rest."""
 
-    def __init__(self, wave: Seen, steps: Seen, counts_from_ns: int, where: str) -> None:
+    def __init__(self, wave: WaveRecord, steps: WaveRecord, counts_from_ns: int, where: str) -> None:
         self._wave, self._steps = wave, steps
         self._origin_ns = counts_from_ns
         self._where = where
@@ -179,16 +181,16 @@ class _Observed:
         self._sources: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
         self._fits: dict[str, ResponseFit] = {}
 
-    def look(self, watch: Watch) -> _Known:
+    def look(self, driver: WaveDriver) -> _Known:
         """Figures of every source, as far as the wave has gone. What is known sharply is not looked at again."""
         sources, fits = self._sources, self._fits
-        missing = dict(watch.missing)
+        missing = dict(driver.missing)
         for name in SOURCES:
             known = sources[name]
             if name in missing or (known is not None and _sharp(known)):
                 continue
             try:
-                sources[name], fits[name] = self._figures(name, watch.read_s[name])
+                sources[name], fits[name] = self._figures(name, driver.read_s[name])
             except WattridgeError as error:
                 missing[name] = error.what
         return _Known(sources, fits, missing)
@@ -231,7 +233,7 @@ class _Observed:
         from_s, to_s = float(ticks.time_s[0]) - counter.lag_s, float(ticks.time_s[last]) - counter.lag_s
         return float(ticks.value[last] - ticks.value[0]) / best.energy_j(self._spans, from_s, to_s)
 
-    def _series(self, seen: Seen, name: str) -> _Series:
+    def _series(self, seen: WaveRecord, name: str) -> _Series:
         if name == "buffer":
             if len(seen.samples) < LEAST_CHANGES:
                 raise WattridgeError("the buffer holds hardly any samples", self._where, "see: wattridge monitor")

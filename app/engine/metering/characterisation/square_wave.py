@@ -41,7 +41,7 @@ class Stopped(Exception):
 
 
 @dataclass(slots=True)
-class Seen:
+class WaveRecord:
     """What was reported while the wave ran. Times are ns on the board's clock."""
 
     changes: dict[str, list[Change]] = field(default_factory=dict)  # of instant, average, counter
@@ -51,8 +51,8 @@ class Seen:
     reasons: int = 0  # clock event reasons seen under load
 
 
-class Watch:
-    """Polls the sources of one board into a `Seen`."""
+class WaveDriver:
+    """Polls the sources of one board into a `WaveRecord`."""
 
     def __init__(self, gpu: LaunchingGpu, seed: int, on_time: Callable[[], None] = lambda: None) -> None:
         self.gpu = gpu
@@ -69,9 +69,9 @@ class Watch:
         self._look_at_costs()
         self.start()
 
-    def start(self) -> Seen:
+    def start(self) -> WaveRecord:
         """A new record, from now on."""
-        self.seen = Seen({source: [] for source in (*self._polled, "counter")})
+        self.seen = WaveRecord({source: [] for source in (*self._polled, "counter")})
         return self.seen
 
     def wave(self, load: Load, seconds: float, stop: threading.Event | None) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby
 from typing import Final
@@ -275,9 +275,9 @@ class CudaRunner:
             source=self.source,
             cost_s=windows[-1].window_ns[1] / 1e9 - candidate.began if self._gpu.clock.speed == 1.0 else 0.0,
             more={**candidate.facts, **candidate.reference},
-            message="; ".join(words for words in said if words),
         )
-        self._finished.append(measurement)
+        message = "; ".join(words for words in said if words)
+        self._finished.append(replace(measurement, message=message))
 
     def _disobeyed(self, candidate: _Candidate, windows: Sequence[Window]) -> str:
         """What is to be said of a clock that the configuration asks for and the board did not run at."""
