@@ -61,6 +61,11 @@ class RunnerProcess:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def ready(self) -> None:
         """Wait until the context stands and everything posted is answered. Raises KernelFailed, InputError."""
         self._until(self._posted, START_S)
