@@ -92,12 +92,12 @@ def characterise(
         waves = max(1, round(_patience_s(gpu, patience_s) / WAVE_S))
         for number in range(1, waves + 1):
             driver.wave(load, WAVE_S, stop)
-            known = observed.look(driver)
-            loose = [name for name, figures in known.sources.items() if figures is not None and not _sharp(figures)]
+            observed.fit(driver)
+            loose = [name for name, figures in observed.sources.items() if figures is not None and not _sharp(figures)]
             if not loose or number == waves:
                 break
             total_s += WAVE_S
-        chosen, measure_s, why = _choose(known.sources, gpu.info.label)
+        chosen, measure_s, why = _choose(observed.sources, gpu.info.label)
         aftereffect = None
         if chosen == "buffer" and loads[-1] != load:
             total_s = (gpu.clock.now_ns() - begun_ns) / 1e9 + aftereffects.SECONDS
@@ -110,12 +110,12 @@ def characterise(
         driver=gpu.info.driver,
         source=gpu.info.source,
         declared=gpu.info.power_source,
-        sources=known.sources,
-        missing=known.missing,
+        sources=observed.sources,
+        missing=observed.missing,
         chosen=chosen,
         why=why,
         measure_ms=measure_s * 1e3,
-        counter_ratio=observed.counter_ratio(known.fits, chosen),
+        counter_ratio=observed.counter_ratio(chosen),
         load=load.name,
         seconds=(gpu.clock.now_ns() - begun_ns) / 1e9,
         timestamp_s=time.time(),
@@ -151,15 +151,6 @@ def _sharp(figures: SourceFigures) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What the records show of each source."""
-
-    sources: Mapping[str, SourceFigures | None]
-    fits: Mapping[str, ResponseFit]
-    missing: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Series:
     """One source's values of a record; arrays of shape (n,). `windows_s` where they are known (counter)."""
 
@@ -177,23 +168,20 @@ class _Observed:
         self._wave, self._steps = wave, steps
         self._origin_ns = counts_from_ns
         self._where = where
-
-        self._sources: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
+        self.sources: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
+        self.missing: dict[str, str] = {}  # why a source has no figures
         self._fits: dict[str, ResponseFit] = {}
 
-    def look(self, driver: WaveDriver) -> _Known:
-        """Figures of every source, as far as the wave has gone. What is known sharply is not looked at again."""
-        sources, fits = self._sources, self._fits
-        missing = dict(driver.missing)
-        for name in SOURCES:
-            known = sources[name]
-            if name in missing or (known is not None and _sharp(known)):
+    def fit(self, driver: WaveDriver) -> None:
+        """Figures of every source, as far as the wave has gone. What is known sharply is not fitted again."""
+        self.missing = dict(driver.missing)
+        for name, known in self.sources.items():
+            if name in self.missing or (known is not None and _sharp(known)):
                 continue
             try:
-                sources[name], fits[name] = self._figures(name, driver.read_s[name])
+                self.sources[name], self._fits[name] = self._figures(name, driver.read_s[name])
             except WattridgeError as error:
-                missing[name] = error.what
-        return _Known(sources, fits, missing)
+                self.missing[name] = error.what
 
     @property
     def _spans(self) -> Spans:
@@ -223,11 +211,11 @@ class _Observed:
             answer=answer,
         ), fit
 
-    def counter_ratio(self, fits: Mapping[str, ResponseFit], chosen: str) -> float | None:
+    def counter_ratio(self, chosen: str) -> float | None:
         """The counter's rise during the wave over the integral of the chosen source in the same time."""
-        if "counter" not in fits:
+        if "counter" not in self._fits:
             return None
-        counter, best = fits["counter"], fits[chosen]
+        counter, best = self._fits["counter"], self._fits[chosen]
         ticks = ticks_of(self._wave.changes["counter"], self._origin_ns).since(0.0)
         last = int(np.searchsorted(ticks.time_s, min(counter.until_s, best.until_s), side="right")) - 1
         from_s, to_s = float(ticks.time_s[0]) - counter.lag_s, float(ticks.time_s[last]) - counter.lag_s

@@ -66,7 +66,7 @@ class WaveDriver:
         self._last: dict[str, tuple[int, float]] = {}
         self._due_ns: dict[str, int] = {}
         self._newest_ns = 0
-        self._look_at_costs()
+        self._time_reads()
         self.start()
 
     def start(self) -> WaveRecord:
@@ -150,7 +150,7 @@ class WaveDriver:
         self._due_ns[source] = now_ns + round(pause_s * 1e9)
         return True
 
-    def _look_at_costs(self) -> None:
+    def _time_reads(self) -> None:
         for source, name in CHANNEL_OF.items():
             if name not in self._place:
                 self.missing[source] = self._why.get(name) or "this board does not report it"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from ....errors import WattridgeError
 from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
@@ -20,7 +21,7 @@ class CudaGpu:
     """Implements `LaunchingGpu` over the sensors of a board. A load's name is the name of a kernel loaded before."""
 
     def __init__(self, sensors: Gpu, *, backend: str = BACKEND) -> None:
-        """Starts the runner process and waits for its context. Raises KernelFailed where there is none."""
+        """Starts the runner process and waits for its context. Raises WattridgeError where there is none."""
         self.info = sensors.info
         self.channels = sensors.channels
         self.clock = sensors.clock
@@ -31,9 +32,10 @@ class CudaGpu:
         self.processes = RunnerProcesses(self._start, self._prepare)
         try:
             described = self.processes.current.request({"do": "describe"})
-        except KernelFailed:
+        except KernelFailed as failure:
             self.processes.close()
-            raise
+            remedy = "is the board free, its driver whole?"
+            raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
         known = {field.name for field in fields(DeviceLimits)}
         self.limits = DeviceLimits(**{name: value for name, value in described["limits"].items() if name in known})
         self.compute_capability: tuple[int, int] = tuple(described["compute_capability"])

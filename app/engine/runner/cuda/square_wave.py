@@ -19,7 +19,6 @@ from ...workloads.cuda_kernel import Build
 from ..base import OnPreparation, PreparationFailed
 from .compiler import Compiler
 from .gpu import BACKEND, CudaGpu
-from .process import KernelFailed
 from .toolchain import Toolchain
 
 PREPARING: Final = "characterising the power sensor, once for this board and driver"
@@ -45,11 +44,7 @@ class WaveGpu(CudaGpu):
 
     def __init__(self, sensors: Gpu, *, backend: str = BACKEND, toolchain: Toolchain | None = None) -> None:
         """Compiles and loads. Raises WattridgeError where the board cannot run it."""
-        try:
-            super().__init__(sensors, backend=backend)
-        except KernelFailed as failure:
-            remedy = "is the board free, its driver whole?"
-            raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
+        super().__init__(sensors, backend=backend)
         try:
             self._load(toolchain)
         except WattridgeError as failure:
