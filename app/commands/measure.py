@@ -40,7 +40,7 @@ def measure(arguments: Namespace) -> int:
         raise InputError("a GPU is named twice", "--gpu", "name each once")
     with ExitStack() as stack:
         watches = [_watched(name, arguments.sim_seed, stack) for name in names]
-        idle_w = _idle_w(watches) if arguments.subtract_idle else None
+        idle = _idle(watches) if arguments.subtract_idle else None
         runs: list[list[Span]] = []
         failure: Ended | None = None
         with stop_on_interrupt() as stop:
@@ -48,7 +48,7 @@ def measure(arguments: Namespace) -> int:
                 ended = _run(arguments.program, watches, stop, quiet=arguments.json)
                 runs.append(_spans(watches, ended))
                 failure = ended if ended.exit_status or ended.stopped else None
-    document = _document(arguments.program, runs, idle_w)
+    document = _document(arguments.program, runs, idle)
     if failure is not None and arguments.json:
         raise _failed(failure, arguments.program)
     if arguments.json:
@@ -95,8 +95,11 @@ def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
     return [read_span(each, ended.start_ns, ended.end_ns) for each in watches]
 
 
-def _idle_w(watches: Sequence[Watch]) -> float:
-    """What the boards draw together before the program starts. Raises WattridgeError where that is not known."""
+def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
+    """What the boards draw together before the program starts, W, with its interval.
+
+    Raises WattridgeError where that is not known.
+    """
     from ..engine.metering.span import read_span
 
     begun = [each.gpu.clock.now_ns() for each in watches]
@@ -105,7 +108,7 @@ def _idle_w(watches: Sequence[Watch]) -> float:
     for span in spans:
         if span.unknown:
             raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle out")
-    return sum(span.mean_power_w for span in spans)
+    return sum(span.mean_power_w for span in spans), _summed([span.power_interval_w for span in spans])
 
 
 def _failed(ended: Ended, words: Sequence[str]) -> WattridgeError:
@@ -121,7 +124,9 @@ def _shown(words: Sequence[str]) -> str:
 # --- the figures ------------------------------------------------------------------------------------------------------
 
 
-def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: float | None) -> dict[str, Any]:
+def _document(
+    words: Sequence[str], runs: Sequence[Sequence[Span]], idle: tuple[float, Interval | None] | None
+) -> dict[str, Any]:
     """Means over the runs with minimum, maximum, deviation (from two runs on) and 95 % interval.
 
     The interval is Student's t over the runs, and never narrower than that of the power readings themselves.
@@ -138,8 +143,13 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
         "energy_j": [_summed([span.energy_interval_j for span in each]) for each in runs],
         "mean_power_w": [_summed([span.power_interval_w for span in each]) for each in runs],
     }
-    if idle_w is not None:
+    if idle is not None:
+        idle_w, idle_interval = idle
         per_run["energy_above_idle_j"] = lambda spans: sum(s.energy_j for s in spans) - idle_w * spans[0].time_s
+        own["energy_above_idle_j"] = [
+            _summed([energy, idle_interval and (-idle_interval[1] * time_s, -idle_interval[0] * time_s)])
+            for energy, time_s in zip(own["energy_j"], (each[0].time_s for each in runs), strict=True)
+        ]
     spans = runs[0]
     document: dict[str, Any] = {
         "program": list(words),
@@ -156,8 +166,8 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
         document[f"{name}_interval"] = interval_of_repeats(known, intervals) if complete else None
         document[f"{name}_min"], document[f"{name}_max"] = (min(known), max(known)) if complete else (None, None)
         document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
-    if idle_w is not None:
-        document["idle_power_w"] = idle_w
+    if idle is not None:
+        document["idle_power_w"] = idle[0]
     unknown = dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)
     document["energy_unknown"] = "; ".join(unknown) or None
     document["power_source"] = ", ".join(dict.fromkeys(span.power_source for span in spans))

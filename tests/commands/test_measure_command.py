@@ -78,6 +78,10 @@ def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture
     above_j = told["energy_j"] - told["idle_power_w"] * told["time_s"]
     assert told["energy_above_idle_j"] == pytest.approx(above_j)
     assert abs(above_j) < 0.02 * told["energy_j"]
+    low, high = told["energy_above_idle_j_interval"]
+    energy_low, energy_high = told["energy_j_interval"]
+    assert low < above_j < high
+    assert high - low >= energy_high - energy_low
 
 
 def test_several_boards_are_summed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:

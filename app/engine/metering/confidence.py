@@ -48,8 +48,8 @@ def interval_of_repeats(values: Sequence[float], own: Sequence[Interval]) -> Int
 class Spread:
     """How much samples of power vary on this board, so that the few samples of one load need not show it alone.
 
-    The variance of a load is estimated by Smyth's moderated t (Statistical Applications in Genetics and Molecular
-    Biology 3:1, 2004): its own, with its degrees of freedom, and the board's usual one, with `PRIOR_DEGREES`.
+    The variance of a load is estimated by the moderated t [Smyth2004]: its own, with its degrees of freedom, and the
+    board's usual one, with `PRIOR_DEGREES`.
     """
 
     def __init__(self) -> None:

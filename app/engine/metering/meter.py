@@ -2,8 +2,8 @@
 
 Time and power come from the same stretch of back-to-back launches. It opens once the sensor has settled and whatever
 the load before left behind (a limit, a clock on its way) has gone, and it closes when the confidence interval of mean
-power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the fact
-(DOMAIN 2), so the board may already run something else when they appear.
+power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the
+fact, so the board may already run something else when they appear.
 
 A board at its power limit swings: on an H200 the controller lets a kernel exceed the limit for up to 0.7 s, then
 undershoots, so that about one second averages to the limit. A window under a limit is therefore one such period, and

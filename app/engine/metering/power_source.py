@@ -2,7 +2,7 @@
 
 A value that appears at time t is the mean over [t - lag - averaging, t - lag]. It belongs to a window where that time
 lies wholly within it: what ran before and after has no part in it. `find_sensor` chooses which of a board's readings
-to use, and how late and how smeared they are (DOMAIN 2 and 8).
+to use, and how late and how smeared they are: as characterised, else by the board's generation [Yang2024].
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> 
 
 
 def _by_generation(source: str, capability: tuple[int, int] | None) -> PowerSensor:
-    """Refresh and averaging of a source in s (DOMAIN 2; arXiv 2312.02741, the table in DOMAIN 8)."""
+    """Refresh and averaging of a source: measured on an H200, else [Yang2024]."""
     if source == "buffer":
         return PowerSensor("", None, 0.02, 0.02)
     refresh_s, averaging_s = 0.1, 0.1

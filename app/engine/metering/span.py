@@ -1,4 +1,4 @@
-"""What a board drew and did between two times, from its trace: energy by time stamps, after the fact (DOMAIN 2)."""
+"""What a board drew and did between two times, from its trace: energy by time stamps, after the fact."""
 
 from __future__ import annotations
 

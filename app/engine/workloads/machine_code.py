@@ -1,7 +1,7 @@
 """Counts instructions in an image's machine code, so that a kernel can be held to the work it claims to do.
 
 An image (cubin) is an ELF file with its kernels in sections `.text.NAME`. From compute capability 7.0 on an
-instruction has 16 bytes ("Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", arXiv 1804.06826), and
+instruction has 16 bytes [Jia2018], and
 its lowest 9 bits say what it does whatever its operands are (compared with nvdisasm for 7.5, 8.0, 8.6 and 9.0).
 """
 

@@ -1,4 +1,4 @@
-"""Looks at a board's power sources under a square wave of load, and chooses the one to measure through (DOMAIN 2)."""
+"""Characterises a board's power sources under a square wave of load, and chooses the one to measure through."""
 
 from __future__ import annotations
 
