@@ -6,8 +6,8 @@
     print(m.time_s, m.energy_j, m.mean_power_w, m.power_w, m.clock_mhz)
 
 Any number of blocks may run at once, in several threads, on several GPUs, one inside another: each GPU is read by one
-thread for all of them. Leaving a block costs nothing; asking for its figures waits until the sensors have told them,
-0.1 s on a board whose driver keeps a buffer of power samples.
+thread for all of them. Leaving a block costs nothing; asking for its figures waits until the sensors have reported
+them, 0.1 s on a board whose driver keeps a buffer of power samples.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Measuring:
     """One measured block. Its figures are there once the block has ended; before that they raise WattridgeError.
 
     A figure that cannot be known is NaN and `unknown` says why: energy is never guessed for a block that is shorter
-    than the sensor can tell. What a simulated or recorded GPU tells says so in `source`.
+    than the sensor can resolve. `source` says so where a GPU is simulated or recorded.
     """
 
     def __init__(self, boards: Sequence[Board]) -> None:
         if not boards:
-            raise InputError("no GPU to measure", "measure", "name one, or leave gpu away for GPU 0")
+            raise InputError("no GPU to measure", "measure", "name one, or leave gpu out for GPU 0")
         self._asked = tuple(boards)
         self._watches: list[Watch] = []
         self._begun_ns: list[int] = []
@@ -124,7 +124,7 @@ class Measuring:
 
     @property
     def peak_power_w(self) -> float:
-        """The largest power told, a mean over the sensor's own averaging; of several GPUs, of their sum."""
+        """The largest power reported, a mean over the sensor's own averaging; of several GPUs, of their sum."""
         if len(self.boards) == 1:
             return self.boards[0].peak_power_w
         return math.nan if self.unknown else float(self.power_w.max())
@@ -170,8 +170,8 @@ class Measuring:
     def __repr__(self) -> str:
         if not self._ended_ns:
             return "<measure: under way>" if self._begun_ns else "<measure: not begun>"
-        told = self.unknown or f"{self.energy_j:.4g} J, {self.mean_power_w:.4g} W"
-        return f"<measure: {self.gpu} ({self.source}), {self.time_s:.4g} s, {told}>"
+        figures = self.unknown or f"{self.energy_j:.4g} J, {self.mean_power_w:.4g} W"
+        return f"<measure: {self.gpu} ({self.source}), {self.time_s:.4g} s, {figures}>"
 
 
 def _at(times_s: Floats, known_s: Floats, values: npt.NDArray[Any]) -> Floats:

@@ -16,6 +16,7 @@ from .arguments import positive_int
 from .terminal import Stop, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.metering.confidence import Interval
     from ..engine.metering.span import Span
     from ..engine.metering.watching import Watch
     from ..engine.workloads.subprocesses import Ended
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 IDLE_S: Final = 2.0
 GRACE_S: Final = 3.0  # an interrupt from the terminal reaches the program too; it may end by itself
 _STANDARD_ERROR: Final = 2
-_UNITS: Final = {"time_s": "s", "energy_j": "J", "mean_power_w": "W", "peak_power_w": "W", "energy_above_idle_j": "J"}
 _LABELS: Final = {
     "time_s": "time",
     "energy_j": "energy",
@@ -48,7 +48,7 @@ def measure_arguments(parser: ArgumentParser) -> None:
 
 
 def measure(arguments: Namespace) -> int:
-    """Run a program and tell what the boards drew meanwhile. A program that fails is status 1."""
+    """Run a program and report what the boards drew meanwhile. A program that fails is status 1."""
     if not arguments.program:
         raise InputError("no program", "measure", "name one: wattridge measure -- PROGRAM [ARGUMENT ...]")
     names = [text.strip() for text in arguments.gpu.split(",")] if arguments.gpu else [None]
@@ -56,7 +56,7 @@ def measure(arguments: Namespace) -> int:
         raise InputError("a GPU is named twice", "--gpu", "name each once")
     with ExitStack() as stack:
         watches = [_watched(name, arguments.sim_seed, stack) for name in names]
-        idle_w = _idle_w(watches) if arguments.subtract_idle else None
+        idle = _idle(watches) if arguments.subtract_idle else None
         runs: list[list[Span]] = []
         failure: Ended | None = None
         with stop_on_interrupt() as stop:
@@ -64,7 +64,7 @@ def measure(arguments: Namespace) -> int:
                 ended = _run(arguments.program, watches, stop, quiet=arguments.json)
                 runs.append(_spans(watches, ended))
                 failure = ended if ended.exit_status or ended.stopped else None
-    document = _document(arguments.program, runs, idle_w)
+    document = _document(arguments.program, runs, idle)
     if failure is not None and arguments.json:
         raise _failed(failure, arguments.program)
     if arguments.json:
@@ -111,8 +111,11 @@ def _spans(watches: Sequence[Watch], ended: Ended) -> list[Span]:
     return [read_span(each, ended.start_ns, ended.end_ns) for each in watches]
 
 
-def _idle_w(watches: Sequence[Watch]) -> float:
-    """What the boards draw together before the program starts. Raises WattridgeError where they do not tell."""
+def _idle(watches: Sequence[Watch]) -> tuple[float, Interval | None]:
+    """What the boards draw together before the program starts, W, with its interval.
+
+    Raises WattridgeError where that is not known.
+    """
     from ..engine.metering.span import read_span
 
     begun = [each.gpu.clock.now_ns() for each in watches]
@@ -120,8 +123,8 @@ def _idle_w(watches: Sequence[Watch]) -> float:
     spans = [read_span(each, at, each.gpu.clock.now_ns()) for each, at in zip(watches, begun, strict=True)]
     for span in spans:
         if span.unknown:
-            raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle away")
-    return sum(span.mean_power_w for span in spans)
+            raise WattridgeError(f"idle power is not known: {span.unknown}", span.gpu, "leave --subtract-idle out")
+    return sum(span.mean_power_w for span in spans), _summed([span.power_interval_w for span in spans])
 
 
 def _failed(ended: Ended, words: Sequence[str]) -> WattridgeError:
@@ -137,9 +140,14 @@ def _shown(words: Sequence[str]) -> str:
 # --- the figures ------------------------------------------------------------------------------------------------------
 
 
-def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: float | None) -> dict[str, Any]:
-    """Means over the runs with minimum, maximum and, from two runs on, deviation and 95 % interval by Student's t."""
-    from ..engine.metering.meter import confidence_interval
+def _document(
+    words: Sequence[str], runs: Sequence[Sequence[Span]], idle: tuple[float, Interval | None] | None
+) -> dict[str, Any]:
+    """Means over the runs with minimum, maximum, deviation (from two runs on) and 95 % interval.
+
+    The interval is Student's t over the runs, and never narrower than that of the power readings themselves.
+    """
+    from ..engine.metering.confidence import interval_of_repeats
 
     per_run: dict[str, Callable[[Sequence[Span]], float]] = {
         "time_s": lambda spans: spans[0].time_s,
@@ -147,8 +155,17 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
         "mean_power_w": lambda spans: sum(span.mean_power_w for span in spans),
         "peak_power_w": _peak_w,
     }
-    if idle_w is not None:
+    own = {
+        "energy_j": [_summed([span.energy_interval_j for span in each]) for each in runs],
+        "mean_power_w": [_summed([span.power_interval_w for span in each]) for each in runs],
+    }
+    if idle is not None:
+        idle_w, idle_interval = idle
         per_run["energy_above_idle_j"] = lambda spans: sum(s.energy_j for s in spans) - idle_w * spans[0].time_s
+        own["energy_above_idle_j"] = [
+            _summed([energy, idle_interval and (-idle_interval[1] * time_s, -idle_interval[0] * time_s)])
+            for energy, time_s in zip(own["energy_j"], (each[0].time_s for each in runs), strict=True)
+        ]
     spans = runs[0]
     document: dict[str, Any] = {
         "program": list(words),
@@ -161,11 +178,12 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
         known = [value for value in values if not math.isnan(value)]
         complete = len(known) == len(values)
         document[name] = fmean(known) if complete else math.nan
-        document[f"{name}_interval"] = confidence_interval(known, len(known)) if complete else None
+        intervals = [each for each in own.get(name, ()) if each is not None]
+        document[f"{name}_interval"] = interval_of_repeats(known, intervals) if complete else None
         document[f"{name}_min"], document[f"{name}_max"] = (min(known), max(known)) if complete else (None, None)
         document[f"{name}_deviation"] = stdev(known) if complete and len(known) > 1 else None
-    if idle_w is not None:
-        document["idle_power_w"] = idle_w
+    if idle is not None:
+        document["idle_power_w"] = idle[0]
     unknown = dict.fromkeys(span.unknown for each in runs for span in each if span.unknown)
     document["energy_unknown"] = "; ".join(unknown) or None
     document["power_source"] = ", ".join(dict.fromkeys(span.power_source for span in spans))
@@ -181,8 +199,18 @@ def _document(words: Sequence[str], runs: Sequence[Sequence[Span]], idle_w: floa
     return document
 
 
+def _summed(intervals: Sequence[Interval | None]) -> Interval | None:
+    """The interval of a sum of independent figures, from theirs; None where one is not known."""
+    known = [each for each in intervals if each is not None]
+    if not known or len(known) < len(intervals):
+        return None
+    middle = sum((low + high) / 2 for low, high in known)
+    half = math.hypot(*((high - low) / 2 for low, high in known))
+    return middle - half, middle + half
+
+
 def _peak_w(spans: Sequence[Span]) -> float:
-    """The largest power told; of several boards, of their sum at the first one's times."""
+    """The largest power reported; of several boards, of their sum at the first one's times."""
     import numpy as np
 
     if len(spans) == 1 or any(span.unknown for span in spans):
@@ -215,19 +243,21 @@ def _board(spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
+    from ..engine.formats.names import unit_of
+
     boards = ", ".join(board["label"] for board in document["gpus"])
     runs = document["repeats"]
     show(f"{_shown(document['program'])} on {boards}, {runs} run{'s' if runs > 1 else ''}")
     rows = []
-    for name, unit in _UNITS.items():
+    for name, label in _LABELS.items():
         if name in document:
             low, high = document[f"{name}_interval"] or (None, None)
             least, most, deviation = (document[f"{name}_{kind}"] for kind in ("min", "max", "deviation"))
-            rows.append((_LABELS[name], least, document[name], most, deviation, low, high, unit))
+            rows.append((label, least, document[name], most, deviation, low, high, unit_of(name, {})))
     if runs > 1:
         print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "95 % from", "to", "unit"))
     else:
-        print_table([(row[0], row[2], row[-1]) for row in rows], ("", "value", "unit"))
+        print_table([(row[0], row[2], *row[5:]) for row in rows], ("", "value", "95 % from", "to", "unit"))
     if "idle_power_w" in document:
         show(f"idle power before it started {number(document['idle_power_w'])} W")
     for board in document["gpus"]:

@@ -55,9 +55,14 @@ def test_time_energy_and_power_of_a_program_with_intervals(capsys: pytest.Captur
     assert any("draws nothing there" in note for note in told["notes"])
 
 
-def test_one_run_has_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_run_has_the_interval_of_the_power_readings(capsys: pytest.CaptureFixture[str]) -> None:
+    """How well the sensor knows energy and power; of time and peak only repeats tell."""
     _, told = run(capsys, "--gpu", "simulated:h200", "--", *SLEEP)
-    assert told["time_s_interval"] is told["energy_j_interval"] is told["time_s_deviation"] is None
+    for name in ("energy_j", "mean_power_w"):
+        low, high = told[f"{name}_interval"]
+        assert low < told[name] < high
+        assert high - low < 0.05 * told[name]
+    assert told["time_s_interval"] is told["peak_power_w_interval"] is told["time_s_deviation"] is None
     assert told["time_s_min"] == told["time_s"] == told["time_s_max"]
 
 
@@ -73,6 +78,10 @@ def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture
     above_j = told["energy_j"] - told["idle_power_w"] * told["time_s"]
     assert told["energy_above_idle_j"] == pytest.approx(above_j)
     assert abs(above_j) < 0.02 * told["energy_j"]
+    low, high = told["energy_above_idle_j_interval"]
+    energy_low, energy_high = told["energy_j_interval"]
+    assert low < above_j < high
+    assert high - low >= energy_high - energy_low
 
 
 def test_several_boards_are_summed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,8 @@ def monitor(*words: str, file_limit: int | None = None) -> subprocess.Popen[str]
 
     return subprocess.Popen(
         [*MONITOR, *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},  # the limit would cut it short
+        # no bytecode: the limit would cut off a module's, and every later start would fail on it
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

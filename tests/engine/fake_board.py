@@ -38,7 +38,7 @@ class FakeBoard:
         self.channels = tuple(
             channel(name)
             for name in (
-                "power_instant_w",
+                "power_average_w" if averaging_s >= 1.0 else "power_instant_w",
                 "power_limit_w",
                 "graphics_clock_mhz",
                 "requested_graphics_clock_mhz",

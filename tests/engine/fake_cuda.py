@@ -20,7 +20,7 @@ import numpy as np
 from elf_images import code, elf_image
 
 from app.engine.runner.cuda.backend import Array, DeviceFault, Difference, KernelFacts, difference
-from app.engine.workloads.launch import Launch
+from app.engine.workloads.cuda_arguments import Launch
 from app.sensors.clock import Clock, HostClock
 from app.sensors.device_limits import limits_of
 

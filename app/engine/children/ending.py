@@ -28,7 +28,7 @@ def ends_with_us(process: int, *, group: bool) -> Iterator[None]:
 
 
 def prepare_for_the_end() -> None:
-    """Start the reaper now rather than beside the first program, whose time and energy may be measured."""
+    """Start the reaper now rather than beside the first program, which may be measured."""
     _reaper.start()
 
 

@@ -31,7 +31,7 @@ def _own_folder(process: int) -> Path:
     place = Path(tempfile.gettempdir())
     _sweep(place)
     lock = None
-    while lock is None:  # somebody who sweeps may be faster
+    while lock is None:  # another process that sweeps may be faster
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         lock = SessionLock.acquire(folder / _LOCK)
 
@@ -45,7 +45,7 @@ def _own_folder(process: int) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove the folders of processes that were killed: those whose lock is free. Never another user's."""
+    """Remove the folders of processes that were killed: those with a free lock. Never another user's."""
     with suppress(OSError):
         for folder in place.glob(f"{_PREFIX}*"):
             with suppress(OSError):

@@ -22,7 +22,7 @@ class LaunchingGpu(Gpu, Protocol):
         ...
 
     def end(self) -> Execution:
-        """Stop, and tell how the launches since `begin` went."""
+        """Stop; returns how the launches since `begin` went."""
         ...
 
 
@@ -52,8 +52,8 @@ def lap(gpu: LaunchingGpu, load: Load) -> Execution:
     """How the launches since `begin` or the last lap went, while launches of `load` go on."""
     own = getattr(gpu, "lap", None)
     if own is not None:
-        told: Execution = own()
-        return told
+        execution: Execution = own()
+        return execution
     execution = gpu.end()
     gpu.begin(load)
     return execution

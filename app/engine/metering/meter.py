@@ -2,12 +2,12 @@
 
 Time and power come from the same stretch of back-to-back launches. It opens once the sensor has settled and whatever
 the load before left behind (a limit, a clock on its way) has gone, and it closes when the confidence interval of mean
-power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the fact
-(DOMAIN 2), so the board may already run something else when they are told.
+power is narrow enough. Where the driver's buffer answers, samples are attributed by their time stamps after the
+fact, so the board may already run something else when they appear.
 
 A board at its power limit swings: on an H200 the controller lets a kernel exceed the limit for up to 0.7 s, then
 undershoots, so that about one second averages to the limit. A window under a limit is therefore one such period, and
-it is settled when its mean is the limit itself or when two windows in a row tell the same.
+it is settled when its mean is the limit itself or when two windows in a row agree.
 """
 
 from __future__ import annotations
@@ -15,43 +15,35 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Collection, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from ...errors import WattridgeError
 from ...sensors.channel import Reading
+from ...sensors.errors import NotSupported
 from ...sensors.event_reasons import LIMITING
 from ...sensors.gpu import HoldsValues
 from ...sensors.load import Execution, Load
-from .characterisation.aftereffect import HISTORY_S
-from .drained import DrainedPower
+from .characterisation.store import stored_characterisation
+from .confidence import limited_interval
 from .launching import LaunchingGpu, lap
-from .polled import PolledPower
-from .power_source import PowerSource, find_power_source
-from .student_t import student_t
-from .window import Run, Spread, Window, confidence_interval, limited_interval, steady
-
-__all__ = ["Meter", "Run", "Window", "confidence_interval"]
+from .power_source import PowerSource, find_sensor
+from .window import Run, Window, steady
 
 RISE_S: Final = 0.04  # clock and power after a launch or a new clock, before a window opens
 BUFFER_WINDOW_S: Final = 0.14  # at least: what is queued still runs after it, and makes seven to nine samples
 BUFFER_MOST_S: Final = 1.0
-POLLED_WINDOW_S: Final = 1.0  # and at least ten refreshes
+POLLED_WINDOW_S: Final = 1.0  # of values, and at least ten refreshes, where the source is not characterised
 POLLED_MOST_S: Final = 3.0
 TARGET: Final = 0.01  # half of the 95 % interval of mean power, relative
-LEAST_TOLD: Final = 2  # samples before their spread, with the board's usual one, says anything
-LOOK_S: Final = 0.02  # between looks where the buffer tells power
+LOOK_S: Final = 0.02  # between looks where the buffer reports power
 LEFT_OVER_S: Final = 1.5  # how long a limit that the load before ran into may last
 LIMITED_WINDOW_S: Final = 0.95  # one period of the controller
 LIMITED_MOST_S: Final = 6.0  # windows under a limit, in all
 BELOW_LIMIT: Final = 0.96  # of the limit: so little power cannot be held back by it
 AT_LIMIT: Final = (0.985, 1.01)  # mean power over the limit that counts as the limit
 BUFFER_PATIENCE_S: Final = 0.5  # the buffer's newest sample is up to about 0.1 s old
-SAMPLE_NS: Final = 20_000_000  # what one sample of the buffer averages over
-LEAST_HISTORY: Final = 0.5  # of the second before a window, that the buffer must still hold
-NORMAL_95: Final = 1.96
-MOVED: Final = 0.01  # change of clock within a window that opens it anew
+MOVED: Final = 0.01  # change of clock within a window that makes it begin again
 MEMORY_POWER_S: Final = 1.1  # its averaging window, and a refresh
 VOLTAGE_MOST_S: Final = 2.5  # how long a window that needs a voltage waits for one: nvidia-smi is asked once a second
 FOLLOW_CLOCKS: Final = ("core_voltage_mv", "memory_clock_mhz")  # of another kernel or clock, they would be wrong
@@ -59,8 +51,6 @@ WARM_STEP_S: Final = 1.0
 WARM_STEADY_C: Final = 0.25  # change over a step
 WARM_MOST_S: Final = 30.0
 COLD_AFTER_S: Final = 3.0  # idle for longer: warm up again
-
-_sources: WeakKeyDictionary[object, PowerSource] = WeakKeyDictionary()  # one look per board and run of the program
 
 
 class Meter:
@@ -77,9 +67,7 @@ class Meter:
         self._wants_voltage = "core_voltage_mv" in needs and "core_voltage_mv" in self._channel
         self._holding = gpu if isinstance(gpu, HoldsValues) else None
         self._last_end_ns: int | None = None
-        self._spread = Spread()
-        self._drained = DrainedPower(gpu)  # of the driver's buffer
-        self._polled: PolledPower | None = None  # of a polled source that is characterised
+        self._found: PowerSource | None = None
 
     def measure(
         self,
@@ -93,9 +81,9 @@ class Meter:
         run = self.run(load, stop=stop, settle_s=settle_s, window_s=window_s)
         if run is None:
             return None
-        if not run.source.buffered:
+        if not self._source.sensor.buffered:
             return self.window(run)
-        self._begin(load)  # the board stays as it is until the buffer has told the last samples
+        self._begin(load)  # the board stays as it is until the buffer has reported the last samples
         try:
             return self.window(run)
         finally:
@@ -131,19 +119,16 @@ class Meter:
     ) -> Run | None:
         """Launch `load` and watch until its window holds enough, then end the launches; None when `stop` was set.
 
-        `window` may be called later, while something else runs.
+        `window` may be called later, while something else runs. Raises WattridgeError where the board reports no power.
         """
-        source = self._source(load, stop)
-        if source is None or not self.warm(load, stop):
+        least_s = max(window_s, self._least_s())
+        if not self.warm(load, stop):
             return None
-        by_stamps = source.buffered or self._polled is not None
-        settle_s = max(settle_s, RISE_S, 0.0 if by_stamps else source.settle_s)
-        if self._wants_memory_power:
-            settle_s = max(settle_s, MEMORY_POWER_S)
-        run = Run(load, source, self._gpu.clock.now_ns())
+        settle_s = max(settle_s, RISE_S, MEMORY_POWER_S if self._wants_memory_power else 0.0)
+        run = Run(load, self._gpu.clock.now_ns())
         self._begin(load)
         try:
-            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, max(window_s, self._least_s(source)), stop):
+            if self._gpu.clock.wait(settle_s, stop) or not self._watch(run, least_s, stop):
                 return None
         finally:
             execution = self._end()
@@ -152,75 +137,70 @@ class Meter:
         return run
 
     def window(self, run: Run) -> Window:
-        """The figures of a run; waits until the buffer has told its samples. Raises WattridgeError without any."""
+        """The figures of a run; waits until the buffer has reported its samples. Raises WattridgeError without any."""
         execution = run.execution
         assert execution is not None, "a run that `run` returned has ended"
-        history: Sequence[float] = ()
-        if run.source.buffered:
-            history, powers = self._buffered_powers(run.opened_ns, execution.end_ns)
-            if not self._limited(run.readings, powers):
-                self._spread.note(powers)
-        else:
-            powers = self._polled_powers(run, execution.end_ns)
-        if not powers:
-            raise WattridgeError(
-                "no power reading fell into the window", self._gpu.info.label, "look at it with: wattridge monitor"
-            )
-        return self._describe(run, execution, powers, history)
+        if self._source.sensor.buffered:
+            self._await_samples(execution.end_ns + round(self._source.sensor.lag_s * 1e9))
+        powers = self._source.powers(run.opened_ns, execution.end_ns)
+        if not self._limited(run.readings, powers):
+            self._source.spread.note(powers)
+        return self._describe(run, execution, execution.end_ns)
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
-    def _source(self, load: Load, stop: threading.Event | None) -> PowerSource | None:
-        source = _sources.get(self._gpu)
-        if source is None:
-            source = find_power_source(self._gpu, load, stop)
-            if source is not None:
-                _sources[self._gpu] = source
-        if self._polled is None and source is not None and not source.buffered and source.averaging_s is not None:
-            self._polled = PolledPower(source)
-        return source
+    @property
+    def _source(self) -> PowerSource:
+        """The board's power, chosen at the first load. Raises WattridgeError where it reports none."""
+        if self._found is None:
+            try:
+                buffered = bool(self._gpu.power_samples(0))
+            except NotSupported:
+                buffered = False
+            sensor = find_sensor(self._gpu, stored_characterisation(self._gpu.info), buffered=buffered)
+            if sensor is None:
+                remedy = "energy cannot be measured on it"
+                raise WattridgeError("the board reports no power", self._gpu.info.label, remedy)
+            self._found = PowerSource(sensor)
+        return self._found
 
-    def _least_s(self, source: PowerSource) -> float:
+    def _least_s(self) -> float:
         """The shortest window worth looking at."""
-        if source.buffered:
+        sensor = self._source.sensor
+        if sensor.buffered:
             return BUFFER_WINDOW_S
-        if self._polled is not None and source.measure_s is not None:
-            return self._polled.lead_s + source.refresh_s + source.measure_s
-        return max(POLLED_WINDOW_S, 10 * source.refresh_s)
+        return sensor.lead_s + sensor.refresh_s + (sensor.window_s or max(POLLED_WINDOW_S, 10 * sensor.refresh_s))
 
     def _begin(self, load: Load) -> None:
         self._gpu.begin(load)
-        if self._polled is not None:
-            self._polled.edge(self._gpu.clock.now_ns())
+        self._source.edge(self._gpu.clock.now_ns())
 
     def _end(self) -> Execution:
         execution = self._gpu.end()
         self._last_end_ns = self._gpu.clock.now_ns()
-        if self._polled is not None:
-            self._polled.edge(execution.end_ns)
+        self._source.edge(execution.end_ns)
         return execution
 
     def _watch(self, run: Run, least_s: float, stop: threading.Event | None) -> bool:
         """Look until the window holds enough, and say in `run` whether the board was at rest; False when stopped."""
         self._open(run)
-        most_s = least_s + (BUFFER_MOST_S if run.source.buffered else POLLED_MOST_S)
-        look_s = LOOK_S if run.source.buffered else run.source.poll_s
+        sensor = self._source.sensor
+        most_s = least_s + (BUFFER_MOST_S if sensor.buffered else POLLED_MOST_S)
+        look_s = LOOK_S if sensor.buffered else sensor.poll_s
         before: Window | None = None
         while True:
             if self._gpu.clock.wait(look_s, stop):
                 return False
             run.readings.append(self._look(run.opened_ns))
-            if self._polled is not None:
-                self._polled.note(run.readings[-1].time_ns, self._value(run.readings[-1], run.source.channel or ""))
             now = self._gpu.clock.now_ns()
             seconds = (now - run.opened_ns) / 1e9 + 1e-6
-            powers = self._known_powers(run)
+            powers = self._source.powers(run.opened_ns, now)
             limited = self._limited(run.readings, powers)
             if before is None and now - run.began_ns < LEFT_OVER_S * 1e9 and self._left_over(run, limited, powers):
                 self._open(run)
             elif limited and seconds >= max(least_s, LIMITED_WINDOW_S):
                 execution = lap(self._gpu, run.load)
-                window = self._describe(run, execution, powers)
+                window = self._describe(run, execution, now)
                 at_rest = self._at_limit(powers, run.readings[-1]) or (before is not None and steady(before, window))
                 if at_rest or (now - run.began_ns) / 1e9 >= LIMITED_MOST_S:
                     run.settled, run.execution = at_rest, execution
@@ -229,13 +209,16 @@ class Meter:
                 self._open(run)
             elif not limited and seconds >= least_s and not self._awaits_voltage(run, seconds):
                 looked_enough = bool(powers) or look_s * len(run.readings) >= most_s  # time alone may pass unseen
-                if (seconds >= most_s and looked_enough) or self._certain(run, powers, seconds):
+                if (seconds >= most_s and looked_enough) or self._certain(powers, seconds):
                     return True
 
     def _look(self, opened_ns: int) -> Reading:
         """A reading, in which what follows the clocks is unknown where it was asked for before the window opened."""
+        self._drain()
         ages = {name: self._holding.held(name) for name in FOLLOW_CLOCKS} if self._holding is not None else {}
         reading = self._gpu.read()  # after the ages: what it holds is at least as new
+        if self._source.sensor.channel is not None:
+            self._source.poll(reading.time_ns, self._value(reading, self._source.sensor.channel))
         stale = {self._channel.get(name) for name, age in ages.items() if age is not None and age.asked_ns < opened_ns}
         if not stale:
             return reading
@@ -252,7 +235,7 @@ class Meter:
 
     def _left_over(self, run: Run, limited: bool, powers: Sequence[float]) -> bool:
         """The clock is on its way, or a limit acts that this load does not reach: the one before did."""
-        if not run.source.buffered or not (limited or self._moved(run.readings)):
+        if not self._source.sensor.buffered or not (limited or self._moved(run.readings)):
             return False
         return bool(powers) and fmean(powers) < BELOW_LIMIT * self._limit_w(run.readings[-1])
 
@@ -270,78 +253,45 @@ class Meter:
         clocks = [c for c in (self._value(r, "graphics_clock_mhz") for r in readings) if not math.isnan(c)]
         return bool(clocks) and max(clocks) - min(clocks) > MOVED * max(clocks)
 
-    def _certain(self, run: Run, powers: Sequence[float], seconds: float) -> bool:
-        """Whether mean power will be known well enough, from the spread of the samples told so far."""
+    def _certain(self, powers: Sequence[float], seconds: float) -> bool:
+        """Whether mean power will be known well enough, from the spread of the samples so far."""
         if len(powers) < 2:
-            return not run.source.buffered and self._polled is None  # a slow sensor's window is long for what it is
-        told = len(powers) if run.source.buffered else self._independent(run, powers)
-        due = max(told, int(seconds * 1e9) // SAMPLE_NS - 1) if run.source.buffered else told
-        if told < 2 or (run.source.buffered and told < LEAST_TOLD):
-            return not run.source.buffered
-        if run.source.buffered:
-            half_w = self._spread.half_w(powers, due)
-        else:
-            half_w = student_t(told - 1) * stdev(powers) / math.sqrt(due)
-        return half_w <= self._target * abs(fmean(powers))
+            return False
+        sensor = self._source.sensor
+        due = self._source.independent(powers)
+        if sensor.buffered:
+            due = max(due, int(seconds / sensor.refresh_s) - 1)  # the last ones come later
+        if due < 2:
+            return True  # a slow sensor's window is long for what it is
+        return self._source.spread.half_w(powers, due) <= self._target * abs(fmean(powers))
 
-    # --- power ------------------------------------------------------------------------------------------------------
+    def _drain(self) -> None:
+        if self._source.sensor.buffered:
+            self._source.add_samples(self._gpu.power_samples(self._source.newest_ns))
 
-    def _known_powers(self, run: Run) -> list[float]:
-        """What is told of the window so far, W."""
-        now_ns = self._gpu.clock.now_ns()
-        if not run.source.buffered:
-            return self._polled_powers(run, now_ns)
-        self._drained.drain()
-        return self._drained.powers(run.opened_ns + SAMPLE_NS, now_ns)
-
-    def _polled_powers(self, run: Run, end_ns: int) -> list[float]:
-        if self._polled is not None:
-            return self._polled.powers(run.opened_ns, end_ns)
-        powers = (self._value(reading, run.source.channel or "") for reading in run.readings)
-        return [power for power in powers if not math.isnan(power)]
-
-    def _buffered_powers(self, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
-        """Samples of the second before the window, and those wholly in it once the buffer has told them all."""
-        deadline_ns = end_ns + round(BUFFER_PATIENCE_S * 1e9)
-        self._drained.drain()
-        while self._drained.newest_ns < end_ns and self._gpu.clock.now_ns() < deadline_ns:
+    def _await_samples(self, until_ns: int) -> None:
+        deadline_ns = until_ns + round(BUFFER_PATIENCE_S * 1e9)
+        self._drain()
+        while self._source.newest_ns < until_ns and self._gpu.clock.now_ns() < deadline_ns:
             self._gpu.clock.wait(LOOK_S)
-            self._drained.drain()
-        before = self._drained.powers(start_ns - round(HISTORY_S * 1e9) + 1, start_ns)
-        return before, self._drained.powers(start_ns + SAMPLE_NS, end_ns)
-
-    def _aftereffect_w(self, run: Run, power_w: float, history: Sequence[float]) -> float:
-        """What the second before still adds to the power; nothing where the buffer does not reach back that far."""
-        if len(history) * SAMPLE_NS < LEAST_HISTORY * HISTORY_S * 1e9:
-            return 0.0
-        return run.source.aftereffect * (fmean(history) - power_w)
-
-    def _independent(self, run: Run, powers: Sequence[float]) -> int:
-        """How many of the values tell something new."""
-        if run.source.buffered:
-            return len(powers)
-        held_s = run.source.averaging_s or run.source.settle_s
-        return round(len(powers) * min(1.0, run.source.refresh_s / held_s))
+            self._drain()
 
     # --- figures ----------------------------------------------------------------------------------------------------
 
-    def _describe(
-        self, run: Run, execution: Execution, powers: Sequence[float], history: Sequence[float] = ()
-    ) -> Window:
-        reasons = self._reasons(run.readings)
-        power_w = fmean(powers) if powers else math.nan
-        aftereffect_w = 0.0
+    def _describe(self, run: Run, execution: Execution, known_ns: int) -> Window:
+        """The figures of a window, as far as its power is known by `known_ns`. Raises WattridgeError without any."""
+        energy = self._source.steady(run.opened_ns, known_ns)
+        if energy.unknown:
+            raise WattridgeError(energy.unknown, self._gpu.info.label, "look at it with: wattridge monitor")
+        power_w, interval, aftereffect_w = energy.mean_power_w, energy.power_interval_w, 0.0
+        powers = energy.power_w.tolist()
         if self._limited(run.readings, powers):
-            interval = limited_interval(
-                powers, self._independent(run, powers), self._limit_w(run.readings[-1]), run.settled
-            )
-        elif run.source.buffered and len(powers) > 1:
-            aftereffect_w = self._aftereffect_w(run, power_w, history)
-            half_w = math.hypot(self._spread.half_w(powers, len(powers)), NORMAL_95 * run.source.wander * power_w)
-            power_w -= aftereffect_w
-            interval = (power_w - half_w, power_w + half_w)
+            limit_w = self._limit_w(run.readings[-1])
+            interval = limited_interval(powers, self._source.independent(powers), limit_w, run.settled)
         else:
-            interval = confidence_interval(powers, self._independent(run, powers))
+            aftereffect_w = self._source.left_behind_w(run.opened_ns, power_w)
+            power_w -= aftereffect_w
+            interval = interval and (interval[0] - aftereffect_w, interval[1] - aftereffect_w)
         return Window(
             time_s=execution.time_s,
             power_w=power_w,
@@ -351,9 +301,9 @@ class Meter:
             temperature_c=self._mean(run.readings, "temperature_c"),
             core_voltage_mv=self._mean(run.readings, "core_voltage_mv"),
             memory_clock_mhz=self._mean(run.readings, "memory_clock_mhz"),
-            event_reasons=reasons,
+            event_reasons=self._reasons(run.readings),
             window_ns=(run.opened_ns, execution.end_ns),
-            power_source=run.source.name,
+            power_source=self._source.sensor.words,
             settled=run.settled,
             aftereffect_w=aftereffect_w,
         )
@@ -366,10 +316,10 @@ class Meter:
         return reasons
 
     def _limit_w(self, reading: Reading) -> float:
-        """The power limit in force; NaN where not told."""
-        told = self._value(reading, "power_limit_w")
+        """The power limit in force; NaN where not known."""
+        reported = self._value(reading, "power_limit_w")
         known = self._gpu.info.power_limit.current_w
-        return told if not math.isnan(told) else math.nan if known is None else known
+        return reported if not math.isnan(reported) else math.nan if known is None else known
 
     def _value(self, reading: Reading, name: str) -> float:
         at = self._channel.get(name)

@@ -1,41 +1,56 @@
-"""Which of a board's power readings to trust, and how fast they are: found by looking at them, never assumed."""
+"""`PowerSource`: time-stamped power of one board, and the energy of any window of time. Nothing else attributes joules.
+
+A value that appears at time t is the mean over [t - lag - averaging, t - lag]. It belongs to a window where that time
+lies wholly within it: what ran before and after has no part in it. `find_sensor` chooses which of a board's readings
+to use, and how late and how smeared they are: as characterised, else by the board's generation [Yang2024].
+"""
 
 from __future__ import annotations
 
 import math
-import threading
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import WattridgeError
-from ...sensors.errors import NotSupported
-from ...sensors.load import Load
-from .characterisation.figures import CHANNEL_OF, Characterisation
-from .characterisation.store import stored_characterisation
-from .launching import LaunchingGpu
+from ...sensors.gpu import Gpu
+from .characterisation.aftereffect import HISTORY_S
+from .characterisation.figures import CHANNEL_OF, Characterisation, source_words
+from .confidence import NORMAL_95, Interval, Spread, student_t
 
 Floats = npt.NDArray[np.float64]
-STEP_S: Final = 2.5  # how long the step response is watched
-POLL_S: Final = 0.005
 LEAST_POLL_S: Final = 0.004
-SETTLED: Final = 0.03  # a reading within this share of the final one has settled
-BUFFER_STEP_S: Final = 0.02  # the driver's buffer: a sample per 20 ms, each the mean of those 20 ms
+ASSUMED_LAG_S: Final = 0.01  # of a polled source that is not characterised: measured on an H200,
+ASSUMED_MARGIN_S: Final = 0.01  # and how far other boards may be off it
+STAMP_S: Final = 0.0005  # how well stamps of the buffer's samples and their lag are known
+TOLERANCE_S: Final = 0.002  # by which a value that counts may stick out of a window of whatever ran
+COVERED: Final = 0.95  # share of a window that values must cover for its energy to be known
+KEPT_S: Final = 30.0  # values are kept: longer than a window, its history and the run after it take
+HALF: Final = 0.5  # of its averaging must lie in the window for a value to be split: less would blow up its noise
+SHARP: Final = 0.03  # a value may be split if its time is known within this share of its averaging
+BACK: Final = 3.0  # averaging times before a window in which values show what ran then
+WORTH: Final = 0.3  # of one value: a level that less of it shows is not known
+LEAST_HISTORY: Final = 0.5  # of the second before a window, that values must cover to know what it leaves behind
+OVERLAP: Final = 1.5  # averaging over refresh: from here on values overlap
 
 
 @dataclass(frozen=True, slots=True)
-class PowerSource:
-    """A source of power readings as it was observed on one board."""
+class PowerSensor:
+    """One of a board's power readings: how often it is new, what it averages, and how late it is."""
 
-    name: str  # in words, as measurements tell it
-    channel: str | None  # polled channel; None for the driver's buffer
+    words: str
+    channel: str | None  # polled; None for the driver's buffer
     refresh_s: float  # a new value this often
-    settle_s: float  # after a step of the power, this long until readings tell the new one
-    averaging_s: float | None = None  # each value is the mean of that long; None where not characterised
-    lag_s: float = 0.0  # between the end of that time and the value's appearance
-    measure_s: float | None = None  # window that a mean power needs; None where not characterised
+    averaging_s: float  # each value is the mean of that long
+    lag_s: float = 0.0  # between the end of that time and the value's appearance, or its stamp in the buffer
+    margin_s: float = 0.0  # how far the lag may be off
+    window_s: float | None = None  # that a mean power needs; None where not characterised
     aftereffect: float = 0.0  # W of excess per W by which the second before a window drew more
     wander: float = 0.0  # of the mean of a short window beyond its noise; relative, one sigma
 
@@ -45,77 +60,307 @@ class PowerSource:
 
     @property
     def poll_s(self) -> float:
-        """How often to look at a polled source, so that its values can be told apart in time."""
-        return self.refresh_s if self.averaging_s is None else max(LEAST_POLL_S, self.refresh_s / 10)
+        """How often to read a polled source, so that it is known when its values appeared."""
+        return max(LEAST_POLL_S, self.refresh_s / (4 if self.window_s is None else 10))
+
+    @property
+    def splits(self) -> bool:
+        """Values that hold some of what ran before can be freed of it."""
+        return not self.buffered and self.window_s is not None and 1.5 * self.poll_s <= SHARP * self.averaging_s
+
+    @property
+    def lead_s(self) -> float:
+        """From the beginning of a window until a value counts."""
+        return self.lag_s + self.margin_s + self.averaging_s * (HALF if self.splits else 1.0)
+
+    @property
+    def shortest_s(self) -> float:
+        """A window must hold two refreshes, and time for a value that is wholly its own."""
+        return self.refresh_s + max(self.refresh_s, self.averaging_s)
 
 
-def find_power_source(gpu: LaunchingGpu, load: Load, stop: threading.Event | None = None) -> PowerSource | None:
-    """The best source: what the board's characterisation chose, where one is kept.
+def find_sensor(gpu: Gpu, known: Characterisation | None, *, buffered: bool) -> PowerSensor | None:
+    """The power readings to count with; None where the board reports none.
 
-    Else the driver's buffer where it answers, else instant power, else the average. A polled source is then looked at
-    in its answer to a step from idle to `load` (2.5 s on the board's clock). None when `stop` was set meanwhile. Raises
-    WattridgeError where the board tells no power at all.
+    The source that the characterisation chose, where the board has it; else the driver's buffer if it answers
+    (`buffered`), else instant power, else the average. Refresh, averaging and lag are as characterised, else those of
+    the board's generation.
     """
-    known = stored_characterisation(gpu.info)
-    if known is not None:
-        return _characterised(known)
-    try:
-        if gpu.power_samples(0):
-            return PowerSource("driver buffer (20 ms samples)", None, BUFFER_STEP_S, BUFFER_STEP_S)
-    except NotSupported:
-        pass
-    told = {channel.name for channel in gpu.channels if channel.available}
-    for name, words in (("power_instant_w", "power instant"), ("power_average_w", "power average")):
-        if name in told:
-            return _step(gpu, load, name, words, stop)
-    raise WattridgeError("the board tells no power", gpu.info.label, "energy cannot be measured on it")
+    available = {channel.name for channel in gpu.channels if channel.available}
+    found = [source for source, channel in CHANNEL_OF.items() if channel in available]
+    found = ["buffer", *found] if buffered else found
+    if not found:
+        return None
+    source = known.chosen if known is not None and known.chosen in found else found[0]
+    sensor = _by_generation(source, gpu.info.compute_capability)
+    figures = None if known is None else known.sources[source]
+    if known is not None and figures is not None:
+        averaging_s = figures.refresh_ms / 1e3 if figures.window_ms is None else figures.window_ms / 1e3
+        after = known.aftereffect if source == "buffer" else None
+        sensor = replace(
+            sensor,
+            refresh_s=figures.refresh_ms / 1e3,
+            averaging_s=averaging_s,
+            lag_s=figures.lag_ms / 1e3,
+            margin_s=0.0,
+            window_s=known.measure_ms / 1e3,
+            aftereffect=0.0 if after is None or abs(after.share) < after.margin else after.share,
+            wander=0.0 if after is None else after.wander,
+        )
+    words = source_words(source, sensor.refresh_s * 1e3, sensor.averaging_s * 1e3)
+    return replace(sensor, words=words if sensor.window_s is None else f"{words}, characterised")
 
 
-def _characterised(known: Characterisation) -> PowerSource:
-    best, after = known.best, known.aftereffect
-    return PowerSource(
-        name=known.words,
-        channel=CHANNEL_OF.get(known.chosen),
-        refresh_s=best.refresh_ms / 1e3,
-        settle_s=best.settle_ms / 1e3,
-        averaging_s=None if best.window_ms is None else best.window_ms / 1e3,
-        lag_s=best.lag_ms / 1e3,
-        measure_s=known.measure_ms / 1e3,
-        aftereffect=0.0 if after is None or abs(after.share) < after.margin else after.share,
-        wander=0.0 if after is None else after.wander,
-    )
+def _by_generation(source: str, capability: tuple[int, int] | None) -> PowerSensor:
+    """Refresh and averaging of a source: measured on an H200, else [Yang2024]."""
+    if source == "buffer":
+        return PowerSensor("", None, 0.02, 0.02)
+    refresh_s, averaging_s = 0.1, 0.1
+    if source == "average":
+        averaging_s = 1.0
+    elif capability is not None and (6, 0) <= capability < (7, 5):
+        refresh_s, averaging_s = 0.02, 0.01
+    elif capability is not None and (capability == (8, 0) or capability >= (9, 0)):
+        averaging_s = 0.025
+    return PowerSensor("", CHANNEL_OF[source], refresh_s, averaging_s, ASSUMED_LAG_S, ASSUMED_MARGIN_S)
 
 
-def _step(gpu: LaunchingGpu, load: Load, name: str, words: str, stop: threading.Event | None) -> PowerSource | None:
-    at = [channel.name for channel in gpu.channels].index(name)
-    times: list[float] = []
-    powers: list[float] = []
-    start_ns = gpu.clock.now_ns()
-    gpu.begin(load)
-    try:
-        while not times or times[-1] < STEP_S:
-            if gpu.clock.wait(POLL_S, stop):
-                return None
-            reading = gpu.read()
-            if not math.isnan(reading.values[at]):
-                times.append((reading.time_ns - start_ns) / 1e9)
-                powers.append(reading.values[at])
-            elif gpu.clock.now_ns() - start_ns > STEP_S * 1e9:
-                break
-    finally:
-        gpu.end()
-    if not powers:
-        raise WattridgeError(f"{words} tells nothing", gpu.info.label, "look at it with: wattridge monitor")
-    refresh_s, settle_s = step_response(np.asarray(times), np.asarray(powers))
-    return PowerSource(f"{words}, polled every {refresh_s * 1e3:.0f} ms", name, refresh_s, settle_s)
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """What a board drew in a window. Figures are NaN, and intervals None, where they are not known."""
+
+    times_s: Floats  # of each value, the middle of what it averages, from the window's start; shape (n,)
+    power_w: Floats  # shape (n,)
+    energy_j: float = math.nan
+    mean_power_w: float = math.nan
+    power_interval_w: Interval | None = None  # 95 % confidence of the mean power
+    unknown: str = ""  # why the energy is not known
+
+    @property
+    def energy_interval_j(self) -> Interval | None:
+        if self.power_interval_w is None:
+            return None
+        low, high = (self.energy_j * ends / self.mean_power_w for ends in self.power_interval_w)
+        return low, high
 
 
-def step_response(time_s: Floats, power_w: Floats) -> tuple[float, float]:
-    """Refresh and settling time, s, of readings (shape (n,)) taken densely from the moment the power stepped up."""
-    changed = np.flatnonzero(np.diff(power_w)) + 1
-    intervals = np.diff(time_s[changed])
-    refresh_s = float(np.median(intervals)) if len(intervals) else 0.1
-    final = float(np.median(power_w[time_s >= time_s[-1] - 0.5]))
-    off = np.flatnonzero(np.abs(power_w - final) > SETTLED * final)
-    settled_at = float(time_s[off[-1]]) if len(off) else 0.0
-    return refresh_s, min(settled_at + refresh_s, STEP_S)
+class PowerSource:
+    """The values that one sensor of a board reported lately. Not thread-safe.
+
+    Values come from the driver's buffer (`add_samples`) or from polls (`poll`). Where it is known when loads begin and
+    end (`edge`), values of a slow average that hold some of what ran before are split: that part is taken off, by the
+    levels of power between the edges, which all its values together show.
+    """
+
+    def __init__(self, sensor: PowerSensor, *, kept_s: float = KEPT_S, poll_s: float | None = None) -> None:
+        self.sensor = sensor
+        self.spread = Spread()
+        self._poll_s = sensor.poll_s if poll_s is None else poll_s
+        self._kept_ns = kept_s * 1e9
+        self._lag_ns, self._averaging_ns = sensor.lag_s * 1e9, sensor.averaging_s * 1e9
+        self._margin_ns = (sensor.margin_s - (STAMP_S if sensor.buffered else 0.0)) * 1e9
+        self._refresh_ns = round(sensor.refresh_s * 1e9)
+        self._before_ns = array("q")  # a value appeared after that time,
+        self._seen_ns = array("q")  # and by that one
+        self._power_w = array("d")
+        self._polled: tuple[int, float] | None = None  # the last poll
+        self._repeats_ns = 0  # from then on the same value counts as a new one
+        self._edges: deque[int] = deque(maxlen=4096)
+        self._edges_since_ns: int | None = None  # what ran is known from then on
+
+    # --- values in --------------------------------------------------------------------------------------------------
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest value was there; 0 before any."""
+        return self._seen_ns[-1] if self._seen_ns else 0
+
+    def add_samples(self, samples: Iterable[tuple[int, float]]) -> None:
+        """What is new in the driver's buffer: (time stamp, W), oldest first."""
+        for time_ns, power_w in samples:
+            self._add(time_ns, time_ns, power_w)
+
+    def poll(self, time_ns: int, power_w: float) -> None:
+        """What was read. A value that is the same a refresh later is a new one; before that it is the old one."""
+        if math.isnan(power_w):
+            return
+        if self._polled is None:
+            self._repeats_ns = time_ns + 2 * self._refresh_ns
+        else:
+            last_ns, last_w = self._polled
+            if power_w != last_w:
+                self._add(max(last_ns, time_ns - self._refresh_ns), time_ns, power_w)
+                self._repeats_ns = 2 * time_ns - last_ns + self._refresh_ns
+            elif time_ns >= self._repeats_ns:
+                self._add(max(last_ns, time_ns - self._refresh_ns), time_ns, power_w)
+                self._repeats_ns = max(self._repeats_ns + self._refresh_ns, time_ns)
+        self._polled = time_ns, power_w
+
+    def edge(self, time_ns: int) -> None:
+        """A load began or ended."""
+        self._edges.append(time_ns)
+        if self._edges_since_ns is None:
+            self._edges_since_ns = time_ns
+        while self._edges[0] < time_ns - self._kept_ns:
+            self._edges.popleft()
+
+    def _add(self, before_ns: int, seen_ns: int, power_w: float) -> None:
+        self._before_ns.append(before_ns)
+        self._seen_ns.append(seen_ns)
+        self._power_w.append(power_w)
+        if self._seen_ns[0] < seen_ns - 2 * self._kept_ns:  # now and then, not at every value
+            old = bisect_left(self._seen_ns, seen_ns - self._kept_ns)
+            del self._before_ns[:old], self._seen_ns[:old], self._power_w[:old]
+
+    # --- figures out ------------------------------------------------------------------------------------------------
+
+    def powers(self, start_ns: int, end_ns: int) -> list[float]:
+        """Mean powers, W, of the window: one for each value that belongs there, oldest first."""
+        first, last = self._inside(start_ns, end_ns)
+        powers = self._power_w[first:last].tolist()
+        return [*self._freed(first, start_ns, end_ns)[1], *powers] if self.sensor.splits else powers
+
+    def independent(self, values: Sequence[float] | Floats) -> int:
+        """How many of the values are independent of each other."""
+        return round(len(values) * min(1.0, self.sensor.refresh_s / self.sensor.averaging_s))
+
+    def steady(self, start_ns: int, end_ns: int) -> Energy:
+        """Of a window in which nothing but one load ran: every value counts alike, and their scatter is noise."""
+        first, last = self._inside(start_ns, end_ns)
+        freed_s, freed_w = self._freed(first, start_ns, end_ns) if self.sensor.splits else ([], [])
+        times_s = np.concatenate([freed_s, self._middles_s(first, last, start_ns)])
+        powers = [*freed_w, *self._power_w[first:last]]
+        if not powers:
+            return Energy(times_s, np.asarray(powers), unknown="no power reading fell into the window")
+        return self._energy(times_s, powers, fmean(powers), self._noise_w(powers), (end_ns - start_ns) / 1e9)
+
+    def energy(self, start_ns: int, end_ns: int) -> Energy:
+        """Of any window, whatever ran in it: each value counts for the time nearer to it than to another.
+
+        The interval comes from the differences between neighbours, and from the edges, which no value covers.
+        """
+        first, last = self._inside_probably(start_ns, end_ns)
+        time_s = (end_ns - start_ns) / 1e9
+        times_s = self._middles_s(first, last, start_ns)
+        power_w = np.asarray(self._power_w[first:last])
+        counts_s = np.diff(np.concatenate(([0.0], (times_s[1:] + times_s[:-1]) / 2, [time_s])))[: len(times_s)]
+        unknown = self._why_unknown(counts_s, time_s)
+        if unknown:
+            return Energy(times_s, power_w, unknown=unknown)
+        half_w = self._changes_w(times_s, self._power_w[max(0, first - 1) : last + 1], first > 0, time_s)
+        return self._energy(times_s, power_w, float(counts_s @ power_w) / time_s, half_w, time_s)
+
+    def left_behind_w(self, start_ns: int, power_w: float) -> float:
+        """What the second before a window still adds to its power; 0 where values do not reach back that far."""
+        history = self.powers(start_ns - round(HISTORY_S * 1e9), start_ns)
+        if not self.sensor.aftereffect or len(history) * self.sensor.refresh_s < LEAST_HISTORY * HISTORY_S:
+            return 0.0
+        return self.sensor.aftereffect * (fmean(history) - power_w)
+
+    # --- which values belong ----------------------------------------------------------------------------------------
+
+    def _inside(self, start_ns: int, end_ns: int) -> tuple[int, int]:
+        """Of the first value that surely lies wholly in the window, and behind the last."""
+        first = bisect_left(self._before_ns, start_ns + self._averaging_ns + self._lag_ns + self._margin_ns)
+        return first, max(first, bisect_right(self._seen_ns, end_ns + self._lag_ns - self._margin_ns))
+
+    def _inside_probably(self, start_ns: int, end_ns: int) -> tuple[int, int]:
+        """The same of values that lie in the window if they appeared in the middle of the time in which they did.
+
+        Leaving out a value near an edge would leave the edge to its neighbour.
+        """
+        places, slack_ns = range(len(self._seen_ns)), TOLERANCE_S * 1e9
+
+        def appeared_ns(at: int) -> float:
+            return (self._before_ns[at] + self._seen_ns[at]) / 2 - self._lag_ns
+
+        first = bisect_left(places, start_ns + self._averaging_ns - slack_ns, key=appeared_ns)
+        return first, max(first, bisect_right(places, end_ns + slack_ns, key=appeared_ns))
+
+    def _middles_s(self, first: int, last: int, start_ns: int) -> Floats:
+        """Of what each value averages, from the window's start."""
+        before, seen = (np.asarray(times[first:last], dtype=np.int64) for times in (self._before_ns, self._seen_ns))
+        middles: Floats = ((before - start_ns) + (seen - start_ns)) / 2e9
+        return middles - self.sensor.lag_s - self.sensor.averaging_s / 2
+
+    def _freed(self, first: int, start_ns: int, end_ns: int) -> tuple[list[float], list[float]]:
+        """Times and powers of the values before `first` without what they hold of the time before the window.
+
+        None where the power of that time is not known.
+        """
+        back = bisect_left(self._before_ns, start_ns - BACK * self._averaging_ns)
+        stop = bisect_right(self._seen_ns, end_ns + self._lag_ns)
+        before, seen = (np.asarray(times[back:], dtype=np.float64) for times in (self._before_ns, self._seen_ns))
+        power_w = np.asarray(self._power_w[back:])
+        to_ns = (before + seen) / 2 - self._lag_ns
+        sharp = seen - before <= SHARP * self._averaging_ns
+        partly = sharp & (to_ns - start_ns >= HALF * self._averaging_ns)
+        partly[max(0, min(first, stop) - back) :] = False
+        if not partly.any():
+            return [], []
+        inner = {edge for edge in self._edges if edge < start_ns or edge > end_ns}
+        edges = np.asarray([-np.inf, *sorted(inner | {start_ns, end_ns}), np.inf])
+        window = int(np.searchsorted(edges, start_ns))
+        overlap = np.minimum(to_ns[:, None], edges[1:]) - np.maximum(to_ns[:, None] - self._averaging_ns, edges[:-1])
+        shares: Floats = np.maximum(0.0, overlap) / self._averaging_ns  # (values, times between edges)
+        known = shares[sharp]
+        levels = np.linalg.lstsq(known, power_w[sharp], rcond=1e-6)[0]
+        errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(known.T @ known, rcond=1e-9, hermitian=True)), 0.0))
+        unknown = (known.sum(axis=0) < WORTH) | (errors > 1.0 / WORTH)
+        since_ns = math.inf if self._edges_since_ns is None else self._edges_since_ns
+        partly &= before - self._lag_ns - self._averaging_ns >= since_ns
+        partly &= ~(unknown[:window] & (shares[:, :window] > 1e-3)).any(axis=1)
+        freed_w = (power_w - shares[:, :window] @ levels[:window])[partly] / shares[partly, window]
+        return ((to_ns[partly] - start_ns) / 2e9).tolist(), freed_w.tolist()
+
+    # --- how well it is known ---------------------------------------------------------------------------------------
+
+    def _energy(
+        self, times_s: Floats, powers: Sequence[float] | Floats, mean_w: float, half_w: float, time_s: float
+    ) -> Energy:
+        half_w = math.hypot(half_w, NORMAL_95 * self.sensor.wander * mean_w)
+        interval = None if math.isnan(half_w) else (mean_w - half_w, mean_w + half_w)
+        return Energy(times_s, np.asarray(powers), mean_w * time_s, mean_w, interval)
+
+    def _noise_w(self, powers: Sequence[float]) -> float:
+        """Half of the 95 % interval of a mean of values that differ by noise; NaN below two that are independent."""
+        independent = self.independent(powers)
+        return math.nan if independent < 2 else self.spread.half_w(powers, independent)
+
+    def _changes_w(self, times_s: Floats, around_w: Sequence[float], from_before: bool, time_s: float) -> float:
+        """The same of values that may differ by more than noise; NaN below two.
+
+        `around_w` are their powers and the neighbours before (`from_before`) and after the window. No value is of the
+        window's edges alone: there the power may be between that of its own first or last value and the neighbour's.
+        What a slow average changes by within a refresh, times the values that overlap, is how much the power at the end
+        of what it averages differs from that at its beginning.
+        """
+        steps = np.diff(np.asarray(around_w))
+        inner = steps[int(from_before) :][: len(times_s) - 1]
+        if not len(inner):
+            return math.nan
+        overlap = self.sensor.averaging_s / self.sensor.refresh_s
+        usual_w = math.sqrt(float(np.mean(inner**2)))
+        noise_w = student_t(len(inner)) * usual_w / math.sqrt(2 * max(1, self.independent(times_s)))
+        own_s = 0.0 if overlap > OVERLAP else self.sensor.averaging_s / 2
+        gaps_s = (float(times_s[0]) - own_s, time_s - float(times_s[-1]) - own_s)
+        edges_w = (
+            max(0.0, gap_s) / time_s * max(1.0, overlap) * max(usual_w, abs(float(step_w))) / 2
+            for gap_s, step_w in zip(gaps_s, (steps[0], steps[-1]), strict=True)
+        )
+        return math.hypot(noise_w, sum(edges_w))
+
+    def _why_unknown(self, counts_s: Floats, time_s: float) -> str:
+        """Why the window has no energy; empty where it has. `counts_s` is for how long each value counts."""
+        sensor = self.sensor
+        surely_s = sensor.shortest_s + (0.0 if sensor.buffered else 2 * sensor.margin_s + self._poll_s)
+        if time_s < sensor.shortest_s or (not len(counts_s) and time_s < surely_s):
+            return (
+                f"{time_s * 1e3:.0f} ms is too short for this board's power readings, {sensor.words}; "
+                f"{surely_s * 1e3:.0f} ms at least are needed"
+            )
+        if not len(counts_s):
+            return "the board reported no power"
+        most_s = sensor.averaging_s + 2 * (sensor.refresh_s + self._poll_s + sensor.margin_s)
+        covered = float(np.minimum(counts_s, most_s).sum()) / time_s
+        return "" if covered >= COVERED else f"power was reported for {covered:.0%} of the time only"

@@ -1,7 +1,7 @@
-"""`Watch`: one sampler per board for everybody who looks at it, from any thread, nested or side by side.
+"""`Watch`: one sampler per board for all who watch it, from any thread, nested or side by side.
 
 The last one to go leaves the sampler running for a second: what was measured is attributed by time stamps after the
-fact, and the driver's buffer tells its samples about 0.1 s late.
+fact, and the driver's buffer publishes its samples about 0.1 s late.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from contextlib import suppress
 from typing import Final
 
 from ...errors import InputError
+from ...sensors.channel import POWER_SAMPLES
 from ...sensors.errors import SensorError
 from ...sensors.gpu import Gpu
 from ...sensors.sampler import Sampler, SensorEvent
 from ...sensors.select import open_gpu
 from ...sensors.trace import Trace
 from .characterisation.store import stored_characterisation
+from .power_source import PowerSensor, find_sensor
 
 INTERVAL_S: Final = 0.02
 KEPT_S: Final = 8 * 3600.0
@@ -46,7 +48,7 @@ class Watch:
             gpu.power_samples(gpu.clock.now_ns())
             self.buffered = True
         self.characterisation = None
-        with suppress(OSError):  # a person without a data folder can measure too
+        with suppress(OSError):  # without a data folder one can measure too
             self.characterisation = stored_characterisation(gpu.info)
         self._owned = owned
         self._users = 0
@@ -58,6 +60,10 @@ class Watch:
     def interval_s(self) -> float:
         """Between two readings, on the board's clock."""
         return self._sampler.interval_s
+
+    def sensor(self) -> PowerSensor | None:
+        """The power readings to count with, as far as is known by now; None where the board reports none."""
+        return find_sensor(self.gpu, self.characterisation, buffered=POWER_SAMPLES.name in self.trace.names)
 
     @property
     def ended(self) -> bool:
@@ -74,7 +80,7 @@ class Watch:
         return True
 
     def release(self) -> None:
-        """Look no longer. Once per `watch`."""
+        """End this watch. Once per `watch`."""
         with _lock:
             self._users -= 1
             if self._users == 0:
@@ -96,7 +102,7 @@ class Watch:
     def _retire(self) -> None:
         with _lock:
             if self._users or self._linger is not threading.current_thread():
-                return  # somebody looks again
+                return  # it is watched again
             for key in [key for key, other in _watches.items() if other is self]:
                 del _watches[key]
         self._sampler.stop()

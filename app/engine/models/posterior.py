@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..metering.student_t import student_t
+from ..metering.confidence import student_t
 from .arrays import Floats
 from .departure import OF_POWER, Basis, Departure, counts, likeliest
 from .duration import Duration, Times

@@ -10,17 +10,20 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..control.obeying import disobeyed
-from ..measurement import Measurement, State
+from ..measurement import Measurement
 from ..metering.span import Span, read_span
 from ..metering.watching import Watch, watch
+from ..metering.window import Window
 from ..space.search_space import SearchSpace
-from ..specification.model import Specification, evaluate_metrics
+from ..specification.model import Specification
 from ..workloads.command import Command, CommandFailed
-from .figures import Figures, Intervals, over_repeats
+from ..workloads.subprocesses import Ended
+from .figures import Figures, measurement_of
 from .settings_order import by_setting, setting_names, settings_of
 
 
@@ -28,8 +31,8 @@ def not_its_own(source: str) -> str:
     """What to say of power on a board that is not there; empty for a real one."""
     if source == "nvml":
         return ""
-    whose = "idle board's, as simulated" if source == "simulated" else "recording's"
-    return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {whose}"
+    power_of = "idle board's, as simulated" if source == "simulated" else "recording's"
+    return f"a program draws nothing on a {source} board: time is the program's, power and energy are the {power_of}"
 
 
 class CommandRunner:
@@ -78,64 +81,56 @@ class CommandRunner:
                 return None
         begun = time.monotonic()
         spans: list[Span] = []
-        runs: list[Figures] = []
-        start_ns = end_ns = 0
+        windows: list[Window] = []
+        reported: list[Figures] = []
         try:
             for _ in range(self._command.spec.repeats):
                 ended = self._command.run(configuration, stop=stop, now_ns=self._gpu.clock.now_ns)
                 if ended.stopped:
                     return None
-                start_ns, end_ns = start_ns or ended.start_ns, ended.end_ns
                 values = self._command.values(ended, stop)
                 if values is None:
                     return None
+                reported.append(values)
                 spans.append(read_span(watched, ended.start_ns, ended.end_ns))
-                runs.append({**_measured(spans[-1], ended.time_s), **values})
+                windows.append(self._window(spans[-1], ended))
         except CommandFailed as failure:
             cost_s, source = time.monotonic() - begun, self.source
             return Measurement.failed(row, configuration, failure.state, str(failure), source=source, cost_s=cost_s)
-        each: list[tuple[Figures, Intervals]] = [
-            ({**run, **evaluate_metrics(self._spec, configuration, run)}, {}) for run in runs
-        ]
-        values, intervals = over_repeats(self._spec, configuration, each)
-        reasons = 0
-        for span in spans:
-            reasons |= span.event_reasons
-        return Measurement(
-            row=row,
-            configuration=configuration,
-            state=State.OK,
-            values=values,
-            intervals=intervals,
-            message=self._said(spans, settings.get("graphics_clock_mhz"), values.get("observed_clock_mhz"), reasons),
-            window_ns=(start_ns, end_ns),
-            observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
-            event_reasons=reasons,
-            power_source=spans[-1].power_source
-            if self.source == "nvml"
-            else f"{spans[-1].power_source}, {self.source}",
+        measurement = measurement_of(
+            self._spec,
+            row,
+            configuration,
+            windows,
             source=self.source,
-            timestamp_s=time.time(),
             cost_s=time.monotonic() - begun,
+            reported=reported,
+        )
+        asked_mhz = settings.get("graphics_clock_mhz")
+        message = self._said(spans, asked_mhz, measurement.observed_clock_mhz, measurement.event_reasons)
+        return replace(measurement, message=message)
+
+    def _window(self, span: Span, ended: Ended) -> Window:
+        """What is known of one run. Its time is the program's own, on the wall."""
+        real = self.source == "nvml"
+        return Window(
+            time_s=ended.time_s,
+            power_w=span.mean_power_w,
+            power_interval_w=span.power_interval_w,
+            observed_clock_mhz=span.clock_mhz.mean,
+            memory_power_w=math.nan,
+            temperature_c=span.temperature_c,
+            core_voltage_mv=span.core_voltage_mv,
+            memory_clock_mhz=span.memory_clock_mhz,
+            event_reasons=span.event_reasons,
+            window_ns=(ended.start_ns, ended.end_ns),
+            power_source=span.power_source if real else f"{span.power_source}, {self.source}",
+            settled=None,
         )
 
-    def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float | None, reasons: int) -> str:
+    def _said(self, spans: Sequence[Span], asked: float | None, clock_mhz: float, reasons: int) -> str:
         """What speaks against the figures: energy that is not known, a setting that the board does not keep."""
         said = [f"energy is not known: {span.unknown}" for span in spans if span.unknown]
         if self.source == "nvml":
             said += [self._unmet, disobeyed(self._gpu, asked, clock_mhz, reasons)]
         return "; ".join(dict.fromkeys(words for words in said if words))
-
-
-def _measured(span: Span, time_s: float) -> dict[str, float]:
-    """What is known of one run. Its time is the program's own, on the wall."""
-    told = {
-        "time_s": time_s,
-        "energy_j": span.mean_power_w * time_s,
-        "power_w": span.mean_power_w,
-        "observed_clock_mhz": span.clock_mhz.mean,
-        "temperature_c": span.temperature_c,
-        "core_voltage_mv": span.core_voltage_mv,
-        "observed_memory_clock_mhz": span.memory_clock_mhz,
-    }
-    return {name: value for name, value in told.items() if not math.isnan(value)}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from statistics import fmean, stdev
 from typing import Final
 
 from ...sensors.event_reasons import LIMITING
 from ..measurement import MEASURED, Configuration, Measurement, State
-from ..metering.window import Window, confidence_interval
+from ..metering.confidence import Interval, interval_of_repeats
+from ..metering.window import Window
 from ..specification.model import Specification, evaluate_metrics
 
 Figures = dict[str, float]
-Intervals = dict[str, tuple[float, float]]
+Intervals = dict[str, Interval]
 _OF_THE_WORK: Final = ("time_s", "energy_j", "power_w")  # and what a program reports: every repeat has them
 _OF_THE_BOARD: Final = {*MEASURED, "settled", "aftereffect_w"} - {*_OF_THE_WORK}
 
@@ -28,23 +31,23 @@ def measurement_of(
     source: str,
     cost_s: float,
     more: Mapping[str, float] | None = None,
-    message: str = "",
+    reported: Sequence[Figures] | None = None,
 ) -> Measurement:
-    """A configuration that worked, measured in one window or repeatedly, now; `more` are values besides."""
-    values, intervals = figures_of(spec, configuration, windows)
-    reasons = 0
-    for window in windows:
-        reasons |= window.event_reasons
+    """A configuration that worked, measured in one window or repeatedly, now.
+
+    `more` are values besides; `reported` are what the program itself reported, one for each window: metrics may use
+    them.
+    """
+    values, intervals = figures_of(spec, configuration, windows, reported)
     return Measurement(
         row=row,
         configuration=configuration,
         state=State.OK,
         values={**values, **(more or {})},
         intervals=intervals,
-        message=message,
         window_ns=(windows[0].window_ns[0], windows[-1].window_ns[1]),
         observed_clock_mhz=values.get("observed_clock_mhz", math.nan),
-        event_reasons=reasons,
+        event_reasons=reduce(or_, (window.event_reasons for window in windows)),
         power_source=windows[-1].power_source,
         source=source,
         timestamp_s=time.time(),
@@ -53,10 +56,16 @@ def measurement_of(
 
 
 def figures_of(
-    spec: Specification, configuration: Configuration, windows: Sequence[Window]
+    spec: Specification,
+    configuration: Configuration,
+    windows: Sequence[Window],
+    reported: Sequence[Figures] | None = None,
 ) -> tuple[Figures, Intervals]:
     """Measured values, metrics and 95 % intervals of a configuration, measured in one window or repeatedly."""
-    each = [_figures_of_window(spec, configuration, window) for window in windows]
+    each = [
+        with_metrics(spec, configuration, {**_measured(window), **extra}, window.power_interval_w)
+        for window, extra in zip(windows, reported or [{}] * len(windows), strict=True)
+    ]
     return each[0] if len(each) == 1 else over_repeats(spec, configuration, each)
 
 
@@ -73,8 +82,8 @@ def over_repeats(
         name: [run[name] for run in runs if name in run]
         for name in dict.fromkeys(name for run in runs for name in run if name not in spec.metrics)
     }
-    known = {name: told for name, told in known.items() if name in _OF_THE_BOARD or len(told) == len(runs)}
-    means = {name: min(told) if name == "settled" else fmean(told) for name, told in known.items()}
+    known = {name: seen for name, seen in known.items() if name in _OF_THE_BOARD or len(seen) == len(runs)}
+    means = {name: min(seen) if name == "settled" else fmean(seen) for name, seen in known.items()}
     if {"energy_j", "power_w"} <= means.keys():
         means["power_w"] = means["energy_j"] / means["time_s"]
     values = {**means, **evaluate_metrics(spec, configuration, means)}
@@ -82,9 +91,10 @@ def over_repeats(
     for name, value in values.items():
         if name in _OF_THE_BOARD:
             continue
-        low, high = _widest([run[name] for run in runs if name in run], [own[name] for _, own in each if name in own])
-        if low < high:
-            half = (high - low) / 2  # a metric of the means is not quite the mean of the metrics
+        own = [ends[name] for _, ends in each if name in ends]
+        widest = interval_of_repeats([run[name] for run in runs if name in run], own)
+        if widest is not None and (half := (widest[1] - widest[0]) / 2):
+            # around the value: a metric of the means is not quite the mean of the metrics
             intervals[name] = (value - half, value + half)
     if len(runs) > 1:
         for name in known:
@@ -92,27 +102,20 @@ def over_repeats(
     return values, intervals
 
 
-def _widest(values: Sequence[float], own: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The wider of Student's t over the repeats and the mean of their own intervals; equal ends where neither is."""
-    found = [confidence_interval(values, len(values)) or (0.0, 0.0)]
-    if own:
-        found.append((fmean(low for low, _ in own), fmean(high for _, high in own)))
-    return max(found, key=lambda ends: ends[1] - ends[0])
-
-
 def _scatter(name: str, values: Sequence[float]) -> Figures:
     return {f"min_{name}": min(values), f"max_{name}": max(values), f"std_{name}": stdev(values)}
 
 
-def _figures_of_window(spec: Specification, configuration: Configuration, window: Window) -> tuple[Figures, Intervals]:
+def with_metrics(
+    spec: Specification, configuration: Configuration, measured: Figures, power_interval_w: Interval | None
+) -> tuple[Figures, Intervals]:
     """Measured values and metrics, and the 95 % intervals that follow from the power's."""
-    measured = _measured(window)
     values = {**measured, **evaluate_metrics(spec, configuration, measured)}
-    if window.power_interval_w is None:
+    if power_interval_w is None:
         return values, {}
     ends = []
-    for power_w in window.power_interval_w:
-        at_end = {**measured, "power_w": power_w, "energy_j": power_w * window.time_s}
+    for power_w in power_interval_w:
+        at_end = {**measured, "power_w": power_w, "energy_j": power_w * measured["time_s"]}
         ends.append({**at_end, **evaluate_metrics(spec, configuration, at_end)})
     low, high = ends
     intervals = {n: (min(low[n], high[n]), max(low[n], high[n])) for n in values if low[n] != high[n]}
@@ -133,6 +136,6 @@ def _measured(window: Window) -> Figures:
     measured = {name: value for name, value in measured.items() if not math.isnan(value)}
     if window.aftereffect_w:
         measured["aftereffect_w"] = window.aftereffect_w
-    if window.event_reasons & LIMITING:
+    if window.settled is not None and window.event_reasons & LIMITING:
         measured["settled"] = float(window.settled)
     return measured

@@ -13,7 +13,7 @@ class ReplayRunner:
     """Implements `Runner` over the rows of `recording.space()`."""
 
     source = "recorded"
-    batch = 64  # an answer costs nothing, but a person wants to stop at once
+    batch = 64  # an answer costs nothing, but stopping should take effect at once
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measurement import Measurement, State
-from ..metering.student_t import student_t
+from ..metering.confidence import student_t
 from .result_table import STATES, ResultTable
 from .search_space import Parameter, SearchSpace
 

@@ -100,7 +100,7 @@ class Command:
             try:
                 found[name] = float(text or "")
             except ValueError:
-                what = "the output does not tell it" if text is None else f"'{text[:60]}' is no number"
+                what = "it is not in the output" if text is None else f"'{text[:60]}' is no number"
                 message = _with_last_words(f"{name}: {what} ({pattern})", ended)
                 raise CommandFailed(State.CORRECTNESS, message) from None
         return {name: value for name, value in found.items() if not math.isnan(value)}

@@ -19,6 +19,25 @@ MAX_BYTES: Final = 1 << 38  # of one array: a larger one is a mistake in a shape
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel of an image, and how it is launched."""
+
+    name: str  # as the image has it
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_byte: int = 0  # dynamic
+
+    def as_message(self, name: str | None = None) -> dict[str, Any]:
+        """As plain data, under another name where the image has one."""
+        return {**asdict(self), "name": name or self.name}
+
+    @classmethod
+    def of_message(cls, message: Mapping[str, Any]) -> Launch:
+        """The reverse of `as_message`."""
+        return cls(message["name"], tuple(message["grid"]), tuple(message["block"]), message["shared_byte"])
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """One argument, its shape and value calculated. `shape` None: a scalar."""
 
@@ -119,8 +138,8 @@ def read_array(path: Path, shape: Sequence[int] | None, kind: np.dtype[Any]) -> 
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"not a .npy file: {error}", str(path), "write it with numpy.save") from None
     if not isinstance(loaded, np.ndarray) or (shape is not None and loaded.shape != tuple(shape)):
-        told = getattr(loaded, "shape", "no array")
-        raise InputError(f"it has shape {told} instead of {tuple(shape or ())}", str(path), "write it in that shape")
+        shaped = getattr(loaded, "shape", "no array")
+        raise InputError(f"it has shape {shaped} instead of {tuple(shape or ())}", str(path), "write it in that shape")
     return np.ascontiguousarray(loaded).astype(kind, copy=False)
 
 

@@ -20,11 +20,9 @@ from ..expressions.arrays import parse_array_expression
 from ..expressions.expression import Expression, parse
 from ..measurement import Configuration, State, Value
 from ..specification.model import ARRAY_FILES, ArgumentSpec, KernelSpec, Specification
-from .cuda_arguments import Argument, CallPlan, Reference
-from .defines import define_lines
-from .launch import Launch
+from .cuda_arguments import Argument, CallPlan, Launch, Reference
+from .cuda_source import define_lines, parameter_names
 from .machine_code import FROM_CAPABILITY
-from .signature import parameter_names
 
 MAX_GRID: Final = (2**31 - 1, 65535, 65535)
 REFERENCE_BLOCK: Final = 256  # threads; a reference kernel has to be right for any launch
@@ -135,7 +133,7 @@ class CudaKernel:
 
     def _instructions(self, scope: Mapping[str, Value]) -> dict[str, int]:
         if self._limits.compute_capability < FROM_CAPABILITY:
-            return {}  # another machine code, which we do not read
+            return {}  # another machine code, which is not read
         return {opcode: self._whole(text, scope, "instructions") for opcode, text in self._kernel.instructions.items()}
 
     def _block_size(self, text: str, scope: Mapping[str, Value]) -> int:
@@ -169,8 +167,8 @@ class CudaKernel:
         if verify is not None:
             for output, text in (verify.references or {self._checked_output(): verify.reference}).items():
                 kind = self._kind(text)
-                told = str(self._spec.path.parent / text) if kind == "file" else text
-                references.append(Reference(output, told, kind, verify.rtol, verify.atol))
+                place = str(self._spec.path.parent / text) if kind == "file" else text
+                references.append(Reference(output, place, kind, verify.rtol, verify.atol))
         numbers = {n: float(v) for n, v in scope.items() if isinstance(v, (int, float))}
         named = {name for r in references if r.kind == "expression" for name in _names(r.text)}
         return CallPlan(arguments, tuple(references), {name: numbers[name] for name in numbers if name in named})

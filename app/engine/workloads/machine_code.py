@@ -1,7 +1,7 @@
 """Counts instructions in an image's machine code, so that a kernel can be held to the work it claims to do.
 
-An image (cubin) is an ELF file whose kernels lie in sections `.text.NAME`. From compute capability 7.0 on an
-instruction has 16 bytes ("Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", arXiv 1804.06826), and
+An image (cubin) is an ELF file with its kernels in sections `.text.NAME`. From compute capability 7.0 on an
+instruction has 16 bytes [Jia2018], and
 its lowest 9 bits say what it does whatever its operands are (compared with nvdisasm for 7.5, 8.0, 8.6 and 9.0).
 """
 
@@ -45,8 +45,8 @@ def instructions(image: bytes) -> dict[str, int] | None:
 
 def shortfall(image: bytes, least: dict[str, int]) -> str:
     """What the image holds too little of, in words; empty where it holds enough, or cannot be looked into."""
-    told = instructions(image) if least else None
-    if told is None:
+    found = instructions(image) if least else None
+    if found is None:
         return ""
-    short = [f"{told[opcode]} {opcode}, at least {count}" for opcode, count in least.items() if told[opcode] < count]
+    short = [f"{found[opcode]} {opcode}, at least {count}" for opcode, count in least.items() if found[opcode] < count]
     return f"the compiler removed work: the machine code holds {'; '.join(short)} are asked for" if short else ""

@@ -1,4 +1,4 @@
-"""Running one program of a person's: timed to the millisecond, bounded in time and output, never through a shell."""
+"""Running one of the user's programs: timed to the millisecond, bounded in time and output, never through a shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +57,6 @@ def run_process(
     stop: threading.Event | None = None,
     grace_s: Callable[[], float] = lambda: 0.0,
     now_ns: Callable[[], int] = time.monotonic_ns,
-    environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a program to its end, its time limit's, or `stop` (at a terminal `grace_s()` later: it is interrupted too).
 
@@ -78,7 +77,7 @@ def run_process(
         stderr=pipe,
         start_new_session=capture,
         process_group=0 if group and not capture and os.name == "posix" else None,
-        env=original_environment() if environment is None else dict(environment),
+        env=original_environment(),
     )
     with ends_with_us(process.pid, group=group):
         return _finished(process, group, begun, start_ns, timeout_s, stop, grace_s, now_ns)
@@ -176,7 +175,7 @@ def _signal(process: subprocess.Popen[bytes], family: Family, name: str) -> None
 
 
 def _at_terminal() -> bool:
-    """Whether this process has a terminal, whose keys reach everything in its group."""
+    """Whether this process has a terminal, so that its keys reach everything in its group."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
     except OSError:

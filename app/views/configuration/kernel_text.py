@@ -37,7 +37,7 @@ class KernelText:
             return shlex.join(self.command.words(configuration)) + "\n"
         if self.spec is None:
             return ""
-        from ...engine.workloads.defines import define_lines
+        from ...engine.workloads.cuda_source import define_lines
 
         return "\n".join([*define_lines(self.spec, configuration), "", ""])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from ..plots.label import PlainLabel
 from . import theme
+from .label import PlainLabel
 
 
 class PlotNote(PlainLabel):
@@ -21,8 +21,8 @@ class PlotNote(PlainLabel):
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setWordWrap(True)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        theme.notifier().changed.connect(self._recolour)
-        self._recolour()
+        theme.notifier().changed.connect(self._restyle)
+        self._restyle()
         self.hide()
 
     def setText(self, text: str) -> None:
@@ -30,5 +30,5 @@ class PlotNote(PlainLabel):
         self.setVisible(bool(text))
 
     @Slot()
-    def _recolour(self) -> None:
+    def _restyle(self) -> None:
         self.setStyleSheet(f"background: transparent; color: {theme.colours().muted}; padding: 24px;")

@@ -68,7 +68,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     from app.engine.runner.cuda import runner
     from app.sensors import nvml_library
 
-    replaced = ((opening, "require_cuda"), (opening, "open_cuda_runner"), (runner, "look_once"), (meter, "WARM_STEP_S"))
+    replaced = (
+        (opening, "require_cuda"),
+        (opening, "open_cuda_runner"),
+        (runner, "characterise_once"),
+        (meter, "WARM_STEP_S"),
+    )
     for module, name in replaced:
         monkeypatch.setattr(module, name, getattr(module, name))  # as it is, to be put back
     program.install()

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from app.engine.expressions.arrays import evaluate_array
 from app.engine.measurement import State
 from app.engine.runner.cuda import toolchain
-from app.engine.runner.cuda.backend import difference
+from app.engine.runner.cuda.backend import difference, occupancy, resident_blocks
 from app.engine.runner.cuda.comparer import TYPES, compared_type
 from app.engine.runner.cuda.compiler import MAX_MESSAGE, Compiler, symbol
 from app.engine.runner.cuda.nvrtc import device_options, header_options
-from app.engine.runner.cuda.occupancy import occupancy, resident_blocks
 from app.engine.runner.cuda.process import KernelFailed
 from app.engine.runner.cuda.toolchain import Toolchain
 from app.engine.runner.cuda.toolkit import pip_folders, toolkits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from app.engine.runner.cuda.gpu import CudaGpu
 from app.engine.runner.cuda.process import KernelFailed, RunnerProcess
 from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_specification
-from app.engine.workloads.signature import parameter_names
+from app.engine.workloads.cuda_source import parameter_names
 from app.errors import InputError, WattridgeError
 
 HERE = Path(__file__).parents[1]
@@ -217,7 +218,7 @@ def test_a_runner_process_that_was_killed_is_known_to_be_gone_however_often_it_i
     process = RunnerProcess("fake_cuda", "0", {})
     try:
         process.ready()
-        process._process.kill()
+        os.kill(process.pid, signal.SIGKILL)
         for _ in range(3):
             began = time.monotonic()
             with pytest.raises(KernelFailed, match="SIGKILL") as failed:
@@ -242,7 +243,7 @@ def test_a_kernel_without_end_does_not_outlive_a_killed_session(tmp_path: Path) 
         'image = b\'\\n{"fault": "endless"}\\n\'\n'
         "process.request({'do': 'load', 'id': 'k', 'launch': launch}, [image])\n"
         "process.post({'do': 'check', 'id': 'k'})\n"
-        "print(process._process.pid, flush=True)\n"
+        "print(process.pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     paths = os.pathsep.join([str(HERE), str(HERE.parents[1])])

@@ -12,7 +12,7 @@ from fake_cuda import MULTIPROCESSORS
 from virtual_cuda import VirtualBoard
 
 from app.engine.metering.characterisation.characterise import wave_loads
-from app.engine.metering.characterisation.square_wave import OFF_S, ON_S, Watch
+from app.engine.metering.characterisation.square_wave import OFF_S, ON_S, WaveDriver
 from app.engine.metering.launching import LaunchingGpu
 from app.engine.runner.cuda.square_wave import SHARES, WaveGpu
 from app.engine.runner.cuda.toolchain import Toolchain
@@ -29,7 +29,7 @@ def test_the_wave_runs_on_the_boards_own_loads(virtual_board: VirtualBoard) -> N
         assert isinstance(board, LaunchingGpu)
         loads = wave_loads(board)
         assert len({load.name for load in loads}) == len(SHARES)
-        watch = Watch(board, seed=0)
+        watch = WaveDriver(board, seed=0)
         watch.wave(loads[-1], 5.0, None)
         spans = watch.seen.spans
     queued_ns = (AHEAD + 1) * BATCH_S * 1e9

@@ -21,7 +21,8 @@ from app.engine.analysis.session import observed_in
 from app.engine.formats.read import read_recording
 from app.engine.measurement import SPREADS, Measurement, State
 from app.engine.metering import meter as metering
-from app.engine.metering.window import Window, confidence_interval
+from app.engine.metering.confidence import confidence_interval
+from app.engine.metering.window import Window
 from app.engine.models.series import read_series
 from app.engine.report.export import export_session, export_specification
 from app.engine.runner.figures import figures_of

@@ -142,7 +142,7 @@ def test_repeats_give_intervals(tmp_path: Path) -> None:
     [
         ("fails", State.RUNTIME, "exit status 1\nout of memory"),
         ("hangs", State.TIMEOUT, "1 s, its time limit"),
-        ("silent", State.CORRECTNESS, "gflops: the output does not tell it"),
+        ("silent", State.CORRECTNESS, "gflops: it is not in the output"),
     ],
 )
 def test_a_run_that_fails_is_a_result(tmp_path: Path, mode: str, state: State, said: str) -> None:

@@ -60,7 +60,12 @@ def open_window(
     from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda import runner
 
-    replaced = ((opening, "require_cuda"), (opening, "open_cuda_runner"), (runner, "look_once"), (meter, "WARM_STEP_S"))
+    replaced = (
+        (opening, "require_cuda"),
+        (opening, "open_cuda_runner"),
+        (runner, "characterise_once"),
+        (meter, "WARM_STEP_S"),
+    )
     for module, name in replaced:
         monkeypatch.setattr(module, name, getattr(module, name))  # as it is, to be put back
     program.install()

@@ -1,9 +1,9 @@
-"""What a board's power still tells of the load before: the die is on its way to its temperature.
+"""What a board's power still holds of the load before: the die is on its way to its temperature.
 
 A light load draws a little more right after a heavy one than when it has run for seconds: a warmer die leaks more. On
 an H200 the excess was about 1.3 % of the difference to the mean power of the last second. How much it is here is looked
 at with a heavy and a light load in turn, and each window compared with its own turn's end, so that what warms slowly
-(the heat sink) does not count. The same record tells how far the mean power of a short window wanders under a load that
+(the heat sink) does not count. The same record shows how far the mean power of a short window wanders under a load that
 never changes.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from ....sensors.channel import PowerSample
 from ....sensors.load import Load
 from .figures import Aftereffect, Floats
-from .square_wave import Watch
+from .square_wave import WaveDriver
 
 HISTORY_S: Final = 1.0  # before a window: its mean power is what the window remembers
 RISE_S: Final = 0.04  # as a meter waits before it opens a window
@@ -35,19 +35,21 @@ LEAST_DIFFERENCE_W: Final = 10.0  # between the two loads
 SECONDS: Final = TURNS * (HEAVY_S + LIGHT_S)
 
 
-def look_at_aftereffect(watch: Watch, heavy: Load, light: Load, stop: threading.Event | None) -> Aftereffect | None:
-    """Run both in turn for 30 s; None where the buffer tells too little or both draw alike. Raises Stopped."""
-    seen = watch.start()
+def look_at_aftereffect(
+    driver: WaveDriver, heavy: Load, light: Load, stop: threading.Event | None
+) -> Aftereffect | None:
+    """Run both in turn for 30 s; None where the buffer holds too few samples or both draw alike. Raises Stopped."""
+    seen = driver.start()
     for _ in range(TURNS):
-        watch.run(heavy, HEAVY_S, stop)
-        watch.run(light, LIGHT_S, stop)
-    watch.rest(0.3, stop)  # until the buffer has told the last samples
+        driver.run(heavy, HEAVY_S, stop)
+        driver.run(light, LIGHT_S, stop)
+    driver.rest(0.3, stop)  # until the buffer has published the last samples
     spans = [(start_ns / 1e9, end_ns / 1e9) for start_ns, end_ns in seen.spans]
     return aftereffect_of(seen.samples, spans)
 
 
 def aftereffect_of(samples: Sequence[PowerSample], spans: Sequence[tuple[float, float]]) -> Aftereffect | None:
-    """From the buffer's samples and the spans (s) of (heavy, light) in turn; None where too little is told.
+    """From the buffer's samples and the spans (s) of (heavy, light) in turn; None where they are too few.
 
     A window's excess over the steady power is least-squares fitted by share * (history - window), W, through zero.
     """

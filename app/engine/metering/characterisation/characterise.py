@@ -1,4 +1,4 @@
-"""Looks at a board's power sources under a square wave of load, and chooses the one to measure through (DOMAIN 2)."""
+"""Characterises a board's power sources under a square wave of load, and chooses the one to measure through."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..launching import BringsLoads, LaunchingGpu
 from . import aftereffect as aftereffects
 from .figures import SOURCES, WORDS, Answer, Characterisation, Floats, SourceFigures
 from .response import ResponseFit, Spans, fit_response, spans_of
-from .square_wave import Seen, Stopped, Watch
+from .square_wave import Stopped, WaveDriver, WaveRecord
 from .ticks import LEAST_CHANGES, increments, ticks_of
 
 PROBE_S: Final = 1.0  # of each load, for a limit to show; and of rest after one under which it did
@@ -25,13 +25,13 @@ LOOK_S: Final = 0.2  # afterwards, for a limit that acts
 WARM_S: Final = 4.0  # of the wave, before it counts
 WAVE_S: Final = 20.0  # and as much again while a figure is not known sharply
 PATIENCE_S: Final = 60.0  # of wave, in all
-VIRTUAL_PATIENCE_S: Final = 240.0  # on a clock that only advances while somebody waits, where time costs nothing
+VIRTUAL_PATIENCE_S: Final = 240.0  # on a clock that only advances while a thread waits, where time costs nothing
 STEPS: Final = 3
 REST_S: Final = 1.6  # before a step
 SHIFT_S: Final = 0.037  # of the later steps, so that they meet the sensors at other phases
 STEP_S: Final = 2.4  # longer than the slowest average
 BEFORE_S: Final = 0.2  # the step, as the picture shows it
-TAIL_S: Final = 0.5  # at the end of a step, in which the final power is told
+TAIL_S: Final = 0.5  # at the end of a step, in which the final power is read
 SETTLED: Final = 0.03  # a reading within this share of the final one has settled
 READINGS: Final = 10  # that a window holds at least
 SHORTEST_WINDOW_S: Final = 0.2
@@ -65,43 +65,43 @@ def characterise(
     """Refresh, window, lag and cost of every power source of the board; None if stopped.
 
     Takes 40 s on the board's clock or more, and 30 s more where the driver's buffer is chosen, for what its samples
-    tell of the load before. The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a figure
-    is not known sharply: the lag of a slow average takes longest. It is driven with the first of `loads` (heaviest
-    first) under which no limit acts: at a limit the clocks move, and the power with them. `on_progress` is told seconds
-    done and seconds in all.
-    Raises WattridgeError where the board tells no power at all, GpuLost when it is gone.
+    still hold of the load before. The wave goes on for at most `patience_s` (60 s; 240 s on a virtual clock) while a
+    figure is not known sharply: the lag of a slow average takes longest. It is driven with the first of `loads`
+    (heaviest first) under which no limit acts: at a limit the clocks move, and the power with them. `on_progress` is
+    called with the seconds done and in all.
+    Raises WattridgeError where the board reports no power at all, GpuLost when it is gone.
     """
     begun_ns = gpu.clock.now_ns()
     total_s = PROBE_S + WARM_S + WAVE_S + STEPS * (REST_S + STEP_S)
 
-    def tell() -> None:
+    def report() -> None:
         if on_progress is not None:
             done_s = (gpu.clock.now_ns() - begun_ns) / 1e9
             on_progress(done_s, max(done_s, total_s))
 
-    watch = Watch(gpu, seed, tell)
+    driver = WaveDriver(gpu, seed, report)
     try:
-        load, notes = _choose_load(watch, loads, stop)
-        steps = watch.start()
+        load, notes = _choose_load(driver, loads, stop)
+        steps = driver.start()
         for number in range(STEPS):
-            watch.rest(REST_S + number * SHIFT_S, stop)
-            watch.run(load, STEP_S, stop)
-        wave = watch.start()
-        watch.wave(load, WARM_S, stop)
+            driver.rest(REST_S + number * SHIFT_S, stop)
+            driver.run(load, STEP_S, stop)
+        wave = driver.start()
+        driver.wave(load, WARM_S, stop)
         observed = _Observed(wave, steps, gpu.clock.now_ns(), gpu.info.label)
         waves = max(1, round(_patience_s(gpu, patience_s) / WAVE_S))
         for number in range(1, waves + 1):
-            watch.wave(load, WAVE_S, stop)
-            known = observed.look(watch)
-            loose = [name for name, figures in known.sources.items() if figures is not None and not _sharp(figures)]
+            driver.wave(load, WAVE_S, stop)
+            observed.fit(driver)
+            loose = [name for name, figures in observed.sources.items() if figures is not None and not _sharp(figures)]
             if not loose or number == waves:
                 break
             total_s += WAVE_S
-        chosen, measure_s, why = _choose(known.sources, gpu.info.label)
+        chosen, measure_s, why = _choose(observed.sources, gpu.info.label)
         aftereffect = None
         if chosen == "buffer" and loads[-1] != load:
             total_s = (gpu.clock.now_ns() - begun_ns) / 1e9 + aftereffects.SECONDS
-            aftereffect = aftereffects.look_at_aftereffect(watch, load, loads[-1], stop)
+            aftereffect = aftereffects.look_at_aftereffect(driver, load, loads[-1], stop)
     except Stopped:
         return None
     notes += tuple(f"{WORDS[name]}: window and lag are known only within their margins" for name in loose)
@@ -110,12 +110,12 @@ def characterise(
         driver=gpu.info.driver,
         source=gpu.info.source,
         declared=gpu.info.power_source,
-        sources=known.sources,
-        missing=known.missing,
+        sources=observed.sources,
+        missing=observed.missing,
         chosen=chosen,
         why=why,
         measure_ms=measure_s * 1e3,
-        counter_ratio=observed.counter_ratio(known.fits, chosen),
+        counter_ratio=observed.counter_ratio(chosen),
         load=load.name,
         seconds=(gpu.clock.now_ns() - begun_ns) / 1e9,
         timestamp_s=time.time(),
@@ -124,14 +124,16 @@ def characterise(
     )
 
 
-def _choose_load(watch: Watch, loads: Sequence[Load], stop: threading.Event | None) -> tuple[Load, tuple[str, ...]]:
+def _choose_load(
+    driver: WaveDriver, loads: Sequence[Load], stop: threading.Event | None
+) -> tuple[Load, tuple[str, ...]]:
     for load in loads:
-        watch.run(load, PROBE_S, stop)
-        seen = watch.start()
-        watch.run(load, LOOK_S, stop)
+        driver.run(load, PROBE_S, stop)
+        seen = driver.start()
+        driver.run(load, LOOK_S, stop)
         if not seen.reasons:
             return load, ()
-        watch.rest(PROBE_S, stop)
+        driver.rest(PROBE_S, stop)
     return loads[-1], ("a limit acted under every load: the power may not have been a clean square wave",)
 
 
@@ -142,19 +144,10 @@ def _patience_s(gpu: LaunchingGpu, asked_s: float | None) -> float:
 
 
 def _sharp(figures: SourceFigures) -> bool:
-    told = [(figures.lag_ms, figures.lag_margin_ms)]
+    margins = [(figures.lag_ms, figures.lag_margin_ms)]
     if figures.window_ms is not None and figures.window_margin_ms is not None:
-        told.append((figures.window_ms, figures.window_margin_ms))
-    return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in told)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What the records tell of each source."""
-
-    sources: Mapping[str, SourceFigures | None]
-    fits: Mapping[str, ResponseFit]
-    missing: Mapping[str, str]
+        margins.append((figures.window_ms, figures.window_margin_ms))
+    return all(margin_ms <= max(SHARP * abs(value_ms), SHARP_MS) for value_ms, margin_ms in margins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,27 +164,24 @@ class _Series:
 class _Observed:
     """The two records of a board: the wave, from which the figures come, and the steps from rest."""
 
-    def __init__(self, wave: Seen, steps: Seen, counts_from_ns: int, where: str) -> None:
+    def __init__(self, wave: WaveRecord, steps: WaveRecord, counts_from_ns: int, where: str) -> None:
         self._wave, self._steps = wave, steps
         self._origin_ns = counts_from_ns
         self._where = where
-
-        self._sources: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
+        self.sources: dict[str, SourceFigures | None] = dict.fromkeys(SOURCES)
+        self.missing: dict[str, str] = {}  # why a source has no figures
         self._fits: dict[str, ResponseFit] = {}
 
-    def look(self, watch: Watch) -> _Known:
-        """Figures of every source, as far as the wave has gone. What is known sharply is not looked at again."""
-        sources, fits = self._sources, self._fits
-        missing = dict(watch.missing)
-        for name in SOURCES:
-            known = sources[name]
-            if name in missing or (known is not None and _sharp(known)):
+    def fit(self, driver: WaveDriver) -> None:
+        """Figures of every source, as far as the wave has gone. What is known sharply is not fitted again."""
+        self.missing = dict(driver.missing)
+        for name, known in self.sources.items():
+            if name in self.missing or (known is not None and _sharp(known)):
                 continue
             try:
-                sources[name], fits[name] = self._figures(name, watch.read_s[name])
+                self.sources[name], self._fits[name] = self._figures(name, driver.read_s[name])
             except WattridgeError as error:
-                missing[name] = error.what
-        return _Known(sources, fits, missing)
+                self.missing[name] = error.what
 
     @property
     def _spans(self) -> Spans:
@@ -207,7 +197,7 @@ class _Observed:
         fit = fit_response(series.time_s[keep], series.power_w[keep], self._spans, windows_s=windows_s)
         answer, settled_s = self._answer(name)
         cumulative = windows_s is not None
-        told_s = fit.lag_s + series.refresh_s + (0.0 if cumulative else fit.window_s)
+        seen_s = fit.lag_s + series.refresh_s + (0.0 if cumulative else fit.window_s)
         return SourceFigures(
             refresh_ms=series.refresh_s * 1e3,
             window_ms=None if cumulative else fit.window_s * 1e3,
@@ -216,22 +206,22 @@ class _Observed:
             window_margin_ms=None if cumulative else math.hypot(fit.window_margin_s, series.margin_s) * 1e3,
             lag_margin_ms=math.hypot(fit.lag_margin_s, series.margin_s) * 1e3,
             noise_percent=fit.noise * 100,
-            settle_ms=max(told_s, settled_s + series.refresh_s) * 1e3,
+            settle_ms=max(seen_s, settled_s + series.refresh_s) * 1e3,
             published_ms=self._published_s() * 1e3 if name == "buffer" else None,
             answer=answer,
         ), fit
 
-    def counter_ratio(self, fits: Mapping[str, ResponseFit], chosen: str) -> float | None:
+    def counter_ratio(self, chosen: str) -> float | None:
         """The counter's rise during the wave over the integral of the chosen source in the same time."""
-        if "counter" not in fits:
+        if "counter" not in self._fits:
             return None
-        counter, best = fits["counter"], fits[chosen]
+        counter, best = self._fits["counter"], self._fits[chosen]
         ticks = ticks_of(self._wave.changes["counter"], self._origin_ns).since(0.0)
         last = int(np.searchsorted(ticks.time_s, min(counter.until_s, best.until_s), side="right")) - 1
         from_s, to_s = float(ticks.time_s[0]) - counter.lag_s, float(ticks.time_s[last]) - counter.lag_s
         return float(ticks.value[last] - ticks.value[0]) / best.energy_j(self._spans, from_s, to_s)
 
-    def _series(self, seen: Seen, name: str) -> _Series:
+    def _series(self, seen: WaveRecord, name: str) -> _Series:
         if name == "buffer":
             if len(seen.samples) < LEAST_CHANGES:
                 raise WattridgeError("the buffer holds hardly any samples", self._where, "see: wattridge monitor")
@@ -250,7 +240,7 @@ class _Observed:
         return float(np.median(np.diff(times)))
 
     def _answer(self, name: str) -> tuple[Answer, float]:
-        """The steps laid over each other, and when the last reading off the final power was told, s."""
+        """The steps laid over each other, and when the last reading off the final power appeared, s."""
         series = self._series(self._steps, name)
         spans = spans_of(self._steps.spans, self._origin_ns)
         times, powers, settled_s = [], [], 0.0
@@ -269,7 +259,7 @@ class _Observed:
 
 
 def _choose(sources: Mapping[str, SourceFigures | None], where: str) -> tuple[str, float, str]:
-    """The source that tells a mean power in the least time: its name, the window it needs in s, and why."""
+    """The source that gives a mean power in the least time: its name, the window it needs in s, and why."""
     needs: dict[str, tuple[float, float]] = {}  # seconds in all, of which the window
     for name in ("buffer", "instant", "average"):
         figures = sources[name]
@@ -279,7 +269,7 @@ def _choose(sources: Mapping[str, SourceFigures | None], where: str) -> tuple[st
         window_s = max(SHORTEST_WINDOW_S, values * figures.refresh_ms / 1e3, figures.window_ms / 1e3)
         needs[name] = (window_s + figures.settle_ms / 1e3, window_s)
     if not needs:
-        raise WattridgeError("the board tells no power", where, "energy cannot be measured on it")
+        raise WattridgeError("the board reports no power", where, "energy cannot be measured on it")
     ranked = sorted(needs, key=lambda name: needs[name])
-    told = ", ".join(f"{needs[name][0]:.2g} s through {WORDS[name]}" for name in ranked)
-    return ranked[0], needs[ranked[0]][1], f"least time for a mean power after a change of load: {told}"
+    times = ", ".join(f"{needs[name][0]:.2g} s through {WORDS[name]}" for name in ranked)
+    return ranked[0], needs[ranked[0]][1], f"least time for a mean power after a change of load: {times}"

@@ -22,10 +22,18 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 def in_ms(value_ms: float, margin_ms: float | None = None) -> str:
-    """Milliseconds as people read them, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
+    """Milliseconds as they are shown, without the unit: '1000', '24.9', '0.05', '24.9 ± 0.1'."""
     digits = 0 if abs(value_ms) >= 99.95 else 1 if abs(value_ms) >= 0.995 else 2
     value = f"{round(value_ms, digits) + 0.0:.{digits}f}"  # + 0.0: no minus before a zero
     return value if margin_ms is None else f"{value} ± {margin_ms:.1g}"
+
+
+def source_words(source: str, refresh_ms: float, window_ms: float | None) -> str:
+    """A source with how often it is new and what it averages, in one line."""
+    if source == "buffer":
+        return f"{WORDS[source]} ({refresh_ms:.0f} ms samples)"
+    window = "" if window_ms is None else f", mean of {in_ms(window_ms)} ms"
+    return f"{WORDS[source]}, polled (new every {in_ms(refresh_ms)} ms{window})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class SourceFigures:
     answer: Answer
 
     def expected_share(self, time_s: Floats) -> Floats:
-        """What these figures say of the answer to a step: its share told so long after the step, 0..1; shape (n,).
+        """The answer to a step by these figures: the share of it reported so long after the step, 0..1; shape (n,).
 
         A counter's rise from one value to the next is a mean over its refresh.
         """
@@ -83,7 +91,7 @@ class Characterisation:
     gpu: str
     driver: str
     source: str  # nvml or simulated
-    declared: str  # what the board said of its power source; a characterisation of another saying does not count
+    declared: str  # the board's own description of its power source; a characterisation of another one does not count
     sources: Mapping[str, SourceFigures | None]  # by the names in SOURCES; None where the board lacks it
     missing: Mapping[str, str]  # why it lacks it
     chosen: str
@@ -112,7 +120,4 @@ class Characterisation:
     def words(self) -> str:
         """The chosen source and its figures in one line."""
         best = self.best
-        if self.chosen == "buffer":
-            return f"driver buffer ({best.refresh_ms:.0f} ms samples), characterised"
-        window = "" if best.window_ms is None else f", mean of {in_ms(best.window_ms)} ms"
-        return f"{WORDS[self.chosen]}, polled (new every {in_ms(best.refresh_ms)} ms{window}), characterised"
+        return f"{source_words(self.chosen, best.refresh_ms, best.window_ms)}, characterised"

@@ -1,8 +1,8 @@
-"""Averaging window and lag of a power source, from its answer to a square wave whose edges are known.
+"""Averaging window and lag of a power source, from its answer to a square wave with known edges.
 
-A value told at time t is taken as the mean of the true power over [t - lag - window, t - lag]. The true power has two
-levels, with load and without, that drift slowly as the board warms up. Levels enter linearly, so they are solved for
-at every window and lag tried (variable projection), and the pair with the least relative residual counts.
+A value reported at time t is taken as the mean of the true power over [t - lag - window, t - lag]. The true power has
+two levels, with load and without, that drift slowly as the board warms up. Levels enter linearly, so they are solved
+for at every window and lag tried (variable projection), and the pair with the least relative residual counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .figures import Floats
 DEGREE: Final = 2  # of the levels' drift, as a polynomial of time
 LEAST_WINDOW_S: Final = 1e-3
 MOST_WINDOW_S: Final = 4.0
-LEAST_LAG_S: Final = -0.06  # a stamp may stand at the beginning or the middle of what it tells
+LEAST_LAG_S: Final = -0.06  # a stamp may stand at the beginning or the middle of what it averages
 MOST_LAG_S: Final = 0.4
 STARTS: Final = 3
 ROUGH: Final = 300  # readings that the first look at all windows and lags takes
@@ -68,7 +68,7 @@ class ResponseFit:
 
 
 def fit_response(time_s: Floats, power_w: Floats, spans: Spans, *, windows_s: Floats | None = None) -> ResponseFit:
-    """Window and lag of the readings `power_w` told at `time_s`, both of shape (n,).
+    """Window and lag of the readings `power_w` reported at `time_s`, both of shape (n,).
 
     `windows_s` (n,) are known windows, as a counter's increments have them; then only the lag is looked for.
     """

@@ -37,12 +37,12 @@ class AsksOneSource(Protocol):
 
 
 class Stopped(Exception):
-    """Not an error: the person stopped it."""
+    """Not an error: the user stopped it."""
 
 
 @dataclass(slots=True)
-class Seen:
-    """What was told while the wave ran. Times are ns on the board's clock."""
+class WaveRecord:
+    """What was reported while the wave ran. Times are ns on the board's clock."""
 
     changes: dict[str, list[Change]] = field(default_factory=dict)  # of instant, average, counter
     samples: list[PowerSample] = field(default_factory=list)  # of the driver's buffer
@@ -51,8 +51,8 @@ class Seen:
     reasons: int = 0  # clock event reasons seen under load
 
 
-class Watch:
-    """Polls the sources of one board into a `Seen`."""
+class WaveDriver:
+    """Polls the sources of one board into a `WaveRecord`."""
 
     def __init__(self, gpu: LaunchingGpu, seed: int, on_time: Callable[[], None] = lambda: None) -> None:
         self.gpu = gpu
@@ -66,12 +66,12 @@ class Watch:
         self._last: dict[str, tuple[int, float]] = {}
         self._due_ns: dict[str, int] = {}
         self._newest_ns = 0
-        self._look_at_costs()
+        self._time_reads()
         self.start()
 
-    def start(self) -> Seen:
+    def start(self) -> WaveRecord:
         """A new record, from now on."""
-        self.seen = Seen({source: [] for source in (*self._polled, "counter")})
+        self.seen = WaveRecord({source: [] for source in (*self._polled, "counter")})
         return self.seen
 
     def wave(self, load: Load, seconds: float, stop: threading.Event | None) -> None:
@@ -141,7 +141,7 @@ class Watch:
             self.seen.drains.append((self.gpu.clock.now_ns(), self._newest_ns))
 
     def _is_due(self, source: str) -> bool:
-        """A source whose read is slow is asked less often, so that it does not hold up the others."""
+        """A source that is slow to read is read less often, so that it does not hold up the others."""
         now_ns = self.gpu.clock.now_ns()
         if now_ns < self._due_ns.get(source, 0):
             return False
@@ -150,10 +150,10 @@ class Watch:
         self._due_ns[source] = now_ns + round(pause_s * 1e9)
         return True
 
-    def _look_at_costs(self) -> None:
+    def _time_reads(self) -> None:
         for source, name in CHANNEL_OF.items():
             if name not in self._place:
-                self.missing[source] = self._why.get(name) or "this board does not tell it"
+                self.missing[source] = self._why.get(name) or "this board does not report it"
             elif isinstance(self.gpu, AsksOneSource):
                 self.read_s[source] = _cost_s(partial(self.gpu.ask_power_w, name))
             else:

@@ -1,4 +1,4 @@
-"""Characterisations on disk: one JSON file per board's name and driver, in the person's data folder."""
+"""Characterisations on disk: one JSON file per board's name and driver, in the user's data folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ....errors import InputError
 from ....files import read_text, write_text
+from ....numbers import as_json
 from ....paths import data_folder
 from ....sensors.gpu import GpuInfo
 from .figures import SOURCES, Aftereffect, Answer, Characterisation, Floats, SourceFigures
@@ -22,7 +23,8 @@ from .figures import SOURCES, Aftereffect, Answer, Characterisation, Floats, Sou
 VERSION: Final = 1
 _MAXIMUM_BYTES: Final = 4 << 20
 _MOST_POINTS: Final = 20_000
-MOST_SHARE: Final = 1.0
+_LEAST: Final = {"lag_ms": -math.inf, "share": -1.0}  # the other figures are not negative
+_ANSWER_DIGITS: Final = {"time_s": 5, "power_w": 3}
 
 
 def save_characterisation(found: Characterisation) -> Path:
@@ -35,8 +37,8 @@ def save_characterisation(found: Characterisation) -> Path:
 def stored_characterisation(info: GpuInfo) -> Characterisation | None:
     """What is kept of that board under its driver; None where nothing is, or nothing that can be read.
 
-    What was found when the board told another power source (a driver that lost its buffer, a changed simulated board)
-    does not count.
+    One that was found when the board reported another power source (a driver that lost its buffer, a changed simulated
+    board) does not count.
     """
     found = latest_characterisation(info.name, info.driver)
     return found if found is not None and found.declared == info.power_source else None
@@ -54,30 +56,14 @@ def latest_characterisation(gpu: str, driver: str) -> Characterisation | None:
 
 def to_json(found: Characterisation, *, answers: bool = True) -> dict[str, Any]:
     """As `characterise --json` prints it and as it is kept, with the answers to the steps or without."""
-    sources = {name: None if each is None else _figures_to_json(each) for name, each in found.sources.items()}
-    if not answers:
-        for each in sources.values():
-            if each is not None:
-                del each["answer"]
-    return {
-        "version": VERSION,
-        "gpu": found.gpu,
-        "driver": found.driver,
-        "source": found.source,
-        "declared": found.declared,
-        "sources": sources,
-        "missing": dict(found.missing),
-        "chosen": found.chosen,
-        "why": found.why,
-        "measure_ms": found.measure_ms,
-        "settle_ms": found.settle_ms,
-        "counter_ratio": found.counter_ratio,
-        "load": found.load,
-        "seconds": found.seconds,
-        "timestamp_s": found.timestamp_s,
-        "notes": list(found.notes),
-        "aftereffect": None if found.aftereffect is None else asdict(found.aftereffect),
-    }
+    document: dict[str, Any] = {"version": VERSION, **as_json(found), "settle_ms": found.settle_ms}
+    for figures in document["sources"].values():
+        if figures is not None and answers:
+            for name, digits in _ANSWER_DIGITS.items():
+                figures["answer"][name] = [round(value, digits) for value in figures["answer"][name]]
+        elif figures is not None:
+            del figures["answer"]
+    return document
 
 
 def from_json(document: Any, where: str) -> Characterisation:
@@ -85,88 +71,56 @@ def from_json(document: Any, where: str) -> Characterisation:
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise InputError("not a characterisation of this version", where, "run: wattridge characterise")
     try:
-        sources: dict[str, SourceFigures | None] = {}
-        for name in SOURCES:
-            given = document["sources"].get(name)
-            sources[name] = None if given is None else _figures_of_json(given)
-        ratio = document["counter_ratio"]
+        given = {name: document["sources"].get(name) for name in SOURCES}
+        after = document.get("aftereffect")
         found = Characterisation(
-            gpu=str(document["gpu"]),
-            driver=str(document["driver"]),
-            source=str(document["source"]),
-            declared=str(document["declared"]),
-            sources=sources,
-            chosen=str(document["chosen"]),
-            why=str(document["why"]),
-            measure_ms=_number(document["measure_ms"], least=0.0),
-            load=str(document["load"]),
-            seconds=_number(document["seconds"], least=0.0),
-            timestamp_s=_number(document["timestamp_s"], least=0.0),
+            **_texts_and_figures(document),
+            sources={name: None if each is None else _source(each) for name, each in given.items()},
             missing={str(name): str(why) for name, why in document["missing"].items()},
-            counter_ratio=None if ratio is None else _number(ratio, least=0.0),
             notes=tuple(str(note) for note in document["notes"]),
-            aftereffect=_aftereffect_of_json(document.get("aftereffect")),
+            aftereffect=None if after is None else Aftereffect(**_figures(Aftereffect, after)),
         )
-        if sources[found.chosen] is None or found.chosen == "counter":
+        if found.sources[found.chosen] is None or found.chosen == "counter":
             raise ValueError("the chosen source is not there")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a damaged characterisation: {error}", where, "run: wattridge characterise") from None
     return found
 
 
-def _figures_to_json(figures: SourceFigures) -> dict[str, Any]:
-    told = {f.name: getattr(figures, f.name) for f in fields(figures) if f.name != "answer"}
-    answer = {"time_s": _rounded(figures.answer.time_s, 5), "power_w": _rounded(figures.answer.power_w, 3)}
-    return {**told, "answer": answer}
-
-
-def _figures_of_json(given: Mapping[str, Any]) -> SourceFigures:
-    answer = given["answer"]
-    time_s, power_w = _array(answer["time_s"]), _array(answer["power_w"])
-    if time_s.shape != power_w.shape:
+def _source(given: Mapping[str, Any]) -> SourceFigures:
+    answer = Answer(*(_array(given["answer"][name]) for name in _ANSWER_DIGITS))
+    if answer.time_s.shape != answer.power_w.shape:
         raise ValueError("times and powers of an answer do not match")
-    return SourceFigures(
-        refresh_ms=_number(given["refresh_ms"], least=0.0),
-        window_ms=_optional(given["window_ms"]),
-        lag_ms=_number(given["lag_ms"]),
-        read_us=_number(given["read_us"], least=0.0),
-        window_margin_ms=_optional(given["window_margin_ms"]),
-        lag_margin_ms=_number(given["lag_margin_ms"], least=0.0),
-        noise_percent=_number(given["noise_percent"], least=0.0),
-        settle_ms=_number(given["settle_ms"], least=0.0),
-        published_ms=_optional(given["published_ms"]),
-        answer=Answer(time_s, power_w),
-    )
+    return SourceFigures(**_figures(SourceFigures, given), answer=answer)
 
 
-def _aftereffect_of_json(given: Any) -> Aftereffect | None:
-    if given is None:
-        return None
-    return Aftereffect(
-        share=_number(given["share"], least=-MOST_SHARE),
-        margin=_number(given["margin"], least=0.0),
-        wander=_number(given["wander"], least=0.0),
-    )
+def _texts_and_figures(document: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {name: str(document[name]) for name in _fields(Characterisation, "str")}
+    return texts | _figures(Characterisation, document)
 
 
-def _optional(given: Any) -> float | None:
-    return None if given is None else _number(given, least=0.0)
+def _fields(kind: type[Any], *types: str) -> list[str]:
+    return [field.name for field in fields(kind) if field.type in types]
 
 
-def _number(given: Any, least: float = -math.inf) -> float:
+def _figures(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a dataclass, each within its bounds."""
+    numbers: dict[str, Any] = {name: _number(given[name], _LEAST.get(name, 0.0)) for name in _fields(kind, "float")}
+    for name in _fields(kind, "float | None"):
+        numbers[name] = None if given[name] is None else _number(given[name])
+    return numbers
+
+
+def _number(given: Any, least: float = 0.0) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < least:
-        raise ValueError(f"{given!r} is no sensible number")
+        raise ValueError(f"{given!r} is not a number that it can be")
     return float(given)
 
 
 def _array(given: Any) -> Floats:
     if not isinstance(given, list) or len(given) > _MOST_POINTS:
         raise ValueError("an answer is a list of numbers")
-    return np.asarray([_number(each) for each in given])
-
-
-def _rounded(values: Floats, digits: int) -> list[float]:
-    return [round(float(value), digits) for value in values]
+    return np.asarray([_number(each, -math.inf) for each in given])
 
 
 def _path(gpu: str, driver: str) -> Path:

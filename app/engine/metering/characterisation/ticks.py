@@ -18,7 +18,7 @@ LEAST_CHANGES = 8
 class Change(NamedTuple):
     """A value that was not there at the poll before."""
 
-    before_ns: int  # the last poll that told the old value
+    before_ns: int  # the last poll with the old value
     seen_ns: int
     value: float
 
@@ -41,7 +41,7 @@ class Ticks:
 def ticks_of(changes: Sequence[Change], origin_ns: int, where: str = "") -> Ticks:
     """The source's own ticks, from the changes that polling saw.
 
-    A straight line through the brackets' middles tells the period far better than one bracket; a tick that does not lie
+    A straight line through the brackets' middles gives the period far better than one bracket; a tick that does not lie
     on it (the driver was late) is where its bracket says. Raises WattridgeError where the value hardly ever changes.
     """
     if len(changes) < LEAST_CHANGES:

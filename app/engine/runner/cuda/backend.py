@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ...workloads.launch import Launch
+from ....sensors.device_limits import DeviceLimits
+from ...workloads.cuda_arguments import Launch
 
 Array = npt.NDArray[Any]
+_REGISTER_GRAIN: Final = 256  # registers are given to a warp in such portions, from compute capability 3.0 on
+_RESERVED_BYTE: Final = 1024  # of shared memory per block, from 8.0 on
 
 
 class DeviceFault(Exception):
@@ -24,7 +27,7 @@ class DeviceFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """What the driver tells of a loaded kernel."""
+    """What the driver reports of a loaded kernel."""
 
     registers: int  # per thread
     shared_byte: int  # per block, static and dynamic
@@ -117,12 +120,36 @@ class Backend(Protocol):
 def difference(output: Array, reference: Array, rtol: float, atol: float) -> Difference:
     """Elements with |output - reference| > atol + rtol |reference|, NaN against a number included."""
     wide = np.complex128 if reference.dtype.kind == "c" else np.float64
-    told, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
+    given, expected = output.ravel().astype(wide), reference.ravel().astype(wide)
     with np.errstate(all="ignore"):
-        apart = np.abs(told - expected)
+        apart = np.abs(given - expected)
         close = np.isfinite(apart) & (apart <= atol + rtol * np.abs(expected))
-        off = ~close & ~(np.isnan(told) & np.isnan(expected)) & (told != expected)
+        off = ~close & ~(np.isnan(given) & np.isnan(expected)) & (given != expected)
     where = np.flatnonzero(off)
     finite = apart[np.isfinite(apart)]
     worst = float("inf") if where.size and not np.isfinite(apart[where]).all() else float(finite.max(initial=0.0))
     return Difference(int(where.size), int(where[0]) if where.size else -1, worst)
+
+
+def resident_blocks(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int) -> int:
+    """Blocks of a kernel that fit on a multiprocessor at once, as in the CUDA programming guide's occupancy chapter."""
+    warps = -(-threads // limits.warp_size)
+    most = min(
+        limits.max_blocks_per_multiprocessor, limits.max_threads_per_multiprocessor // (warps * limits.warp_size)
+    )
+    if registers:
+        per_warp = -(-registers * limits.warp_size // _REGISTER_GRAIN) * _REGISTER_GRAIN
+        most = min(most, limits.registers_per_multiprocessor // per_warp // warps)
+    reserved = _RESERVED_BYTE if limits.compute_capability >= 8.0 else 0
+    if shared_byte + reserved:
+        grain = 128 if limits.compute_capability >= 8.0 else 256
+        per_block = -(-(shared_byte + reserved) // grain) * grain
+        most = min(most, limits.shared_memory_per_multiprocessor // per_block)
+    return max(0, most)
+
+
+def occupancy(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int) -> float:
+    """Resident threads over the most a multiprocessor can hold, 0..1."""
+    blocks = resident_blocks(limits, threads=threads, registers=registers, shared_byte=shared_byte)
+    warps = -(-threads // limits.warp_size)
+    return blocks * warps * limits.warp_size / limits.max_threads_per_multiprocessor

@@ -34,12 +34,12 @@ struct Half {
 
 // result: how many differ, the first of them, the largest difference (its bits: they order as non-negative doubles do)
 template <typename T>
-__device__ void compare(const T *told, const T *expected, unsigned long long size, double rtol, double atol,
+__device__ void compare(const T *output, const T *expected, unsigned long long size, double rtol, double atol,
                         unsigned long long *result) {
     const unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;
     double worst = 0.0;
     for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < size; at += step) {
-        const double a = (double)told[at], b = (double)expected[at];
+        const double a = (double)output[at], b = (double)expected[at];
         const double apart = fabs(a - b);
         if (isfinite(apart)) worst = fmax(worst, apart);
         if ((isfinite(apart) && apart <= atol + rtol * fabs(b)) || a == b || (isnan(a) && isnan(b))) continue;
@@ -53,9 +53,9 @@ __device__ void compare(const T *told, const T *expected, unsigned long long siz
 
 SOURCE: Final = _TEMPLATE + "".join(
     f"""
-extern "C" __global__ void difference_{name}(const {kind} *told, const {kind} *expected, unsigned long long size,
+extern "C" __global__ void difference_{name}(const {kind} *output, const {kind} *expected, unsigned long long size,
                                              double rtol, double atol, unsigned long long *result) {{
-    compare(told, expected, size, rtol, atol, result);
+    compare(output, expected, size, rtol, atol, result);
 }}
 """
     for name, kind in TYPES.items()

@@ -183,8 +183,8 @@ class Compiler:
         kept = []
         for path in folder.iterdir():
             with suppress(OSError):  # another session may remove it meanwhile
-                told = path.stat()
-                kept.append((told.st_mtime, told.st_size, path))
+                status = path.stat()
+                kept.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in kept)
         for _, size, path in sorted(kept):
             if total <= self._most_bytes:

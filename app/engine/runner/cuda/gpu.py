@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from ....errors import WattridgeError
 from ....sensors.channel import PowerSample, Reading
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu, Held, HoldsValues
@@ -20,7 +21,7 @@ class CudaGpu:
     """Implements `LaunchingGpu` over the sensors of a board. A load's name is the name of a kernel loaded before."""
 
     def __init__(self, sensors: Gpu, *, backend: str = BACKEND) -> None:
-        """Starts the runner process and waits for its context. Raises KernelFailed where there is none."""
+        """Starts the runner process and waits for its context. Raises WattridgeError where there is none."""
         self.info = sensors.info
         self.channels = sensors.channels
         self.clock = sensors.clock
@@ -30,14 +31,15 @@ class CudaGpu:
         self._prepared: list[tuple[dict[str, Any], Sequence[bytes]]] = []
         self.processes = RunnerProcesses(self._start, self._prepare)
         try:
-            told = self.processes.current.request({"do": "describe"})
-        except KernelFailed:
+            described = self.processes.current.request({"do": "describe"})
+        except KernelFailed as failure:
             self.processes.close()
-            raise
+            remedy = "is the board free, its driver whole?"
+            raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
         known = {field.name for field in fields(DeviceLimits)}
-        self.limits = DeviceLimits(**{name: value for name, value in told["limits"].items() if name in known})
-        self.compute_capability: tuple[int, int] = tuple(told["compute_capability"])
-        self.shared_memory_opt_in = int(told["shared_memory_opt_in"])
+        self.limits = DeviceLimits(**{name: value for name, value in described["limits"].items() if name in known})
+        self.compute_capability: tuple[int, int] = tuple(described["compute_capability"])
+        self.shared_memory_opt_in = int(described["shared_memory_opt_in"])
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -45,7 +47,7 @@ class CudaGpu:
         return self.sensors.read()
 
     def held(self, channel: str) -> Held | None:
-        """As the sensors tell."""
+        """As the sensors report."""
         return self.sensors.held(channel) if isinstance(self.sensors, HoldsValues) else None
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
@@ -67,9 +69,9 @@ class CudaGpu:
     # --- running ----------------------------------------------------------------------------------------------------
 
     def prepare(self, messages: list[tuple[dict[str, Any], Sequence[bytes]]]) -> None:
-        """Tell this process, the spare one and every later one the same."""
+        """Send the same to this process, the spare one and every later one."""
         self._prepared = messages
-        self.processes.prepare_anew()
+        self.processes.prepare_again()
 
     def ask(
         self,

@@ -3,7 +3,7 @@
 `python -P -m PACKAGE.engine.runner.cuda.nvrtc -cubin -arch=sm_90 [options] -o IMAGE SOURCE`
 
 It has no headers of its own before CUDA 13.3: those of a toolkit, or of pip's `nvidia-cuda-runtime-cu12` and
-`nvidia-cuda-cccl-cu12`, are taken.
+`nvidia-cuda-cccl-cu12`, are used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def library_version() -> str | None:
 def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     """The image (empty where it does not compile) and what the compiler says. Needs the library."""
     library = _library()
-    assert library is not None, "library_version tells"
+    assert library is not None, "library_version says whether there is one"
     program = ctypes.c_void_p()
     failed = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     if failed:
@@ -46,8 +46,8 @@ def compile_text(text: str, options: Sequence[str]) -> tuple[bytes, str]:
     words = [*device_options(options), *header_options(Path(library._name), _version(library))]
     given = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
     failed = library.nvrtcCompileProgram(program, len(words), given)
-    said = _told(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
-    image = b"" if failed else _told(library.nvrtcGetCUBINSize, library.nvrtcGetCUBIN, program)
+    said = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
+    image = b"" if failed else _read(library.nvrtcGetCUBINSize, library.nvrtcGetCUBIN, program)
     message = said.rstrip(b"\0").decode("utf-8", "replace").strip()
     return image, message or (_error(library, failed) if failed else "")
 
@@ -90,7 +90,7 @@ def _error(library: ctypes.CDLL, code: int) -> str:
     return f"NVRTC: {library.nvrtcGetErrorString(code).decode()}"
 
 
-def _told(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
+def _read(size_of: Any, get: Any, program: ctypes.c_void_p) -> bytes:
     size = ctypes.c_size_t()
     if size_of(program, ctypes.byref(size)) or not size.value:
         return b""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+from contextlib import ExitStack
 
-from ....errors import InputError, WattridgeError
+from ....errors import WattridgeError
 from ....sensors.device_limits import DeviceLimits
 from ....sensors.gpu import Gpu
 from ...control.guard import DeviceGuard
@@ -13,7 +14,6 @@ from ...specification.model import Specification
 from ...workloads.cuda_kernel import CudaKernel
 from .compiler import Compiler
 from .gpu import BACKEND, CudaGpu
-from .process import KernelFailed
 from .runner import CudaRunner
 from .toolchain import Toolchain, find_toolchain
 
@@ -43,18 +43,6 @@ def require_kernel(spec: Specification, gpu: Gpu, limits: DeviceLimits) -> None:
     require_cuda(gpu)
 
 
-def open_cuda_gpu(sensors: Gpu, *, backend: str = BACKEND) -> CudaGpu:
-    """The board with a runner process. Raises WattridgeError where it has no CUDA context to give."""
-    try:
-        return CudaGpu(sensors, backend=backend)
-    except KernelFailed as failure:
-        raise WattridgeError(
-            f"no CUDA context: {failure.what}",
-            sensors.info.label,
-            "is the board free, its driver whole?",
-        ) from None
-
-
 def open_cuda_runner(
     spec: Specification,
     sensors: Gpu,
@@ -66,13 +54,11 @@ def open_cuda_runner(
     jobs: int | None = None,
 ) -> CudaRunner:
     """A runner, its processes started. Takes over the guard. Raises WattridgeError and InputError."""
-    gpu = open_cuda_gpu(sensors, backend=backend)
-    compiler: Compiler | None = None
-    try:
+    with ExitStack() as undo:
+        gpu = CudaGpu(sensors, backend=backend)
+        undo.callback(gpu.close)
         compiler = Compiler(gpu.compute_capability, toolchain=toolchain, jobs=jobs)
-        return CudaRunner(gpu, spec, space, guard, compiler)
-    except (WattridgeError, InputError):
-        if compiler is not None:
-            compiler.close()
-        gpu.close()
-        raise
+        undo.callback(compiler.close)
+        runner = CudaRunner(gpu, spec, space, guard, compiler)
+        undo.pop_all()
+    return runner

@@ -20,7 +20,7 @@ from .wire import Message, WireError, receive, send
 START_S: Final = 120.0  # a CUDA context takes a second or so; the first one after a boot much longer
 ASK_S: Final = 60.0
 MOMENT_S: Final = 0.3
-TEARDOWN_S: Final = 30.0  # what the driver may take to put a killed context away
+TEARDOWN_S: Final = 30.0  # what the driver may take to destroy a killed context
 KEPT_ERRORS: Final = 64  # lines of what the process and its kernels print
 
 
@@ -61,6 +61,11 @@ class RunnerProcess:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def ready(self) -> None:
         """Wait until the context stands and everything posted is answered. Raises KernelFailed, InputError."""
         self._until(self._posted, START_S)
@@ -90,7 +95,7 @@ class RunnerProcess:
         return self._until(self._posted, timeout_s, meanwhile)
 
     def kill(self) -> float:
-        """End it; seconds that the driver took to put it away."""
+        """End it; seconds that the driver took."""
         began = time.monotonic()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
@@ -126,15 +131,15 @@ class RunnerProcess:
                 meanwhile = None
                 continue
             if message is None:
-                self._inbox.put(None)  # for whoever asks next: what has ended does not answer later
+                self._inbox.put(None)  # for the next request: what has ended does not answer later
                 raise KernelFailed(State.RUNTIME, self._how_it_ended(), lost=True)
             self._answered = int(message["number"])
             if "fault" in message:
-                told = message["fault"]
-                raise KernelFailed(State.RUNTIME, str(told["message"]), lost=bool(told["fatal"]))
+                fault = message["fault"]
+                raise KernelFailed(State.RUNTIME, str(fault["message"]), lost=bool(fault["fatal"]))
             if "wrong" in message:
-                told = message["wrong"]
-                raise InputError(str(told["what"]), str(told["where"]), str(told["remedy"]))
+                fault = message["wrong"]
+                raise InputError(str(fault["what"]), str(fault["where"]), str(fault["remedy"]))
             reply = dict(message["reply"])
         return reply
 
@@ -196,14 +201,14 @@ class RunnerProcesses:
         if self._spare is None:
             self._spare = self._fresh()
 
-    def prepare_anew(self) -> None:
+    def prepare_again(self) -> None:
         """What they have to know has changed."""
         for process in (self._current, self._spare):
             if process is not None:
                 self._prepare(process)
 
     def replace(self) -> float:
-        """End the process in use; the spare one takes over. Seconds that the driver took to put the old one away."""
+        """End the process in use; the spare one takes over. Seconds that the driver took to end the old one."""
         teardown_s = self._current.kill() if self._current is not None else 0.0
         self._current, self._spare = self._spare or self._fresh(), None
         self.replaced += 1

@@ -13,11 +13,10 @@ import numpy as np
 import pycuda.driver as cuda
 
 from ....sensors.device_limits import DeviceLimits
-from ...workloads.launch import Launch
-from .backend import Array, DeviceFault, Difference, KernelFacts, difference
+from ...workloads.cuda_arguments import Launch
+from .backend import Array, DeviceFault, Difference, KernelFacts, difference, occupancy, resident_blocks
 from .comparer import TYPES, compared_type
 from .cublas import BYTES, Product, cublas
-from .occupancy import occupancy, resident_blocks
 
 GRAPHED: Final = 64  # launches in one captured graph: Python queues a launch in ~5 us, kernels may be quicker
 CAPTURE_MODE: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
@@ -40,7 +39,7 @@ def _fault(error: cuda.Error) -> DeviceFault:
     return DeviceFault(str(error).strip() or type(error).__name__, fatal=fatal)
 
 
-def _asked(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+def _checked(call: Callable[..., T], *arguments: Any, **named: Any) -> T:
     try:
         return call(*arguments, **named)
     except cuda.Error as error:
@@ -65,22 +64,22 @@ class PyCudaBackend:
     # --- the device -------------------------------------------------------------------------------------------------
 
     def _read_limits(self) -> DeviceLimits:
-        told: Callable[[str], int] = lambda name: int(  # noqa: E731
+        limit: Callable[[str], int] = lambda name: int(  # noqa: E731
             self._device.get_attribute(getattr(cuda.device_attribute, name))
         )
         major, minor = self._device.compute_capability()
         blocks = getattr(cuda.device_attribute, "MAX_BLOCKS_PER_MULTIPROCESSOR", None)
         return DeviceLimits(
             compute_capability=major + minor / 10,
-            multiprocessors=told("MULTIPROCESSOR_COUNT"),
-            max_threads_per_block=told("MAX_THREADS_PER_BLOCK"),
-            max_threads_per_multiprocessor=told("MAX_THREADS_PER_MULTIPROCESSOR"),
+            multiprocessors=limit("MULTIPROCESSOR_COUNT"),
+            max_threads_per_block=limit("MAX_THREADS_PER_BLOCK"),
+            max_threads_per_multiprocessor=limit("MAX_THREADS_PER_MULTIPROCESSOR"),
             max_blocks_per_multiprocessor=32 if blocks is None else int(self._device.get_attribute(blocks)),
-            registers_per_block=told("MAX_REGISTERS_PER_BLOCK"),
-            registers_per_multiprocessor=told("MAX_REGISTERS_PER_MULTIPROCESSOR"),
-            shared_memory_per_block=told("MAX_SHARED_MEMORY_PER_BLOCK"),
-            shared_memory_per_multiprocessor=told("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
-            warp_size=told("WARP_SIZE"),
+            registers_per_block=limit("MAX_REGISTERS_PER_BLOCK"),
+            registers_per_multiprocessor=limit("MAX_REGISTERS_PER_MULTIPROCESSOR"),
+            shared_memory_per_block=limit("MAX_SHARED_MEMORY_PER_BLOCK"),
+            shared_memory_per_multiprocessor=limit("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+            warp_size=limit("WARP_SIZE"),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -97,21 +96,21 @@ class PyCudaBackend:
     # --- memory -----------------------------------------------------------------------------------------------------
 
     def upload(self, array: Array) -> Any:
-        buffer = _asked(cuda.mem_alloc, max(1, array.nbytes))
+        buffer = _checked(cuda.mem_alloc, max(1, array.nbytes))
         if array.nbytes:
-            _asked(cuda.memcpy_htod, buffer, np.ascontiguousarray(array))
+            _checked(cuda.memcpy_htod, buffer, np.ascontiguousarray(array))
         return buffer
 
     def write(self, buffer: Any, array: Array) -> None:
         if array.nbytes:
-            _asked(cuda.memcpy_htod, buffer, np.ascontiguousarray(array))
+            _checked(cuda.memcpy_htod, buffer, np.ascontiguousarray(array))
 
     def copy(self, source: Any, target: Any, nbyte: int) -> None:
         if nbyte:
-            _asked(cuda.memcpy_dtod_async, target, source, nbyte, self._stream)
+            _checked(cuda.memcpy_dtod_async, target, source, nbyte, self._stream)
 
     def free(self, buffer: Any) -> None:
-        _asked(buffer.free)
+        _checked(buffer.free)
 
     # --- kernels ----------------------------------------------------------------------------------------------------
 
@@ -131,28 +130,28 @@ class PyCudaBackend:
         return PyCudaMark(self._stream)
 
     def use_comparer(self, image: bytes) -> None:
-        self._comparers = _asked(cuda.module_from_buffer, image)
+        self._comparers = _checked(cuda.module_from_buffer, image)
 
     def difference(self, output: Any, reference: Any, like: Array, rtol: float, atol: float) -> Difference:
         kind, parts = compared_type(like.dtype.name)
         if self._comparers is None or kind not in TYPES:
-            told, expected = np.empty_like(like), np.empty_like(like)
-            _asked(self._stream.synchronize)
-            _asked(cuda.memcpy_dtoh, told, output)
-            _asked(cuda.memcpy_dtoh, expected, reference)
-            return difference(told, expected, rtol, atol)
+            on_host, expected = np.empty_like(like), np.empty_like(like)
+            _checked(self._stream.synchronize)
+            _checked(cuda.memcpy_dtoh, on_host, output)
+            _checked(cuda.memcpy_dtoh, expected, reference)
+            return difference(on_host, expected, rtol, atol)
         result = np.array([0, 2**64 - 1, 0], dtype=np.uint64)
-        _asked(cuda.memcpy_htod_async, self._compared, result, self._stream)
+        _checked(cuda.memcpy_htod_async, self._compared, result, self._stream)
         compare = self._comparers.get_function(f"difference_{kind}")
         compare.prepare("PPQddP")
         size = like.size * parts
         blocks = max(1, min(4 * self._limits.multiprocessors, -(-size // 256)))
-        _asked(
+        _checked(
             compare.prepared_async_call,
             *((blocks, 1), (256, 1, 1), self._stream, output, reference, size, rtol, atol, self._compared),
         )
-        _asked(cuda.memcpy_dtoh_async, result, self._compared, self._stream)
-        _asked(self._stream.synchronize)
+        _checked(cuda.memcpy_dtoh_async, result, self._compared, self._stream)
+        _checked(self._stream.synchronize)
         count = int(result[0])
         return Difference(count, int(result[1]) // parts if count else -1, float(result[2:].view(np.float64)[0]))
 
@@ -165,17 +164,17 @@ class PyCudaMark:
 
     def __init__(self, stream: Any) -> None:
         self._event = cuda.Event()
-        _asked(self._event.record, stream)
+        _checked(self._event.record, stream)
 
     @property
     def passed(self) -> bool:
-        return bool(_asked(self._event.query))
+        return bool(_checked(self._event.query))
 
     def wait(self) -> None:
-        _asked(self._event.synchronize)
+        _checked(self._event.synchronize)
 
     def seconds_since(self, earlier: PyCudaMark) -> float:
-        return float(_asked(self._event.time_since, earlier._event)) * 1e-3
+        return float(_checked(self._event.time_since, earlier._event)) * 1e-3
 
 
 class PyCudaKernel:
@@ -192,17 +191,17 @@ class PyCudaKernel:
     ) -> None:
         self._stream = stream
         self._launch = launch
-        self._module = _asked(cuda.module_from_buffer, image)
-        self._function = _asked(self._module.get_function, launch.name)
+        self._module = _checked(cuda.module_from_buffer, image)
+        self._function = _checked(self._module.get_function, launch.name)
         for name, array in constants.items():
-            address, size = _asked(self._module.get_global, name)
+            address, size = _checked(self._module.get_global, name)
             if array.nbytes > size:
                 raise DeviceFault(f"the constant {name} has {size} bytes, {array.nbytes} are given")
-            _asked(cuda.memcpy_htod, address, np.ascontiguousarray(array))
+            _checked(cuda.memcpy_htod, address, np.ascontiguousarray(array))
         formats, self._arguments = _packed(arguments)
         self._function.prepare(formats)
         if launch.shared_byte > limits.shared_memory_per_block:
-            _asked(
+            _checked(
                 self._function.set_attribute,
                 *(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_byte),
             )

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Final
 
 from ....errors import WattridgeError
 from ....paths import resources
 from ....sensors.gpu import Gpu
 from ....sensors.load import Load
+from ...metering.characterisation.characterise import characterise, wave_loads
 from ...metering.characterisation.square_wave import AsksOneSource
-from ...workloads.cuda_arguments import Argument, CallPlan
+from ...metering.characterisation.store import save_characterisation, stored_characterisation
+from ...workloads.cuda_arguments import Argument, CallPlan, Launch
 from ...workloads.cuda_kernel import Build
+from ..base import OnPreparation, PreparationFailed
 from .compiler import Compiler
 from .gpu import BACKEND, CudaGpu
-from .process import KernelFailed
 from .toolchain import Toolchain
 
+PREPARING: Final = "characterising the power sensor, once for this board and driver"
+REPORT_S: Final = 0.5
 NAME: Final = "square_wave"
 THREADS: Final = 1024  # of a block: a multiprocessor full
 SHARES: Final = (1.0, 0.7, 0.5, 0.3, 0.15)  # of the multiprocessors that work
@@ -30,7 +36,7 @@ def wave_build() -> Build:
 
 def wave_launch(blocks: int) -> dict[str, Any]:
     """How it is launched to keep so many multiprocessors busy, as a message."""
-    return {"name": NAME, "grid": (blocks, 1, 1), "block": (THREADS, 1, 1), "shared_byte": 0}
+    return Launch(NAME, (blocks, 1, 1), (THREADS, 1, 1)).as_message()
 
 
 class WaveGpu(CudaGpu):
@@ -38,11 +44,7 @@ class WaveGpu(CudaGpu):
 
     def __init__(self, sensors: Gpu, *, backend: str = BACKEND, toolchain: Toolchain | None = None) -> None:
         """Compiles and loads. Raises WattridgeError where the board cannot run it."""
-        try:
-            super().__init__(sensors, backend=backend)
-        except KernelFailed as failure:
-            remedy = "is the board free, its driver whole?"
-            raise WattridgeError(f"no CUDA context: {failure.what}", sensors.info.label, remedy) from None
+        super().__init__(sensors, backend=backend)
         try:
             self._load(toolchain)
         except WattridgeError as failure:
@@ -78,3 +80,29 @@ class WaveGpu(CudaGpu):
             blocks = max(1, round(share * self.limits.multiprocessors))
             self.ask({"do": "load", "id": self._name(share), "launch": wave_launch(blocks)}, [image])
             self.ask({"do": "check", "id": self._name(share)})
+
+
+def characterise_once(gpu: CudaGpu, toolchain: Toolchain, stop: threading.Event, on_progress: OnPreparation) -> None:
+    """Characterise the board, in a process beside its runner's, unless that is kept already; nothing when stopped.
+
+    It takes a minute or two. Raises PreparationFailed where it cannot be done: measurements use defaults then.
+    """
+    if stored_characterisation(gpu.info) is not None:
+        return
+    reported_s = -REPORT_S
+
+    def report(done_s: float, total_s: float) -> None:
+        nonlocal reported_s
+        if done_s - reported_s >= REPORT_S:
+            reported_s = done_s
+            on_progress(PREPARING, done_s, total_s)
+
+    report(0.0, 1.0)
+    try:
+        with closing(WaveGpu(gpu.sensors, backend=gpu.backend, toolchain=toolchain)) as board:
+            found = characterise(board, wave_loads(board), on_progress=report, stop=stop)
+        if found is not None:
+            save_characterisation(found)
+    except (WattridgeError, OSError) as error:
+        what = f"the power sensor could not be characterised, and its defaults are used: {error}"
+        raise PreparationFailed(what, remedy="to try again: wattridge characterise") from error

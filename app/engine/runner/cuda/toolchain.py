@@ -64,8 +64,8 @@ def _has_host_compiler() -> bool:
 
 def _version(nvcc: str) -> str:
     try:
-        told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+        answer = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise WattridgeError(f"nvcc does not answer: {error}", nvcc, "reinstall the CUDA toolkit") from None
-    found = re.search(r"V[\d.]+", told)
-    return f"nvcc {found[0] if found else told.strip()[-60:]}"
+    found = re.search(r"V[\d.]+", answer)
+    return f"nvcc {found[0] if found else answer.strip()[-60:]}"

@@ -1,4 +1,4 @@
-"""The runner process: owns the CUDA context, checks kernels, and launches them back to back until told otherwise.
+"""The runner process: owns the CUDA context, checks kernels, and launches them back to back until it is stopped.
 
 Started as `python -P -m PACKAGE.engine.runner.cuda.worker MODULE DEVICE`; frames (`wire`) come in on standard input
 and go out on what was standard output, which kernels that print no longer reach. `MODULE` offers
@@ -22,8 +22,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from ....errors import InputError
-from ...workloads.cuda_arguments import CallPlan, make_array, make_references
-from ...workloads.launch import Launch
+from ...workloads.cuda_arguments import CallPlan, Launch, make_array, make_references
 from .backend import Array, Backend, DeviceFault, Kernel, Mark
 from .wire import Message, WireError, receive, send
 
@@ -78,7 +77,7 @@ class Worker:
             case "describe":
                 return self._backend.describe()
             case "arguments":
-                self._take_arguments(CallPlan.of_message(message["plan"]), message.get("scratch"))
+                self._make_arguments(CallPlan.of_message(message["plan"]), message.get("scratch"))
                 return {}
             case "comparer":
                 self._backend.use_comparer(blocks[0])
@@ -104,7 +103,7 @@ class Worker:
 
     # --- arguments --------------------------------------------------------------------------------------------------
 
-    def _take_arguments(self, plan: CallPlan, scratch: str | None) -> None:
+    def _make_arguments(self, plan: CallPlan, scratch: str | None) -> None:
         """Make the arrays on the host; they go to the device with the first kernel."""
         self._stop_launching()
         self._release()
@@ -132,7 +131,7 @@ class Worker:
             if f"reference of {name}" not in self._buffers:
                 self._buffers[f"reference of {name}"] = self._backend.upload(array)
 
-    def _write_anew(self) -> None:
+    def _rewrite(self) -> None:
         """Everything that we know, in case a kernel has written where it should not."""
         for name, buffer in self._buffers.items():
             kind, _, of = name.rpartition(" of ")
@@ -153,8 +152,7 @@ class Worker:
 
     def _load(self, message: Message, image: bytes) -> Message:
         self._upload()
-        given = message["launch"]
-        launch = Launch(given["name"], tuple(given["grid"]), tuple(given["block"]), given["shared_byte"])
+        launch = Launch.of_message(message["launch"])
         kernel = self._bound(image, launch)
         self._kernels[message["id"]] = Loaded(kernel, image, launch)
         self._reference_kernel = message.get("reference")
@@ -162,9 +160,9 @@ class Worker:
 
     def _load_drift(self, message: Message, image: bytes) -> Message:
         """The vendor's matrix product, else the kernel given, under that name; a kernel that is there stays."""
-        name, given = message["id"], message["launch"]
+        name = message["id"]
         if name not in self._kernels:
-            kernel, launch = self._backend.product(), Launch(given["name"], tuple(given["grid"]), tuple(given["block"]))
+            kernel, launch = self._backend.product(), Launch.of_message(message["launch"])
             if kernel is None:
                 arrays = [np.zeros(1, np.float32) for _ in range(2)]
                 kernel = self._backend.load(image, launch, [self._backend.upload(array) for array in arrays], {})
@@ -186,12 +184,12 @@ class Worker:
         self._run_reference(loaded)
         loaded.launch_s = self._launch_once(loaded)
         wrong = self._differences()
-        if wrong:  # an earlier kernel may have written over the inputs: once more, with everything anew
-            self._write_anew()
+        if wrong:  # an earlier kernel may have written over the inputs: once more, with everything rewritten
+            self._rewrite()
             self._launch_once(loaded)
             wrong = self._differences()
             if wrong:
-                self._write_anew()
+                self._rewrite()
         return {"launch_s": loaded.launch_s, "wrong": wrong}
 
     def _launch_once(self, loaded: Loaded) -> float:
@@ -214,8 +212,7 @@ class Worker:
             return
         if all(f"reference of {argument.name}" in self._buffers for argument in self._plan.outputs):
             return
-        given = self._reference_kernel
-        launch = Launch(given["name"], tuple(given["grid"]), tuple(given["block"]))
+        launch = Launch.of_message(self._reference_kernel)
         reference = Loaded(self._bound(loaded.image, launch), loaded.image, launch)
         self._launch_once(reference)
         for argument in self._plan.outputs:
@@ -233,9 +230,11 @@ class Worker:
             if reference is None or buffer is None:
                 continue
             like = self._arrays[argument.name]
-            told = self._backend.difference(self._buffers[argument.name], buffer, like, reference.rtol, reference.atol)
-            if told.wrong:
-                found.append({"output": argument.name, "size": int(like.size), **told._asdict()})
+            difference = self._backend.difference(
+                self._buffers[argument.name], buffer, like, reference.rtol, reference.atol
+            )
+            if difference.wrong:
+                found.append({"output": argument.name, "size": int(like.size), **difference._asdict()})
         return found
 
     # --- launching --------------------------------------------------------------------------------------------------
@@ -331,7 +330,7 @@ def serve(backend: Backend, inward: IO[bytes], outward: IO[bytes]) -> None:
             inbox.put(frame)
             if frame is None:
                 time.sleep(ORPHAN_S)
-                os._exit(1)  # a kernel without end holds the other thread, and nobody is left to kill this process
+                os._exit(1)  # a kernel without end holds the other thread, and nothing is left to kill this process
 
     threading.Thread(target=read, name="reader", daemon=True).start()
     while True:

@@ -1,0 +1,126 @@
+"""`LoadedKernels`: a kernel's life in the runner process, from its image to its unloading."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from ....errors import WattridgeError
+from ....sensors.load import Load
+from ...children.scratch import scratch_folder
+from ...measurement import State
+from ...workloads.cuda_arguments import CallPlan, Launch
+from ...workloads.cuda_kernel import Build, Prepared
+from .comparer import SOURCE
+from .compiler import Compiled, Compiler, symbol
+from .gpu import CudaGpu
+from .process import KernelFailed
+
+SPARE_S: Final = 1.0  # a first launch may take this much longer than its limit: lazy loading, comparing, once more
+KEPT: Final = 2  # kernels that stay loaded: the one that runs, and the one that keeps the board warm
+FACTS: Final = {  # as measurements report them -> as the backend does
+    "registers_per_thread": "registers",
+    "shared_memory_byte": "shared_byte",
+    "local_memory_byte": "local_byte",
+    "occupancy": "occupancy",
+}
+
+
+class LoadedKernels:
+    """The kernels of one session in the runner process. A load's name is its kernel's."""
+
+    def __init__(self, gpu: CudaGpu, compiler: Compiler, timeout_s: float, on_wait: Callable[[], None]) -> None:
+        """`on_wait` is called before and during what takes long, while the driver still keeps the last samples."""
+        self.last: Load | None = None  # the last kernel that worked
+        gpu.timeout_s = timeout_s
+        self._gpu = gpu
+        self._timeout_s = timeout_s
+        self._on_wait = on_wait
+        self._scratch = scratch_folder()
+        self._comparer: Future[Compiled] = compiler.submit(Build(SOURCE, (), (), ()))
+        self._calls: CallPlan | None = None
+        self._loaded: list[str] = []
+
+    def use_arguments(self, calls: CallPlan) -> None:
+        """Make arguments and references, where they differ from the last: shapes may depend on parameters."""
+        if calls == self._calls:
+            return
+        self._on_wait()
+        for kept in self._scratch.glob("*.npy"):
+            kept.unlink()
+        messages: list[tuple[dict[str, Any], Sequence[bytes]]] = [
+            ({"do": "arguments", "plan": calls.as_message(), "scratch": str(self._scratch)}, ())
+        ]
+        with suppress(KernelFailed, WattridgeError):  # without it the host compares
+            messages.insert(0, ({"do": "comparer"}, [self._comparer.result().image]))
+        self._calls, self.last = calls, None
+        self._loaded.clear()
+        self._gpu.prepare(messages)
+        self._gpu.processes.current.ready()
+
+    def load(self, name: str, prepared: Prepared, image: bytes) -> dict[str, float]:
+        """Load a kernel under a name; what the driver reports of it. Raises KernelFailed."""
+        self.use_arguments(prepared.calls)
+        message: dict[str, Any] = {"do": "load", "id": name, "launch": _named(prepared.launch, image)}
+        if prepared.reference is not None:
+            message["reference"] = _named(prepared.reference, image)
+        reported = self._gpu.ask(message, [image])
+        self._loaded.append(name)
+        self._unload(keep=KEPT)
+        return {figure: float(reported[key]) for figure, key in FACTS.items()}
+
+    def check(self, name: str) -> str:
+        """One launch on fresh outputs; what is wrong with them, or nothing. Raises KernelFailed."""
+        found = self._gpu.ask({"do": "check", "id": name}, timeout_s=self._timeout_s + SPARE_S, meanwhile=self._on_wait)
+        if found["launch_s"] > self._timeout_s:
+            raise KernelFailed(
+                State.TIMEOUT, f"one launch took {found['launch_s']:.3g} s, {self._timeout_s:g} s at most"
+            )
+        return "; ".join(
+            f"{wrong['output']}: {wrong['wrong']} of {wrong['size']} values are wrong, the first at {wrong['first']}, "
+            f"by {wrong['worst']:.4g} at most"
+            for wrong in found["wrong"]
+        )
+
+    @contextmanager
+    def keep_board_busy(self) -> Iterator[None]:
+        """The last kernel that worked runs on, so that the board stays warm."""
+        load = self.last
+        if load is not None:
+            self._gpu.begin(load)
+        try:
+            yield
+        finally:
+            if load is not None:
+                self._gpu.end()
+
+    def replace_process(self) -> float:
+        """After a fault that cost the process: the spare takes over, and nothing is loaded there.
+
+        Returns the seconds that the driver took to end the old one.
+        """
+        teardown_s = self._gpu.processes.replace()
+        self.last = None
+        self._loaded.clear()
+        self._gpu.processes.current.ready()
+        return teardown_s
+
+    def close(self) -> None:
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        with suppress(KernelFailed):
+            self._unload(keep=0)
+
+    def _unload(self, keep: int) -> None:
+        while len(self._loaded) > keep:
+            name = self._loaded.pop(0)
+            if self.last is not None and self.last.name == name:
+                self.last = None
+            self._gpu.ask({"do": "unload", "id": name})
+
+
+def _named(launch: Launch, image: bytes) -> dict[str, Any]:
+    """A launch as a message, under the name that the image has."""
+    return launch.as_message(symbol(image, launch.name))
