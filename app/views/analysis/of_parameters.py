@@ -8,9 +8,9 @@ from ...engine.analysis.correlations import above_mean
 from ...engine.analysis.costs import values_of
 from ...engine.analysis.session import Effects
 from ...engine.analysis.tradeoff import percent_words
-from ..front.value_words import value_text
 from ..plots.figures import count_text
 from ..plots.plot_figure import Figure, Series
+from ..plots.quantities import parameter_text
 from .analysed_session import NOTHING, Analysed
 
 _MOST_BARS = 28
@@ -134,7 +134,7 @@ def main_effect(session: Analysed, on: str, of: str) -> Figure | str:
         ),
         caption=f"{shown.label} of {count_text(sum(level.count for level in found.levels))} measurements by the value "
         f"of {session.described(of).label}{lost}.",
-        ticks=tuple(value_text(level.value) for level in found.levels),
+        ticks=tuple(parameter_text(level.value) for level in found.levels),
     )
 
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from ...engine.analysis.convergence import steps
 from ...engine.analysis.tradeoff import percent_words
-from ..front.value_words import value_text
-from ..plots.figures import count_text, duration_text
+from ...numbers import duration
+from ..plots.figures import count_text
 from ..plots.plot_figure import Figure, Series
+from ..plots.quantities import parameter_text
 from .analysed_session import COLOURS, NOTHING, SYMBOLS, Analysed
 
 _CURVE_AT = np.linspace(1.0, 1.5, 101)  # p of the difficulty's curves
@@ -108,7 +109,7 @@ def drift_curves(session: Analysed, _first: str = "", _second: str = "") -> Figu
     )
     told = [
         f"{session.described(one.name).label} {'drifted by' if one.drifts else 'kept steady, trend'} "
-        f"{100 * one.over_session:+.2f} % over {duration_text(float(np.ptp(one.hours)) * 3600)}"
+        f"{100 * one.over_session:+.2f} % over {duration(float(np.ptp(one.hours)) * 3600)}"
         for one in drifts
     ]
     return Figure(
@@ -144,7 +145,7 @@ def failure_bars(session: Analysed, kind: str, _second: str = "") -> Figure | st
             f"{where} {said}",
             names=(one.kind,),
         )
-    names = tuple(f"{session.described(c.parameter).label} = {value_text(c.value)}" for c in one.concentrated)
+    names = tuple(f"{session.described(c.parameter).label} = {parameter_text(c.value)}" for c in one.concentrated)
     return Figure(
         x_title="Failed, of those with the value (%)",
         y_title="",

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from ...engine.analysis.compare import Comparison, Pick, Side
-from ..plots.figures import MINUS, UNKNOWN, count_text
+from ...numbers import UNKNOWN
+from ..plots.figures import MINUS, count_text
 from ..plots.quantities import Quantity, format_number
 from ..shell.label import plain_tip
 from ..shell.provenance import source_words

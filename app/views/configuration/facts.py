@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from ...engine.analysis.peak_share import peak_share
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
 from ...engine.session.plan import SessionPlan
+from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
-from ..front.value_words import value_text
 from ..plots import theme
-from ..plots.figures import duration_text
-from ..plots.quantities import format_number, quantities_of, quantity
+from ..plots.quantities import format_number, parameter_text, quantities_of, quantity
 from ..shell.provenance import source_words
 
 Rows = list[tuple[str, str]]
@@ -80,7 +79,7 @@ def _configured(measurement: Measurement, plan: SessionPlan) -> tuple[Rows, Rows
     settings: Rows = []
     for name, value in measurement.configuration.items():
         described = shown.get(name) or quantity(name, parameter=True)
-        text = f"{value_text(value)} {described.unit}".strip()
+        text = f"{parameter_text(value)} {described.unit}".strip()
         (settings if name in of_device else parameters).append((described.label, text))
     return parameters, settings
 
@@ -143,11 +142,11 @@ def _circumstances(measurement: Measurement) -> Rows:
         reasons = ", ".join(reason_names(measurement.event_reasons)) or "none"
         settled = "" if measurement.values.get("settled", 1.0) else "; not settled"
         rows.append(("Clock events", reasons + settled))
-        rows.append(("Window", duration_text((end_ns - start_ns) / 1e9)))
+        rows.append(("Window", duration((end_ns - start_ns) / 1e9)))
     if measurement.power_source:
         rows.append(("Power from", measurement.power_source))
     if measurement.cost_s:
-        rows.append(("Took in all", duration_text(measurement.cost_s)))
+        rows.append(("Took in all", duration(measurement.cost_s)))
     return rows
 
 

@@ -25,7 +25,7 @@ from ..shell.selection import Indices
 from ..shell.settings import Settings
 from .chooser_bar import ChooserBar
 from .figure_choices import FigureChoices
-from .measurement_words import measurement_words
+from .hover_card import measurement_html
 from .plot import FrontPlot
 from .points import FrontPoints
 from .show_menu import ShowMenu
@@ -299,7 +299,7 @@ class FrontPanel(QWidget):
     def _describe(self, index: int) -> str:
         assert self._table is not None
         assert self._plan is not None
-        return measurement_words(self._table, self._plan, index)
+        return measurement_html(self._table, self._plan, index)
 
 
 def _link(words: str) -> QToolButton:

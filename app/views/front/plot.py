@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from ..plots import theme
-from ..plots.figure_axis import FigureAxis
+from ..plots.axes import FigureAxis
 from ..plots.markers import Styles, dimmed
 from ..plots.quantities import Quantity
 from ..plots.scatter import PointCloud

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 
 from ...engine.strategies.methods import MethodResult, Methods
 from ...engine.tuning_methods.tables import methods_of_recording, methods_of_store, methods_of_table
+from ...numbers import duration
 from ..plots import theme
-from ..plots.figures import duration_text
 from ..plots.quantities import format_number
 from ..shell.context import Context
 from ..shell.file_dialogs import open_file
@@ -190,6 +190,6 @@ def _cells(result: MethodResult) -> tuple[str, ...]:
         f"{100 * result.speed_change:+.1f} %",
         f"{format_number(result.energy_j)} J",
         str(result.measurements),
-        duration_text(result.seconds),
+        duration(result.seconds),
         f"{100 * result.reduction:.1f} %",
     )

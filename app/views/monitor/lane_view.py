@@ -33,8 +33,7 @@ from .lane_layout import Layout, lay_out
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
 from .lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
 from .snapshot import Snapshot, take_snapshot
-from .time_window import TimeWindow
-from .wall_time import WallTime
+from .time_window import TimeWindow, WallTime
 
 if TYPE_CHECKING:
     from ...engine.models.voltage_estimate import VoltageEstimate

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from ...numbers import duration
 from ..plots import theme
-from ..plots.figures import duration_text
 from ..plots.quantities import format_number
 from ..shell.label import PlainLabel
 from .own_trace import OwnTrace
@@ -111,7 +111,7 @@ class OwnTracePlot(QWidget):
             bounds = trace.interval_w
             spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""
             entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
-        entries.append((colours.grey, "▒", f"measured window, {duration_text(trace.window_s)}"))
+        entries.append((colours.grey, "▒", f"measured window, {duration(trace.window_s)}"))
         self.legend.setText(
             " &nbsp; ".join(f"<span style='color:{colour}'>{mark}</span>&nbsp;{text}" for colour, mark, text in entries)
         )

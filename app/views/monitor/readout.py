@@ -10,9 +10,10 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
+from ...numbers import UNKNOWN
 from ...sensors.channel import POWER_SAMPLES, Channel
 from ..plots import theme
-from ..plots.figures import UNKNOWN, value_text
+from ..plots.figures import value_text
 
 NOW, CURSOR, SPAN = 1, 2, 3
 _TITLES = ("Channel", "Now", "At mouse", "Span mean")

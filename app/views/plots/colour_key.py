@@ -8,10 +8,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ...numbers import round_ticks
 from . import theme
 from .markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale, draw_marker
 from .quantities import Quantity
-from .ticks import value_ticks
 
 _WIDTH = 104
 _MARGIN = 10
@@ -149,7 +149,7 @@ class ColourKey(QWidget):
             return
         line = self.fontMetrics().height()
         painter.setPen(QColor(colours.text))
-        for mark in value_ticks(low, high, max(2, int(bar.height() / (2.2 * line)))):
+        for mark in round_ticks(low, high, max(2, int(bar.height() / (2.2 * line)))):
             y = bar.bottom() - (mark - low) / (high - low) * bar.height()
             painter.drawLine(QPointF(bar.right(), y), QPointF(bar.right() + 4, y))
             painter.drawText(QPointF(bar.right() + 7, y + line * 0.32), self._quantity.number(mark / factor))

@@ -1,15 +1,43 @@
-"""`OverlayList`: what is drawn over each other: a tick shows or hides one, the chosen one is in focus."""
+"""`OverlayList`: results drawn over each other, each in its colour. A tick shows one, the current line is in focus."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+import pyqtgraph as pg
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from . import theme
-from .overlay_colours import icon_of
+
+_COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
+
+
+def colour_of(place: int) -> QColor:
+    """The line colour of what is in that place of the list."""
+    return QColor(getattr(theme.colours(), _COLOURS[place % len(_COLOURS)]))
+
+
+def pen_of(place: int, width: float) -> object:
+    """... and its pen: dotted where the colours are used up."""
+    dotted = place // len(_COLOURS) % 2
+    style = Qt.PenStyle.DotLine if dotted else Qt.PenStyle.SolidLine
+    return pg.mkPen(colour_of(place), width=width, style=style)
+
+
+def icon_of(place: int) -> QIcon:
+    """A field of that colour."""
+    pixmap = QPixmap(12, 12)
+    pixmap.fill(QColor(theme.colours().base))  # an edge, so that it can be told from a selected line
+    painter = QPainter(pixmap)
+    painter.fillRect(1, 1, 10, 10, colour_of(place))
+    painter.end()
+    icon = QIcon(pixmap)
+    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # else a selected line would tint it
+    return icon
+
 
 _LINES = (1, 6)  # of the list that are in sight, at least and at most
 

@@ -13,16 +13,15 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, Q
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..front.value_words import value_text
-from ..shell.selection import Indices
 from ..tune.row_filter import EVERYTHING, RowFilter
 from . import theme
-from .quantities import Quantity, quantities_of
+from .quantities import Quantity, parameter_text, quantities_of
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
 _BAR_PX = (7, 22)  # narrowest and widest
 _PLOT_PX = 46
 _LEAST_PX = 56
+Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
 
 
@@ -37,7 +36,7 @@ class Bar:
 def bars_of(values: tuple[object, ...]) -> list[Bar]:
     """One bar per value, or per run of neighbours where there are many."""
     groups = np.array_split(np.arange(len(values)), min(len(values), _MOST_BARS))
-    texts = [value_text(value) for value in values]  # type: ignore[arg-type]
+    texts = [parameter_text(value) for value in values]  # type: ignore[arg-type]
     return [
         Bar(tuple(int(c) for c in g), texts[g[0]] if len(g) == 1 else f"{texts[g[0]]} … {texts[g[-1]]}") for g in groups
     ]

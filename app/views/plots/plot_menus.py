@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from ...errors import WattridgeError
 from ..shell.file_dialogs import save_file
 from ..threads.errands import Errands
-from .plot_figures import as_csv, curves_of, plots_of
-from .plot_picture import image_of, png_of, svg_of
+from .plot_export import as_csv, curves_of, image_of, plots_of, png_of, svg_of
 
 _KINDS = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
 

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
-from ..plots.figures import UNKNOWN
-from ..plots.overlay_colours import icon_of
+from ...numbers import UNKNOWN
+from ..plots.overlay_list import icon_of
 from ..plots.quantities import format_number
 from ..shell.label import PlainLabel
 from .table import NOT_TOLD, in_two_lines

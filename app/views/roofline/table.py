@@ -14,9 +14,9 @@ from ...engine.models.roofline.energy_roofline import EnergyRoofline
 from ...engine.models.roofline.fit import RooflineFit
 from ...engine.tuning_methods.roofline_points import shares_of_peak, word_byte
 from ...engine.tuning_methods.roofline_sweeps import Sweep
+from ...numbers import UNKNOWN
 from ..plots import theme
-from ..plots.figures import UNKNOWN
-from ..plots.overlay_colours import icon_of
+from ..plots.overlay_list import icon_of
 from ..plots.quantities import format_number
 from ..shell.label import plain_tip
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...numbers import duration
 from ...sensors.sampler import SensorEvent
 from ..control.confirm_bar import ConfirmBar
 from ..control.switch import ControlSwitch
@@ -26,7 +27,6 @@ from ..monitor.panel import MonitorPanel
 from ..monitor.readout import Readout
 from ..monitor.window_marks import WindowMarks
 from ..plots import theme
-from ..plots.figures import duration_text
 from ..threads.background import Background
 from ..threads.bridge import Engine, EngineBridge
 from ..tune.session_flow import SessionFlow, dropped_files
@@ -320,7 +320,7 @@ class MainWindow(QMainWindow):
     def _show_kept(self) -> None:
         """How often is read, and how much is held."""
         trace = self.station.trace
-        kept = duration_text(max(0, trace.last_ns - trace.first_ns) / 1e9)
+        kept = duration(max(0, trace.last_ns - trace.first_ns) / 1e9)
         speed = self.station.gpu.clock.speed
         pace = "" if speed == 1.0 else f"{speed:g} times as fast as real time · "
         self._kept.setText(f"{pace}{1 / self.station.sampler.interval_s:.0f} readings/s · {kept} kept, 8 h at most ")

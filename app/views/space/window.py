@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from ...engine.space.pruning import pruning_steps
-from ..plots.figures import count_text, duration_text
+from ...numbers import duration
+from ..plots.figures import count_text
 from ..shell.label import PlainLabel
 from ..tune.draft import Draft
 from .pruning_picture import PruningPicture
@@ -50,7 +51,7 @@ class SpaceWindow(QDialog):
             return
         space = draft.plan.space
         steps = pruning_steps(space)
-        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds else ""
+        built = f", built in {duration(space.build_seconds)}" if space.build_seconds else ""
         self.setWindowTitle(f"Search space of {draft.plan.title}")
         share = f" ({_share(space.size, space.cartesian)})" if space.size < space.cartesian else ""
         said = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations{share}{built}"

@@ -6,8 +6,9 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from ...engine.space.search_space import SearchSpace
+from ...numbers import duration
 from ..plots import theme
-from ..plots.figures import count_text, duration_text
+from ..plots.figures import count_text
 from ..shell.label import PlainLabel
 from ..shell.provenance import source_words
 from .draft import Draft
@@ -67,7 +68,7 @@ class DraftSummary(QWidget):
         words = source_words(plan.source)
         title = f"{plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
         valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
-        built = f", built in {duration_text(space.build_seconds)}" if space.build_seconds > 0 else ""
+        built = f", built in {duration(space.build_seconds)}" if space.build_seconds > 0 else ""
         resumed = f" · goes on with session {plan.resume}" if plan.resume is not None else ""
         self._show(title, valid + built + resumed, _details(space), draft.clocks_mhz)
         self.look.show()

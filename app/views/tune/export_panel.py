@@ -15,8 +15,8 @@ from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ...paths import data_folder
-from ..front.value_words import configuration_text
 from ..plots import theme
+from ..plots.quantities import configuration_text
 from ..shell.context import Context
 from ..shell.file_dialogs import choose_folder
 from ..shell.label import PlainLabel

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..front.value_words import configuration_text
+from ..plots.quantities import configuration_text
 from ..shell.selection import Selection
 from .results_model import ResultsModel
 

@@ -14,8 +14,8 @@ from ...engine.session.events import Preparing
 from ...engine.session.plan import SessionPlan
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import STATES, ResultTable
+from ...numbers import UNKNOWN, duration
 from ..plots import theme
-from ..plots.figures import UNKNOWN, duration_text
 from ..plots.quantities import format_number, quantity
 from ..shell.label import PlainLabel, axis_title, plain_tip
 
@@ -109,8 +109,8 @@ class SessionProgress(QWidget):
         self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(plain_tip(words))
         self.rate.setText(f"{format_number(progress.rate_per_s)} /s")
-        took = f"took {duration_text(progress.elapsed_s)}"
-        self.left.setText(took if over else duration_text(progress.eta_s if progress.eta_s is not None else math.nan))
+        took = f"took {duration(progress.elapsed_s)}"
+        self.left.setText(took if over else duration(progress.eta_s if progress.eta_s is not None else math.nan))
         described = quantity(self._plan.objective.goal.name, units=self._plan.units)
         best = progress.best_value
         self.best.setText(UNKNOWN if best is None else described.text(best))

@@ -20,7 +20,7 @@ from app.engine.measurement import State
 from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
-from app.views.plots.plot_figures import curves_of
+from app.views.plots.plot_export import curves_of
 from app.views.shell.settings import Settings
 from app.views.tune.row_filter import EVERYTHING, RowFilter
 
