@@ -80,18 +80,18 @@ class ConfigurationPanel(QWidget):
         for page, name in ((self.trace, "Power"), (self.message, "Message"), (self.source, "Source")):
             self.tabs.addTab(page, name)
         self.tabs.setDocumentMode(True)
-        self._splitter = QSplitter(Qt.Orientation.Vertical)
-        self._splitter.addWidget(self.facts)
-        self._splitter.addWidget(self.tabs)
-        self._splitter.setStretchFactor(0, 2)
-        self._splitter.setStretchFactor(1, 3)
-        self._splitter.setChildrenCollapsible(False)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(self.facts)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.setStretchFactor(0, 2)
+        self.splitter.setStretchFactor(1, 3)
+        self.splitter.setChildrenCollapsible(False)
         self._shown = QWidget()
         column = QVBoxLayout(self._shown)
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.title)
         column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._splitter, 1)
+        column.addWidget(self.splitter, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.empty)
@@ -130,7 +130,7 @@ class ConfigurationPanel(QWidget):
         """The facts beside the rest where there is room, else above it."""
         super().resizeEvent(event)
         wide = self.width() >= (_WIDE if self.height() >= _SHORT else _WIDE_FOR_SHORT)
-        self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+        self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
         self._show_facts()
 
     def refresh(self) -> None:
@@ -153,7 +153,7 @@ class ConfigurationPanel(QWidget):
         measurement, plan = self.measurement, self._context.selection.plan
         if measurement is None or plan is None:
             return
-        columns = 2 if self._splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1
+        columns = 2 if self.splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1
         program = self._kernel is not None and self._kernel.command is not None
         at = self.facts.verticalScrollBar().value()
         self.facts.setHtml(facts_as_html(measurement, plan, program=program, columns=columns))

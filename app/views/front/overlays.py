@@ -57,7 +57,7 @@ class FrontOverlays(QObject):
         self._plot = plot
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
-        self._items: list[pg.GraphicsObject] = []
+        self.items: list[pg.GraphicsObject] = []
         self._pinned: list[tuple[pg.TextItem, Floats, Floats]] = []  # labels that keep to the end of a line in sight
         self._corners: list[tuple[pg.TextItem, float, float]] = []  # labels in a corner: 0 or 1 of width and height
         self.shown: frozenset[str] = frozenset()
@@ -81,9 +81,9 @@ class FrontOverlays(QObject):
     @Slot()
     def draw(self) -> None:
         """Draw anew what is switched on."""
-        for item in self._items:
+        for item in self.items:
             self._plot.removeItem(item)
-        self._items, self._pinned, self._corners, self.quadrants = [], [], [], None
+        self.items, self._pinned, self._corners, self.quadrants = [], [], [], None
         points = self._points
         if points is None or not len(points.front) or not self.shown - {"front", "ends"}:
             return
@@ -188,7 +188,7 @@ class FrontOverlays(QObject):
     def _add(self, item: pg.GraphicsObject, z: float) -> None:
         item.setZValue(z)
         self._plot.addItem(item, ignoreBounds=True)
-        self._items.append(item)
+        self.items.append(item)
 
     @Slot()
     def _place_labels(self, *_: object) -> None:

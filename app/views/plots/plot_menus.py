@@ -33,7 +33,7 @@ class PlotMenus(QObject):
         self._titles: dict[pg.GraphicsView, str] = {}
         self._errands = Errands(self)
         self._errands.failed.connect(self.failed)
-        self._menu: QMenu | None = None
+        self.menu: QMenu | None = None  # the one that was opened last
 
     def adopt(self, root: QWidget, title: str) -> None:
         """Give every plot below `root` its menu; those that have one already keep it."""
@@ -115,10 +115,10 @@ class PlotMenus(QObject):
         return keyed
 
     def _show(self, view: pg.GraphicsView, at: QPoint) -> None:
-        if self._menu is not None and shiboken6.isValid(self._menu):
-            self._menu.close()
-        self._menu = self.menu_of(view)
-        self._menu.popup(at)
+        if self.menu is not None and shiboken6.isValid(self.menu):
+            self.menu.close()
+        self.menu = self.menu_of(view)
+        self.menu.popup(at)
 
 
 def _write(path: Path, data: bytes) -> Path:

@@ -175,7 +175,7 @@ def test_the_facts_stand_beside_the_rest_where_there_is_width_but_no_height(
 ) -> None:
     panel.resize(*size)
     shows(live())
-    assert (panel._splitter.orientation() is Qt.Orientation.Horizontal) == beside
+    assert (panel.splitter.orientation() is Qt.Orientation.Horizontal) == beside
 
 
 def test_no_spills_are_none(shows: Shows) -> None:
@@ -268,7 +268,7 @@ def test_its_own_power_and_clock_are_cut_out_of_the_trace_with_a_margin(trace: T
     inside = (time_s > 0) & (time_s <= 1.5)
     assert float(np.mean(power_w[inside])) == pytest.approx(measurement.values["power_w"], rel=0.01)
     assert plot.clock.getData()[1].min() >= 200
-    for window in plot._windows:
+    for window in plot.windows:
         assert window.getRegion() == pytest.approx((0.0, 1.5))
 
 
@@ -278,8 +278,8 @@ def test_the_mean_and_its_interval_are_drawn_within_the_window(trace: Trace, sho
     power = measurement.values["power_w"]
     assert plot.mean.getData()[0].tolist() == [0.0, 1.5]
     assert plot.mean.getData()[1] == pytest.approx([power, power])
-    assert plot._low.getData()[1][0] == pytest.approx(power - 1)
-    assert plot._high.getData()[1][0] == pytest.approx(power + 1)
+    assert plot.low.getData()[1][0] == pytest.approx(power - 1)
+    assert plot.high.getData()[1][0] == pytest.approx(power + 1)
     assert f"{power:.4g} W" in plot.legend.text()
 
 
@@ -305,8 +305,8 @@ def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> N
     table.append(in_window(trace))
     lab.session(table, plan_for(SPACE, OBJECTIVE))
     lab.selection.select(0)
-    assert panel.trace._power_plot.isVisible()
-    assert not panel.trace._clock_plot.isVisible()
+    assert panel.trace.power_plot.isVisible()
+    assert not panel.trace.clock_plot.isVisible()
     panel.shutdown()
 
 
