@@ -1,4 +1,4 @@
-"""The selected configuration: what it is, what came of it, its power over time, its message, its kernel's source."""
+"""The selected configuration: its parameters and figures, its power over time, its message, its kernel's source."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _MESSAGES = {
     State.TIMEOUT: "What took too long",
     State.CONSTRAINTS: "Why it was not run",
 }
-_NO_MESSAGE = "(nothing was said)"
-_SAID = "What was said of it, though it works"
+_NO_MESSAGE = "(no message)"
+_REMARKS = "Messages, though it works"
 _POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
 
 
 class ConfigurationPanel(QWidget):
-    """Follows the shared selection. Nothing is made ready while it is out of sight."""
+    """Follows the shared selection. Does no work while out of sight."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -159,25 +159,25 @@ class ConfigurationPanel(QWidget):
         self.facts.setHtml(facts_as_html(measurement, plan, program=program, columns=columns))
         self.facts.verticalScrollBar().setValue(at)
 
-    # --- what came of it ---------------------------------------------------------------------------------------------
+    # --- the outcome -------------------------------------------------------------------------------------------------
 
     def _show_outcome(self, measurement: Measurement) -> None:
-        """Its power where it works, else why it does not; and what was said besides. The tab that a person chose stays
+        """Its power where it works, else why it does not; and any message. The tab that the user chose stays
         as long as there is something on it."""
-        good, says = measurement.state is State.OK, bool(measurement.message)
+        good, has_message = measurement.state is State.OK, bool(measurement.message)
         chosen = self.tabs.currentIndex()
-        stays = chosen == _MESSAGE and says and self.tabs.isTabVisible(_POWER)
+        stays = chosen == _MESSAGE and has_message and self.tabs.isTabVisible(_POWER)
         self.tabs.setTabVisible(_POWER, good)
-        self.tabs.setTabVisible(_MESSAGE, says or not good)
+        self.tabs.setTabVisible(_MESSAGE, has_message or not good)
         if chosen in (_POWER, _MESSAGE):
             self.tabs.setCurrentIndex(_POWER if good and not stays else _MESSAGE)
         if good:
-            self.message.show_text(_SAID, measurement.message)
+            self.message.show_text(_REMARKS, measurement.message)
             self._show_trace()
         else:
             self._again.stop()
-            said = (measurement.error or _NO_MESSAGE, measurement.message)
-            self.message.show_text(_MESSAGES[measurement.state], "\n\n".join(filter(None, said)))
+            texts = (measurement.error or _NO_MESSAGE, measurement.message)
+            self.message.show_text(_MESSAGES[measurement.state], "\n\n".join(filter(None, texts)))
 
     @Slot()
     def _show_trace(self) -> None:

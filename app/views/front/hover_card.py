@@ -28,8 +28,8 @@ class HoverCard(PlainLabel):
         self._look.timeout.connect(self._leave_unseen)
         self.hide()
 
-    def tell(self, text: str) -> None:
-        """Say this, as rich text."""
+    def show_text(self, text: str) -> None:
+        """Show rich text."""
         self.setText(text)
         self.adjustSize()
 

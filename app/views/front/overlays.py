@@ -51,7 +51,7 @@ class FrontOverlays(QObject):
     """Draws into a plot; `show_points` and `set_shown` say what. Of straight lines where both axes are logarithmic."""
 
     def __init__(self, plot: pg.PlotWidget, avoid: Sequence[pg.TextItem] = ()) -> None:
-        """`avoid`: labels of somebody else that those here keep clear of."""
+        """`avoid`: labels that those drawn here keep clear of."""
         super().__init__(plot)
         self._avoid = avoid
         self._plot = plot
@@ -80,7 +80,7 @@ class FrontOverlays(QObject):
 
     @Slot()
     def draw(self) -> None:
-        """Draw anew what is switched on."""
+        """Draw again what is switched on."""
         for item in self.items:
             self._plot.removeItem(item)
         self.items, self._pinned, self._corners, self.quadrants = [], [], [], None
@@ -166,8 +166,8 @@ class FrontOverlays(QObject):
             text = f"least {word}" if line.factor == 1.0 else f"{word} +{(line.factor - 1) * 100:.0f} %"
             self._pinned.append((self._label(text, colour), *points.placed(line.x, line.y)))
 
-    def tells(self, product: Product) -> bool:
-        """The two figures on the axes tell this product."""
+    def determines(self, product: Product) -> bool:
+        """The two figures on the axes determine this product."""
         roles = [role_of(goal.name) for goal in self._points.goals] if self._points is not None else [None, None]
         return roles[0] is not None and roles[1] is not None and slope(product, roles[0], roles[1]) is not None
 

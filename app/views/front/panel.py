@@ -138,7 +138,7 @@ class FrontPanel(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in what the table has grown by."""
+        """Show what the table has grown by."""
         if self._table is None or self._plan is None:
             return
         if self.figures.offer(self._table, self._plan):
@@ -182,13 +182,13 @@ class FrontPanel(QWidget):
         styles = self._styles() if points is not None else _NO_STYLES
         self.plot.show_points(points, styles, self.figures.titles if points is not None else None)
         for name, product in (("energy", Product.ENERGY), ("edp", Product.EDP)):
-            self.show_menu.say_possible(name, self.plot.overlays.tells(product))
+            self.show_menu.set_possible(name, self.plot.overlays.determines(product))
         self._show_key()
         self._count_points()
 
     @Slot()
     def _code(self) -> None:
-        """Colours and shapes anew."""
+        """Assign colours and shapes again."""
         if self.points is not None:
             self._make_codings()
             self.plot.set_styles(self._styles())

@@ -34,10 +34,10 @@ _WALK: dict[int, Callable[[int | None, int], int]] = {
 
 
 class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` says of the measurement (rich text).
+    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` returns for the measurement (rich text).
 
-    A drag marks a rectangle: the measurements in it are told, and those that `mark` names stand out. Left and right
-    walk along the front, Escape takes the mark away.
+    A drag marks a rectangle: `brushed` carries the measurements in it, and those given to `mark` stand out. Left and
+    right walk along the front, Escape removes the mark.
     """
 
     picked = Signal(int)  # index into the result table; -1 where no point is
@@ -49,7 +49,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._describe = describe
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
-        self._follow_points = True  # until a person zooms
+        self._follow_points = True  # until the user zooms
         self._hovered: int | None = None  # a point
         self._selected = -1  # a measurement
         self._styles: Styles = np.empty(0, dtype=np.uint16)  # as if nothing were marked
@@ -98,7 +98,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.select(self._selected)
 
     def add_points(self, styles: Styles) -> None:
-        """Take in the points that `FrontPoints.update` has just added, in these styles."""
+        """Show the points that `FrontPoints.update` has just added, in these styles."""
         assert self._points is not None
         start = len(self.cloud)
         self._styles = np.concatenate([self._styles, styles])
@@ -109,7 +109,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self._draw_front()
 
     def set_styles(self, styles: Styles) -> None:
-        """Colour all points anew."""
+        """Give all points other styles."""
         self._styles = styles
         if self._points is not None:
             self.cloud.set_styles(self._with_marks(0))
@@ -126,7 +126,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         return np.where(self._points.marked(self._marked, start), styles, dimmed(styles))
 
     def say(self, note: str) -> None:
-        """Words in place of points: what to do first. Empty: none."""
+        """Show a note in place of points, such as what to do first; empty removes it."""
         self.note.setText(note)
         self.note.setVisible(bool(note))
         for item in (self.getAxis("bottom"), self.getAxis("left")):
@@ -214,7 +214,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self._hovered = point
             self._put_ring(self._hover_ring, point)
             if point is not None and self._points is not None:
-                self.card.tell(self._describe(int(self._points.index[point])))
+                self.card.show_text(self._describe(int(self._points.index[point])))
         if point is None:
             self._leave_point()
         else:
@@ -232,7 +232,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     @Slot(QRectF, bool, bool)
     def _box_dragged(self, box: QRectF, begins: bool, adds: bool) -> None:
-        """Mark what lies in the rectangle, with Ctrl besides what was marked when the drag began."""
+        """Mark what lies in the rectangle, with Ctrl in addition to what was marked when the drag began."""
         if self._points is None:
             return
         if begins:

@@ -121,7 +121,7 @@ class LaneView(QWidget):
         return values
 
     def add_overlay(self, overlay: Overlay) -> None:
-        """Let somebody else draw over the lanes at every frame."""
+        """Call `overlay` to draw over the lanes at every frame."""
         self._overlays.append(overlay)
         self.update()
 
@@ -143,7 +143,7 @@ class LaneView(QWidget):
 
     @Slot()
     def redraw(self) -> None:
-        """Draw anew at once, whatever has changed."""
+        """Draw everything again at once."""
         self._key = ()
         self._redraw_if_moved()
         self.update()

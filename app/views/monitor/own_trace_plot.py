@@ -17,7 +17,7 @@ from ..shell.label import PlainLabel
 from .own_trace import OwnTrace
 from .snapshot import Curve
 
-_TOLD = {"power_samples_w": "driver's samples", "power_instant_w": "instant", "power_average_w": "average"}
+_SOURCES = {"power_samples_w": "driver's samples", "power_instant_w": "instant", "power_average_w": "average"}
 _AXIS_WIDTH = 52  # pixels: both plots begin at the same place
 
 
@@ -106,7 +106,9 @@ class OwnTracePlot(QWidget):
 
     def _write_legend(self, trace: OwnTrace) -> None:
         colours = theme.colours()
-        entries = [(colours.orange, "━━", f"power as told ({_TOLD.get(trace.power_channel, trace.power_channel)})")]
+        entries = [
+            (colours.orange, "━━", f"power as reported ({_SOURCES.get(trace.power_channel, trace.power_channel)})")
+        ]
         if not math.isnan(trace.mean_w):
             bounds = trace.interval_w
             spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""

@@ -139,7 +139,7 @@ class MonitorPanel(QWidget):
 
     @Slot()
     def tick(self) -> None:
-        """Take over what is new; nothing where nothing is, or where nobody can see it."""
+        """Show new readings; does nothing where there are none or the panel is out of sight."""
         if self._span_waits and self.view.span is not None and not self._statistics.busy:
             span = self.view.span
             self._span_waits = False
@@ -166,7 +166,7 @@ class MonitorPanel(QWidget):
     def write_readings(self, path: Path) -> None:
         """Write the marked span's readings, else what is shown: JSON where the name ends so, else CSV.
 
-        Tells by `saved` or `failed`.
+        Reports by `saved` or `failed`.
         """
         start, end = self.shown_span()
         label, source = self._gpu.info.label, self._gpu.info.source
@@ -193,7 +193,7 @@ class MonitorPanel(QWidget):
             self._writer.run(work)
 
     def write_picture(self, path: Path) -> None:
-        """Write what is seen as PNG, or as SVG where the name ends so; tells by `saved` or `failed`."""
+        """Write what is seen as PNG, or as SVG where the name ends so; reports by `saved` or `failed`."""
         written = self._write_svg(path) if path.suffix.lower() == ".svg" else self._write_png(path)
         if written:
             self.saved.emit(str(path))

@@ -24,13 +24,13 @@ _NO_PARENT = QModelIndex()
 
 
 class ReadoutModel(QAbstractTableModel):
-    """Rows in the channels' order, those that this GPU does not tell last, with the reason."""
+    """Rows in the channels' order, the unavailable ones last, with the reason."""
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        told = [channel for channel in channels if channel.available]
-        self.channels: list[Channel] = [*told, *(channel for channel in channels if not channel.available)]
-        self.available = len(told)
+        available = [channel for channel in channels if channel.available]
+        self.channels: list[Channel] = [*available, *(channel for channel in channels if not channel.available)]
+        self.available = len(available)
         self._sources: dict[str, str] = {}  # of estimates, by channel name
         self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}, SPAN: {}}
 

@@ -19,7 +19,7 @@ from ..shell.label import PlainLabel
 
 _COLOURS = {"instant": "orange", "average": "sky", "counter": "purple", "buffer": "green"}
 _SYMBOLS = {"instant": "o", "average": "s", "counter": "t", "buffer": "+"}
-_TAIL_S = 0.5  # at the end of the answer, where the final power is told
+_TAIL_S = 0.5  # at the end of the answer, where the final power is read
 _CURVE_POINTS = 600
 
 
@@ -40,7 +40,7 @@ class SensorWindow(QDialog):
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.hideButtons()
         self.plot.setLabel("bottom", "Time since a step from rest to load (ms)")
-        self.plot.setLabel("left", "Share of the step that is told (%)")
+        self.plot.setLabel("left", "Share of the step reported (%)")
         for axis in ("bottom", "left"):
             self.plot.getAxis(axis).enableAutoSIPrefix(False)
         self._legend = self.plot.addLegend(offset=(-12, -12))
@@ -93,7 +93,7 @@ class SensorWindow(QDialog):
 
 
 def step_shares(figures: SourceFigures) -> tuple[np.ndarray, np.ndarray]:
-    """A source's answer as times since the step, s, and the share of the step told; both of shape (n,)."""
+    """A source's answer as times since the step, s, and the share of the step reported; both of shape (n,)."""
     time_s, power_w = figures.answer.time_s, figures.answer.power_w
     before = power_w[time_s <= figures.lag_ms / 1e3]
     rest_w = float(np.median(before)) if len(before) else float(np.min(power_w))
@@ -134,9 +134,9 @@ def _figures(found: Characterisation) -> str:
         lines.append(f"<p>{escape(found.aftereffect.words.capitalize())}.</p>")
     simulated = ", simulated" if found.source == "simulated" else ""
     lines.append(f"<p>{escape(when)}, driver {escape(found.driver)}, under {escape(found.load)}{simulated}. ")
-    lines.append("The gain of a board's sensor may be off by up to 5 %; only an external meter tells it.</p>")
+    lines.append("The gain of a board's sensor may be off by up to 5 %; only an external meter can show that.</p>")
     lines.append(
-        "<p>Points: what was told after steps from rest. Lines: the same by these figures, for a board whose power "
+        "<p>Points: power reported after steps from rest. Lines: the same by these figures, for a board whose power "
         "steps at once; what lies between is the board's own rise.</p>"
     )
     lines.extend(f"<p>{escape(note)}</p>" for note in found.notes)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ...sensors.clock import Clock
 
-LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 8 * 3600.0)  # offered to people
+LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 8 * 3600.0)  # offered in the menu
 SHORTEST_S = 0.2
 LONGEST_S = 8 * 3600.0
 
@@ -17,7 +17,7 @@ class TimeWindow:
 
     def __init__(self, length_s: float = 60.0) -> None:
         self.length_s = length_s
-        self.held_at_ns: int | None = None  # when a person stopped it: what the axis counts from
+        self.held_at_ns: int | None = None  # when it was held; the origin of the axis
         self._held_end_ns: int | None = None
 
     @property
@@ -82,7 +82,7 @@ class WallTime:
         self._epoch_ns = time.time_ns() - clock.now_ns()
 
     def text(self, instant_ns: int) -> str:
-        """'14:03:21.4', in the person's time zone; empty where there is none."""
+        """'14:03:21.4', in local time; empty where there is none."""
         if not self._real:
             return ""
         moment = datetime.fromtimestamp((instant_ns + self._epoch_ns) / 1e9).astimezone()

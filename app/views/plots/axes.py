@@ -43,7 +43,7 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         self.enableAutoSIPrefix(False)
 
     def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Coordinates as the marks tell them."""
+        """Coordinates in the units of the tick labels."""
         return np.power(10.0, values) / self._factor
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
@@ -60,11 +60,11 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 
 class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """Data are stored values, or their log10 where `show_quantity` was told so."""
+    """Data are stored values, or their log10 after `show_quantity(..., log=True)`."""
 
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation)
-        self._marks: LogAxis | None = None  # which says where a logarithmic axis carries marks
+        self._marks: LogAxis | None = None  # ticks of a logarithmic axis
 
     def show_quantity(self, described: Quantity, *, log: bool) -> None:
         """Carry this quantity's label, unit and marks."""
@@ -74,7 +74,7 @@ class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         self.enableAutoSIPrefix(False)
 
     def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Coordinates as the marks tell them."""
+        """Coordinates in the units of the tick labels."""
         return self._marks.shown(values) if self._marks is not None else values * self.scale
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:

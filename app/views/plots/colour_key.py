@@ -19,7 +19,7 @@ _MARGIN = 10
 
 class ColourKey(QWidget):
     """A list of markers for few values, else a bar of the scale with its ends and marks, titled with the unit; below it
-    the shapes, where they tell something else."""
+    the shapes, where they stand for another quantity."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class ColourKey(QWidget):
         self.update()
 
     def show_shapes(self, coding: ShapeCoding | None, quantity: Quantity | None, names: tuple[str, ...] = ()) -> None:
-        """What the shapes stand for; None where they tell what the colours tell."""
+        """What the shapes stand for; None where they stand for the same as the colours."""
         self._shapes = (coding, quantity, names) if coding is not None and quantity is not None else None
         self.setAccessibleDescription(", ".join(f"{shape}: {text}" for shape, text in self.shape_labels))
         self.updateGeometry()

@@ -79,13 +79,13 @@ class FigurePlot(QWidget):
         self.redraw()
 
     def say(self, note: str) -> None:
-        """Words in place of a plot: what to do first."""
+        """Show a note in place of a plot, such as what to do first."""
         self.figure, self.note = None, note
         self.redraw()
 
     @Slot()
     def redraw(self) -> None:
-        """Draw anew in the present colours."""
+        """Draw again in the colours in use."""
         colours, figure = theme.colours(), self.figure
         self.plot.clear()
         self._cloud.set_colours(colours)

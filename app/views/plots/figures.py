@@ -1,4 +1,4 @@
-"""Numbers as people read them: a fixed number of decimals per quantity, a unit, a dash where nothing is known."""
+"""Values as the window shows them: a fixed number of decimals per quantity, a unit, a dash where nothing is known."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def pen_of(place: int, width: float) -> object:
 def icon_of(place: int) -> QIcon:
     """A field of that colour."""
     pixmap = QPixmap(12, 12)
-    pixmap.fill(QColor(theme.colours().base))  # an edge, so that it can be told from a selected line
+    pixmap.fill(QColor(theme.colours().base))  # an edge, so that it stands out from a selected line
     painter = QPainter(pixmap)
     painter.fillRect(1, 1, 10, 10, colour_of(place))
     painter.end()
@@ -58,7 +58,7 @@ class Overlaid(Protocol):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What a person should know of it."""
+        """Remarks that the user should read."""
 
 
 _T = TypeVar("_T", bound=Overlaid)
@@ -77,8 +77,8 @@ class OverlayList(QListWidget, Generic[_T]):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._fit_height()
-        self.itemChanged.connect(self._told)
-        self.currentRowChanged.connect(self._told)
+        self.itemChanged.connect(self._emit_changed)
+        self.currentRowChanged.connect(self._emit_changed)
         theme.notifier().changed.connect(self._recolour)
 
     @property
@@ -95,7 +95,7 @@ class OverlayList(QListWidget, Generic[_T]):
 
     @property
     def focus(self) -> _T | None:
-        """The chosen one, if it is shown; else the last that is."""
+        """The current entry where it is shown, else the last one that is."""
         shown = self.shown
         chosen = [entry for at, entry in shown if at == self.currentRow()]
         return chosen[0] if chosen else shown[-1][1] if shown else None
@@ -127,7 +127,7 @@ class OverlayList(QListWidget, Generic[_T]):
 
     @Slot()
     def remove_chosen(self) -> None:
-        """Take the chosen one away."""
+        """Remove the current entry."""
         at = self.currentRow()
         if not 0 <= at < len(self._entries):
             return
@@ -151,7 +151,7 @@ class OverlayList(QListWidget, Generic[_T]):
         item.setToolTip("\n".join((item.text(), *entry.reasons)))
 
     @Slot()
-    def _told(self, *_: object) -> None:
+    def _emit_changed(self, *_: object) -> None:
         self.changed.emit()
 
     @Slot()

@@ -27,7 +27,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Neighbouring values of a parameter, by their places in its list, and how they are called."""
+    """Neighbouring values of a parameter, by their places in its list, and their label."""
 
     codes: tuple[int, ...]
     label: str
@@ -163,8 +163,8 @@ class Histogram(QWidget):
     def event(self, event: QEvent) -> bool:
         """Each bar has a tooltip."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            told = f"{self.text_of(self._bar_at(event.pos().x()))}\nClick: hide or show · right click: mark"
-            QToolTip.showText(event.globalPos(), told, self)
+            text = f"{self.text_of(self._bar_at(event.pos().x()))}\nClick: hide or show · right click: mark"
+            QToolTip.showText(event.globalPos(), text, self)
             return True
         return bool(super().event(event))
 
@@ -224,7 +224,7 @@ class ParameterBars(QScrollArea):
         self.setWidget(row)
 
     def refresh(self, marked: Indices) -> None:
-        """Count anew: all of them only where the table has grown."""
+        """Count again; the totals only where the table has grown."""
         if self._table is None:
             return
         rows = self._table.rows()

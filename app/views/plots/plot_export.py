@@ -107,12 +107,12 @@ def _data(item: Any) -> tuple[Any, Any] | None:
 
 
 def _shown(axis: pg.AxisItem, values: Floats) -> Floats:
-    """Coordinates as the axis tells them."""
+    """Coordinates in the units of the axis labels."""
     shown = getattr(axis, "shown", None)
     if shown is not None:
         return np.asarray(shown(values), dtype=np.float64)
-    told = np.power(10.0, values) if axis.logMode else values
-    return np.asarray(told * axis.scale, dtype=np.float64)
+    linear = np.power(10.0, values) if axis.logMode else values
+    return np.asarray(linear * axis.scale, dtype=np.float64)
 
 
 def _title(axis: pg.AxisItem) -> str:

@@ -79,7 +79,7 @@ class PlotMenus(QObject):
         self.said.emit(f"{sum(len(curve.x) for curve in curves)} points copied")
 
     def write(self, view: pg.GraphicsView, path: Path) -> None:
-        """Write the plot as its name's ending says; tells by `said` or `failed`."""
+        """Write the plot in the format that its suffix names; reports by `said` or `failed`."""
         caption, kind = self._caption(view), path.suffix.lower().lstrip(".")
         if kind == "csv":
             curves = curves_of(view)
@@ -88,7 +88,7 @@ class PlotMenus(QObject):
             data = png_of(view, caption) if kind == "png" else svg_of(view, caption)
             self._errands.run(lambda: _write(path, data), self._written)
         else:
-            self.failed.emit(f"{path}: what it is to be cannot be told", "a name that ends in .png, .svg or .csv")
+            self.failed.emit(f"{path}: the format is unknown", "a name that ends in .png, .svg or .csv")
 
     def _written(self, path: Path) -> None:
         self.said.emit(f"Written: {path}")
@@ -98,8 +98,8 @@ class PlotMenus(QObject):
         save_file(self._window, "Save", name, _KINDS[kind], lambda path: self.write(view, path), suffix=kind)
 
     def _caption(self, view: pg.GraphicsView) -> str:
-        said = self._provenance()
-        return f"{self._titles[view]} · {said}" if said else self._titles[view]
+        provenance = self._provenance()
+        return f"{self._titles[view]} · {provenance}" if provenance else self._titles[view]
 
     # --- how it is asked for ------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ _RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One figure as people see it."""
+    """One figure as it is shown."""
 
     name: str  # as in the table, the specification or the cache
     label: str

@@ -87,7 +87,7 @@ class PointCloud(QGraphicsItem):
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Paint everything anew at the next frame."""
+        """Paint everything again at the next frame."""
         self._picture = None
         self.update()
 

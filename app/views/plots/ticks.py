@@ -9,7 +9,7 @@ _TIME_STEPS_S = (*_SECONDS, *(60.0 * minutes for minutes in (1, 2, 5, 10, 15, 30
 
 
 def time_ticks(start_s: float, end_s: float, at_most: int) -> tuple[float, list[float]]:
-    """(step, marks) in s at whole multiples of a step that people count in, no more than about `at_most`."""
+    """(step, marks) in s at whole multiples of a customary step, no more than about `at_most`."""
     length = end_s - start_s
     step = next((s for s in _TIME_STEPS_S if length / s <= max(1, at_most)), _TIME_STEPS_S[-1])
     first = math.ceil(start_s / step - 1e-9)

@@ -252,7 +252,7 @@ def test_the_outcome_is_shown_unless_the_source_is(shows: Shows) -> None:
 
 def test_a_failure_without_words_says_that_there_are_none(shows: Shows) -> None:
     panel = shows(live(state=State.TIMEOUT, values={}))
-    assert "nothing was said" in panel.message.whole
+    assert "no message" in panel.message.whole
 
 
 # --- its own power ----------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         (live(window_ns=gone), "no longer holds"),
         (dataclasses.replace(in_window(trace), timestamp_s=time.time() - 3600), "Stored"),
         (dataclasses.replace(live(), source="recorded"), "Replayed"),
-        (live(), "no window of time"),
+        (live(), "no time window"),
         (live(window_ns=(trace.last_ns + 10, trace.last_ns + 20)), "yet"),
     ):
         plot = shows(measurement).trace
