@@ -79,14 +79,16 @@ class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         """pyqtgraph's hook."""
-        if self._marks is not None:
-            return self._marks.tickValues(minVal, maxVal, size)
-        ticks: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
-        return ticks
+        return (
+            self._marks.tickValues(minVal, maxVal, size)
+            if self._marks is not None
+            else super().tickValues(minVal, maxVal, size)
+        )
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """pyqtgraph's hook."""
-        if self._marks is not None:
-            return self._marks.tickStrings(values, scale, spacing)
-        numbers: list[str] = super().tickStrings(values, scale, spacing)
-        return numbers
+        return (
+            self._marks.tickStrings(values, scale, spacing)
+            if self._marks is not None
+            else super().tickStrings(values, scale, spacing)
+        )
