@@ -149,7 +149,7 @@ def main() -> None:
     box = panel.plot.getViewBox().sceneBoundingRect()
     hovered = [
         milliseconds(
-            lambda: panel.plot._mouse_moved(
+            lambda: panel.plot.hover(
                 QPointF(box.left() + rng.uniform() * box.width(), box.top() + rng.uniform() * box.height())
             )
         )

@@ -14,10 +14,9 @@ from ...engine.analysis.session import Analysis, Effects
 from ...engine.analysis.tradeoff import percent_words
 from ...engine.session.plan import SessionPlan
 from ...numbers import duration
-from ..front.value_words import value_text
 from ..plots.figures import count_text
 from ..plots.plot_figure import Figure, Series
-from ..plots.quantities import Quantity, quantities_of, quantity
+from ..plots.quantities import Quantity, quantities_of, quantity, parameter_text
 
 _NOTHING = "Nothing has succeeded so far, so there is nothing to compare."
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky")  # of the theme, for one series after the other
@@ -169,7 +168,7 @@ def main_effect(session: Analysed, on: str, of: str) -> Figure | str:
         ),
         caption=f"{shown.label} of {count_text(sum(level.count for level in found.levels))} measurements by the value "
         f"of {session.described(of).label}{lost}.",
-        ticks=tuple(value_text(level.value) for level in found.levels),
+        ticks=tuple(parameter_text(level.value) for level in found.levels),
     )
 
 
@@ -320,7 +319,7 @@ def failure_bars(session: Analysed, kind: str) -> Figure | str:
             f"{where} {messages}",
             names=(one.kind,),
         )
-    names = tuple(f"{session.described(c.parameter).label} = {value_text(c.value)}" for c in one.concentrated)
+    names = tuple(f"{session.described(c.parameter).label} = {parameter_text(c.value)}" for c in one.concentrated)
     return Figure(
         x_title="Failed, of those with the value (%)",
         y_title="",

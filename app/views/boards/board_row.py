@@ -10,8 +10,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
+from ...numbers import UNKNOWN
 from ..plots import theme
-from ..plots.figures import UNKNOWN, value_text
+from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
 from .fleet import Watched
 

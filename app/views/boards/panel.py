@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...numbers import UNKNOWN
 from ...sensors.processes import GpuProcess
 from ...sensors.select import gpu_selectors
 from ..context import Context
 from ..plots import theme
-from ..plots.figures import UNKNOWN
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask, TaskQueue
 from .board_row import BoardRow

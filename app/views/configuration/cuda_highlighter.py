@@ -42,7 +42,7 @@ _COLOURS = {
 
 
 class CudaHighlighter(QSyntaxHighlighter):
-    """`tunable` names are set in bold. Fill the document anew after `recolour`."""
+    """`tunable` names are set in bold. Refill the document after `recolour`."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)

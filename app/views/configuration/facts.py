@@ -1,4 +1,4 @@
-"""One measurement in words: its configuration, what the compiler made of it, and every figure; rich text, free of Qt's
+"""One measurement described: its configuration, what the compiler made of it, and every figure; rich text, free of Qt's
 widgets."""
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ from collections.abc import Iterable
 from ...engine.analysis.peak_share import peak_share
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
 from ...engine.session.plan import SessionPlan
+from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
-from ..front.value_words import value_text
 from ..plots import theme
-from ..plots.figures import duration_text
-from ..plots.quantities import format_number, quantities_of, quantity
+from ..plots.quantities import format_number, parameter_text, quantities_of, quantity
 from ..provenance import source_words
 
 Rows = list[tuple[str, str]]
 
-# What a compiled kernel tells, by its name among a measurement's values.
+# Figures of a compiled kernel, by name among a measurement's values.
 COMPILED = {
     "registers_per_thread": "Registers per thread",
     "shared_memory_byte": "Shared memory",
     "local_memory_byte": "Spills",
     "occupancy": "Theoretical occupancy",
 }
-_SAID_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz"}
+_SHOWN_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz"}
 
 
 def title_as_html(measurement: Measurement, index: int) -> str:
@@ -34,9 +33,9 @@ def title_as_html(measurement: Measurement, index: int) -> str:
     colours = theme.colours()
     good = measurement.state is State.OK
     words = "ok" if good else f"failed: {measurement.state.value}"
-    said = source_words(measurement.source)
+    provenance = source_words(measurement.source)
     state = f"<span style='color:{colours.green if good else colours.vermillion}'><b>{words}</b></span>"
-    return f"<b>Measurement {index + 1}</b> · {state}" + (f" · {html.escape(said)}" if said else "")
+    return f"<b>Measurement {index + 1}</b> · {state}" + (f" · {html.escape(provenance)}" if provenance else "")
 
 
 def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool, columns: int) -> str:
@@ -65,12 +64,12 @@ def why_not_compiled(measurement: Measurement) -> str:
     if measurement.source == "simulated":
         return "a simulated board costs a kernel by its profile and compiles nothing"
     if measurement.source == "recorded":
-        return "replayed, and the recording does not tell"
+        return "replayed, and the recording does not include it"
     if measurement.state is State.COMPILE:
         return "it did not compile"
     if measurement.state is State.CONSTRAINTS:
         return "it was refused before it ran"
-    return "the runner did not tell"
+    return "the runner did not report it"
 
 
 def _configured(measurement: Measurement, plan: SessionPlan) -> tuple[Rows, Rows]:
@@ -80,7 +79,7 @@ def _configured(measurement: Measurement, plan: SessionPlan) -> tuple[Rows, Rows
     settings: Rows = []
     for name, value in measurement.configuration.items():
         described = shown.get(name) or quantity(name, parameter=True)
-        text = f"{value_text(value)} {described.unit}".strip()
+        text = f"{parameter_text(value)} {described.unit}".strip()
         (settings if name in of_device else parameters).append((described.label, text))
     return parameters, settings
 
@@ -95,7 +94,7 @@ def _compiled(measurement: Measurement) -> Rows:
 
 def _compiled_text(name: str, value: float | None) -> str:
     if value is None:
-        return "not known: the recording does not tell"
+        return "not known: the recording does not include it"
     if name == "shared_memory_byte":
         return f"{format_number(value)} B per block"
     if name == "local_memory_byte":
@@ -107,7 +106,7 @@ def _compiled_text(name: str, value: float | None) -> str:
 
 def _measured(measurement: Measurement, plan: SessionPlan) -> Rows:
     rows: Rows = []
-    elsewhere = _SAID_ELSEWHERE | spreads(measurement.values)
+    elsewhere = _SHOWN_ELSEWHERE | spreads(measurement.values)
     for name, value in measurement.values.items():
         if name in elsewhere:
             continue
@@ -143,11 +142,11 @@ def _circumstances(measurement: Measurement) -> Rows:
         reasons = ", ".join(reason_names(measurement.event_reasons)) or "none"
         settled = "" if measurement.values.get("settled", 1.0) else "; not settled"
         rows.append(("Clock events", reasons + settled))
-        rows.append(("Window", duration_text((end_ns - start_ns) / 1e9)))
+        rows.append(("Window", duration((end_ns - start_ns) / 1e9)))
     if measurement.power_source:
         rows.append(("Power from", measurement.power_source))
     if measurement.cost_s:
-        rows.append(("Took in all", duration_text(measurement.cost_s)))
+        rows.append(("Took in all", duration(measurement.cost_s)))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""The selected configuration: what it is, what came of it, its power over time, its message, its kernel's source."""
+"""The selected configuration: its parameters and figures, its power over time, its message, its kernel's source."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _MESSAGES = {
     State.TIMEOUT: "What took too long",
     State.CONSTRAINTS: "Why it was not run",
 }
-_NO_MESSAGE = "(nothing was said)"
-_SAID = "What was said of it, though it works"
+_NO_MESSAGE = "(no message)"
+_REMARKS = "Messages, though it works"
 _POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
 
 
 class ConfigurationPanel(QWidget):
-    """Follows the shared selection. Nothing is made ready while it is out of sight."""
+    """Follows the shared selection. Does no work while out of sight."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -80,18 +80,18 @@ class ConfigurationPanel(QWidget):
         for page, name in ((self.trace, "Power"), (self.message, "Message"), (self.source, "Source")):
             self.tabs.addTab(page, name)
         self.tabs.setDocumentMode(True)
-        self._splitter = QSplitter(Qt.Orientation.Vertical)
-        self._splitter.addWidget(self.facts)
-        self._splitter.addWidget(self.tabs)
-        self._splitter.setStretchFactor(0, 2)
-        self._splitter.setStretchFactor(1, 3)
-        self._splitter.setChildrenCollapsible(False)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(self.facts)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.setStretchFactor(0, 2)
+        self.splitter.setStretchFactor(1, 3)
+        self.splitter.setChildrenCollapsible(False)
         self._shown = QWidget()
         column = QVBoxLayout(self._shown)
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.title)
         column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._splitter, 1)
+        column.addWidget(self.splitter, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.empty)
@@ -130,7 +130,7 @@ class ConfigurationPanel(QWidget):
         """The facts beside the rest where there is room, else above it."""
         super().resizeEvent(event)
         wide = self.width() >= (_WIDE if self.height() >= _SHORT else _WIDE_FOR_SHORT)
-        self._splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+        self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
         self._show_facts()
 
     def refresh(self) -> None:
@@ -153,31 +153,31 @@ class ConfigurationPanel(QWidget):
         measurement, plan = self.measurement, self._context.selection.plan
         if measurement is None or plan is None:
             return
-        columns = 2 if self._splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1
+        columns = 2 if self.splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1
         program = self._kernel is not None and self._kernel.command is not None
         at = self.facts.verticalScrollBar().value()
         self.facts.setHtml(facts_as_html(measurement, plan, program=program, columns=columns))
         self.facts.verticalScrollBar().setValue(at)
 
-    # --- what came of it ---------------------------------------------------------------------------------------------
+    # --- the outcome -------------------------------------------------------------------------------------------------
 
     def _show_outcome(self, measurement: Measurement) -> None:
-        """Its power where it works, else why it does not; and what was said besides. The tab that a person chose stays
+        """Its power where it works, else why it does not; and any message. The tab that the user chose stays
         as long as there is something on it."""
-        good, says = measurement.state is State.OK, bool(measurement.message)
+        good, has_message = measurement.state is State.OK, bool(measurement.message)
         chosen = self.tabs.currentIndex()
-        stays = chosen == _MESSAGE and says and self.tabs.isTabVisible(_POWER)
+        stays = chosen == _MESSAGE and has_message and self.tabs.isTabVisible(_POWER)
         self.tabs.setTabVisible(_POWER, good)
-        self.tabs.setTabVisible(_MESSAGE, says or not good)
+        self.tabs.setTabVisible(_MESSAGE, has_message or not good)
         if chosen in (_POWER, _MESSAGE):
             self.tabs.setCurrentIndex(_POWER if good and not stays else _MESSAGE)
         if good:
-            self.message.show_text(_SAID, measurement.message)
+            self.message.show_text(_REMARKS, measurement.message)
             self._show_trace()
         else:
             self._again.stop()
-            said = (measurement.error or _NO_MESSAGE, measurement.message)
-            self.message.show_text(_MESSAGES[measurement.state], "\n\n".join(filter(None, said)))
+            texts = (measurement.error or _NO_MESSAGE, measurement.message)
+            self.message.show_text(_MESSAGES[measurement.state], "\n\n".join(filter(None, texts)))
 
     @Slot()
     def _show_trace(self) -> None:

@@ -83,7 +83,7 @@ CHOOSERS: tuple[Chooser, ...] = (
 
 
 class ChooserBar(QWidget):
-    """`chosen` tells an index into the table. It chooses among what the filter shows."""
+    """`chosen` carries an index into the table. It chooses among what the filter shows."""
 
     chosen = Signal(int, str)  # index, -1 where nothing fits; the word beside the point
 
@@ -127,7 +127,7 @@ class ChooserBar(QWidget):
         self.way.currentIndexChanged.connect(self._way_chosen)
         self.limit.valueChanged.connect(self.choose)
         self.weight.valueChanged.connect(self._weight_moved)
-        self.load.changed.connect(self._tell)
+        self.load.changed.connect(self._show_comparison)
         self._way_chosen()
 
     def _lay_out(self) -> None:
@@ -154,22 +154,22 @@ class ChooserBar(QWidget):
         """Choose among other measurements; by hand at first."""
         self._table, self._costs, self._filter, self._index = table, None, EVERYTHING, -1
         self.by_hand()
-        self._tell()
+        self._show_comparison()
 
     def refresh(self, shown: RowFilter) -> None:
         """The table has grown, or other rows are shown: what was asked for may be another one now."""
         self._filter, self._costs = shown, None
         self.choose()
-        self._tell()
+        self._show_comparison()
 
     def follow(self, index: int) -> None:
-        """A measurement is selected, by whomever; it may have been measured since the bar was refreshed."""
+        """A measurement was selected anywhere in the window; it may have been measured since the bar was refreshed."""
         if self._costs is not None and index >= len(self._costs.time_s):
             self._costs = None
         if index != self._index:
             self._index = index
             self.by_hand()
-        self._tell()
+        self._show_comparison()
 
     def by_hand(self) -> None:
         """What is selected was not chosen here."""
@@ -202,7 +202,7 @@ class ChooserBar(QWidget):
 
     @Slot()
     def choose(self) -> None:
-        """Choose anew in the present way."""
+        """Choose again in the current way."""
         if self.chooser.name == BY_HAND or self._table is None:
             return
         index = self.chooser.choose(self.costs(), self.limit.value(), self.weight.value() / _STEPS)
@@ -211,7 +211,7 @@ class ChooserBar(QWidget):
         if self.chooser.limit is not None:
             short = f"at most {self.limit.text().replace(' ', ' ')}" + (" slower" if "%" in self.limit.text() else "")
         self.chosen.emit(self._index, short)
-        self._tell()
+        self._show_comparison()
 
     def costs(self) -> Costs:
         """Time, energy and power of every measurement, NaN where it is filtered out."""
@@ -255,12 +255,12 @@ class ChooserBar(QWidget):
         self._weight_words.setText(f"a = {self.weight.value() / _STEPS:.2f}")
 
     @Slot()
-    def _tell(self) -> None:
+    def _show_comparison(self) -> None:
         """What the selected one costs and gains against the fastest."""
         self.load.look_again()
-        self.words.setText(self._said())
+        self.words.setText(self._comparison())
 
-    def _said(self) -> str:
+    def _comparison(self) -> str:
         if self._table is None or not len(self._table):
             return ""
         if not 0 <= self._index < len(self._table):
@@ -270,24 +270,24 @@ class ChooserBar(QWidget):
         costs = self.costs()
         fastest = choosers.fastest(costs.time_s, costs.energy_j)
         if fastest is None:
-            return "No time is known, so nothing can be said against the fastest."
+            return "No time is known, so there is no comparison with the fastest."
         if fastest == self._index:
             return "This is the fastest."
         load = self._settings.load
         change, year = choosers.against(costs, fastest, self._index, load)
-        return trade_words(change, year, load)
+        return trade_text(change, year, load)
 
 
-def trade_words(change: Tradeoff | None, year: Yearly | None, load: Load) -> str:
+def trade_text(change: Tradeoff | None, year: Yearly | None, load: Load) -> str:
     """'18 % less energy for 4 % more time than the fastest; 312 kWh, … less per year at 4000 h'."""
     if change is None:
         return ""
-    said = f"{_first_upper(change.words)} than the fastest."
+    text = f"{_first_upper(change.words)} than the fastest."
     if year is not None:
         runs = f"{signed(load.hours_per_year, 0)} h a year"
         boards = f" on {load.boards} boards" if load.boards > 1 else ""
-        said += f" {_first_upper(year.words)}, where the fastest runs {runs}{boards}."
-    return said.replace("CO2", "CO₂")
+        text += f" {_first_upper(year.words)}, where the fastest runs {runs}{boards}."
+    return text.replace("CO2", "CO₂")
 
 
 def _first_upper(words: str) -> str:

@@ -1,4 +1,4 @@
-"""`FigureChoices`: which figures lie on the axes, linear or logarithmic, and which are told by colour and by marker."""
+"""`FigureChoices`: the figures on the axes, linear or logarithmic, and those shown by colour and by marker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...engine.space.result_table import ResultTable
 from ..plots.label import PlainLabel
 from ..plots.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
 
-AS_COLOUR = ""  # the marker tells what the colour tells
+AS_COLOUR = ""  # the marker shows the same figure as the colour
 
 
 class FigureChoices(QWidget):
@@ -65,7 +65,7 @@ class FigureChoices(QWidget):
                 choice.clear()
 
     def offer(self, table: ResultTable, plan: SessionPlan) -> bool:
-        """Offer every figure there is, keeping what a person has chosen; True where the axes were chosen just now."""
+        """Offer every figure there is, keeping what the user has chosen; True where the axes were chosen just now."""
         if self.offered == table.value_names:
             return False
         first = not self.offered
@@ -139,7 +139,7 @@ class FigureChoices(QWidget):
 
     @property
     def marker_name(self) -> str:
-        """Empty: what the colour tells."""
+        """Empty: the same as the colour."""
         return str(self.marker.currentData() or AS_COLOUR)
 
     def described(self, name: str) -> Quantity:

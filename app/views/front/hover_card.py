@@ -1,12 +1,17 @@
-"""`HoverCard`: what is under the mouse in words, beside it and within the window."""
+"""`HoverCard`: the measurement under the mouse, described beside it and within the window."""
 
 from __future__ import annotations
+
+import html
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..plots.quantities import parameter_text, quantities_of, quantity
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 
@@ -23,8 +28,8 @@ class HoverCard(PlainLabel):
         self._look.timeout.connect(self._leave_unseen)
         self.hide()
 
-    def tell(self, text: str) -> None:
-        """Say this, as rich text."""
+    def show_text(self, text: str) -> None:
+        """Show rich text."""
         self.setText(text)
         self.adjustSize()
 
@@ -60,3 +65,25 @@ class HoverCard(PlainLabel):
             f"background: {colours.raised}; color: {colours.text}; border: 1px solid {colours.border};"
             "border-radius: 4px; padding: 6px;"
         )
+
+
+def measurement_html(table: ResultTable, plan: SessionPlan, index: int) -> str:
+    """Every parameter and every figure with its unit and, where known, its confidence interval."""
+    measurement = table.measurement(index)
+    parameters = quantities_of(plan)
+    configured = [
+        (parameters[n].title, parameter_text(v)) for n, v in measurement.configuration.items() if n in parameters
+    ]
+    figures = []
+    for name, value in measurement.values.items():
+        described = quantity(name, units=plan.units)
+        bounds = measurement.intervals.get(name)
+        spread = f" ({described.number(bounds[0])} … {described.number(bounds[1])})" if bounds else ""
+        figures.append((described.title, described.number(value) + spread))
+    rows = "".join(_row(*pair) for pair in configured)
+    rows += '<tr><td colspan="2"><hr></td></tr>' + "".join(_row(*pair) for pair in figures)
+    return f"<b>Measurement {index + 1}</b><table cellspacing='0' cellpadding='1'>{rows}</table>"
+
+
+def _row(name: str, value: str) -> str:
+    return f"<tr><td>{html.escape(name)}&nbsp;&nbsp;</td><td align='right'><b>{html.escape(value)}</b></td></tr>"

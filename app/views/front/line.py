@@ -128,7 +128,7 @@ class FrontLine(QObject):
 
 
 def best_in(described: Quantity) -> str:
-    """What the best in a figure is called."""
+    """The name of the best in a figure."""
     if is_speed(described.name):
         return "fastest"
     return "most efficient" if is_efficiency(described.name) else f"best {described.label}"

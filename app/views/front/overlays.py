@@ -50,13 +50,13 @@ class FrontOverlays(QObject):
     """Draws into a plot; `show_points` and `set_shown` say what. Of straight lines where both axes are logarithmic."""
 
     def __init__(self, plot: pg.PlotWidget, avoid: Sequence[pg.TextItem] = ()) -> None:
-        """`avoid`: labels of somebody else that those here keep clear of."""
+        """`avoid`: labels that those drawn here keep clear of."""
         super().__init__(plot)
         self._avoid = avoid
         self._plot = plot
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
-        self._items: list[pg.GraphicsObject] = []
+        self.items: list[pg.GraphicsObject] = []
         self._pinned: list[tuple[pg.TextItem, Floats, Floats]] = []  # labels that keep to the end of a line in sight
         self._corners: list[tuple[pg.TextItem, float, float]] = []  # labels in a corner: 0 or 1 of width and height
         self.shown: frozenset[str] = frozenset()
@@ -79,10 +79,10 @@ class FrontOverlays(QObject):
 
     @Slot()
     def draw(self) -> None:
-        """Draw anew what is switched on."""
-        for item in self._items:
+        """Draw again what is switched on."""
+        for item in self.items:
             self._plot.removeItem(item)
-        self._items, self._pinned, self._corners, self.quadrants = [], [], [], None
+        self.items, self._pinned, self._corners, self.quadrants = [], [], [], None
         points = self._points
         if points is None or not len(points.front) or not self.shown - {"front", "ends"}:
             return
@@ -165,8 +165,8 @@ class FrontOverlays(QObject):
             text = f"least {word}" if line.factor == 1.0 else f"{word} +{(line.factor - 1) * 100:.0f} %"
             self._pinned.append((self._label(text, colour), *points.placed(line.x, line.y)))
 
-    def tells(self, product: Product) -> bool:
-        """The two figures on the axes tell this product."""
+    def determines(self, product: Product) -> bool:
+        """The two figures on the axes determine this product."""
         roles = [role_of(goal.name) for goal in self._points.goals] if self._points is not None else [None, None]
         return roles[0] is not None and roles[1] is not None and slope(product, roles[0], roles[1]) is not None
 
@@ -187,7 +187,7 @@ class FrontOverlays(QObject):
     def _add(self, item: pg.GraphicsObject, z: float) -> None:
         item.setZValue(z)
         self._plot.addItem(item, ignoreBounds=True)
-        self._items.append(item)
+        self.items.append(item)
 
     @Slot()
     def _place_labels(self, *_: object) -> None:

@@ -25,7 +25,7 @@ from ..selection import Indices
 from ..settings import Settings
 from .chooser_bar import ChooserBar
 from .figure_choices import FigureChoices
-from .measurement_words import measurement_words
+from .hover_card import measurement_html
 from .plot import FrontPlot
 from .points import FrontPoints
 from .show_menu import ShowMenu
@@ -49,7 +49,7 @@ class FrontPanel(QWidget):
         self._context = context
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
-        self._points: FrontPoints | None = None
+        self.points: FrontPoints | None = None
         self._coding: Coding | None = None
         self._shape_coding: ShapeCoding | None = None
         self._choosing = False
@@ -127,7 +127,7 @@ class FrontPanel(QWidget):
         self.refresh()
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
-        self._table, self._plan, self._points = table, plan, None
+        self._table, self._plan, self.points = table, plan, None
         self.figures.clear()
         self.bars.set_session(table, plan)
         self._show_bars()
@@ -138,21 +138,21 @@ class FrontPanel(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in what the table has grown by."""
+        """Show what the table has grown by."""
         if self._table is None or self._plan is None:
             return
         if self.figures.offer(self._table, self._plan):
             self._rebuild()
-        if self._points is None or self._coding is None:
+        if self.points is None or self._coding is None:
             return
-        start = len(self._points)
-        before = self._points.seen
-        if self._points.update():
+        start = len(self.points)
+        before = self.points.seen
+        if self.points.update():
             self.plot.add_points(self._styles(start))
             if not self._covers(start):
                 self._code()
         self._count_points()
-        if self._points.seen != before and not self._slowly.isActive():
+        if self.points.seen != before and not self._slowly.isActive():
             self._slowly.start()
 
     @Slot()
@@ -171,56 +171,56 @@ class FrontPanel(QWidget):
     def _rebuild(self) -> None:
         if self._table is None or not self.figures.offered:
             return
-        self._points = FrontPoints(self._table, *self.figures.goals, log=self.figures.log, shown=self.bars.filter)
-        self._points.update()
+        self.points = FrontPoints(self._table, *self.figures.goals, log=self.figures.log, shown=self.bars.filter)
+        self.points.update()
         self._show_points()
         self._refresh_slow()
 
     def _show_points(self) -> None:
-        points = self._points
+        points = self.points
         self._make_codings()
         styles = self._styles() if points is not None else _NO_STYLES
         self.plot.show_points(points, styles, self.figures.titles if points is not None else None)
         for name, product in (("energy", Product.ENERGY), ("edp", Product.EDP)):
-            self.show_menu.say_possible(name, self.plot.overlays.tells(product))
+            self.show_menu.set_possible(name, self.plot.overlays.determines(product))
         self._show_key()
         self._count_points()
 
     @Slot()
     def _code(self) -> None:
-        """Colours and shapes anew."""
-        if self._points is not None:
+        """Assign colours and shapes again."""
+        if self.points is not None:
             self._make_codings()
             self.plot.set_styles(self._styles())
             self._show_key()
 
     def _make_codings(self) -> None:
-        points, marker = self._points, self.figures.marker_name
+        points, marker = self.points, self.figures.marker_name
         self._coding = Coding(points.colour_values(self.figures.colour_name)) if points is not None else None
         self._shape_coding = ShapeCoding(points.colour_values(marker)) if points is not None and marker else None
 
     def _styles(self, start: int = 0) -> Styles:
         """Of the points from `start` on."""
-        assert self._points is not None
+        assert self.points is not None
         assert self._coding is not None
-        styles = self._coding.styles(self._points.colour_values(self.figures.colour_name, start))
+        styles = self._coding.styles(self.points.colour_values(self.figures.colour_name, start))
         if self._shape_coding is None:
             return styles
-        values = self._points.colour_values(self.figures.marker_name, start)
+        values = self.points.colour_values(self.figures.marker_name, start)
         return with_shapes(styles, self._shape_coding.shapes(values))
 
     def _covers(self, start: int) -> bool:
         """The codings have a place for the points from `start` on."""
-        assert self._points is not None
+        assert self.points is not None
         assert self._coding is not None
-        covered = self._coding.covers(self._points.colour_values(self.figures.colour_name, start))
+        covered = self._coding.covers(self.points.colour_values(self.figures.colour_name, start))
         if self._shape_coding is not None:
-            covered &= self._shape_coding.covers(self._points.colour_values(self.figures.marker_name, start))
+            covered &= self._shape_coding.covers(self.points.colour_values(self.figures.marker_name, start))
         return covered
 
     def _show_key(self) -> None:
         figures = self.figures
-        if self._points is None or self._coding is None:
+        if self.points is None or self._coding is None:
             self.key.show_coding(None, None)
             return
         self.key.show_coding(
@@ -278,18 +278,18 @@ class FrontPanel(QWidget):
     # --- words -------------------------------------------------------------------------------------------------------
 
     def _count_points(self) -> None:
-        shown = len(self._points) if self._points is not None else 0
+        shown = len(self.points) if self.points is not None else 0
         marked = len(self._context.selection.rows)
         self.unmark.setVisible(bool(marked))
         self.unmark.setText(f"{count_text(marked)} marked ✕")
         self.unfilter.setVisible(bool(self.bars.filter))
         hidden = _ALL_HIDDEN if self.bars.filter else _WAITING
         self.plot.say("" if shown else _EMPTY if self._table is None else hidden)
-        if self._table is None or self._plan is None or self._points is None:
+        if self._table is None or self._plan is None or self.points is None:
             self.count.setText("")
             return
         words = [f"{count_text(shown)} of {count_text(len(self._table))} measurements"]
-        words += [f"{len(self._points.front)} on the front"]
+        words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
         words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
@@ -299,7 +299,7 @@ class FrontPanel(QWidget):
     def _describe(self, index: int) -> str:
         assert self._table is not None
         assert self._plan is not None
-        return measurement_words(self._table, self._plan, index)
+        return measurement_html(self._table, self._plan, index)
 
 
 def _link(words: str) -> QToolButton:

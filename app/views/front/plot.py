@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from ..plots import theme
-from ..plots.figure_axis import FigureAxis
+from ..plots.axes import FigureAxis
 from ..plots.label import PlainLabel
 from ..plots.markers import Styles, dimmed
 from ..plots.quantities import Quantity
@@ -34,10 +34,10 @@ _WALK: dict[int, Callable[[int | None, int], int]] = {
 
 
 class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` says of the measurement (rich text).
+    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` returns for the measurement (rich text).
 
-    A drag marks a rectangle: the measurements in it are told, and those that `mark` names stand out. Left and right
-    walk along the front, Escape takes the mark away.
+    A drag marks a rectangle: `brushed` carries the measurements in it, and those given to `mark` stand out. Left and
+    right walk along the front, Escape removes the mark.
     """
 
     picked = Signal(int)  # index into the result table; -1 where no point is
@@ -49,7 +49,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._describe = describe
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
-        self._follow_points = True  # until a person zooms
+        self._follow_points = True  # until the user zooms
         self._hovered: int | None = None  # a point
         self._selected = -1  # a measurement
         self._styles: Styles = np.empty(0, dtype=np.uint16)  # as if nothing were marked
@@ -58,21 +58,21 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.hideButtons()
         self.cloud = PointCloud(view, theme.colours())
         self.line = FrontLine(self)
-        self._chosen, self._hover = (pg.ScatterPlotItem(pxMode=True) for _ in range(2))
-        self._choice = pg.TextItem(fill=None, anchor=(-0.12, 0.5))
-        for z, item in enumerate((self._chosen, self._hover, self._choice)):
+        self.ring, self._hover_ring = (pg.ScatterPlotItem(pxMode=True) for _ in range(2))
+        self.choice = pg.TextItem(fill=None, anchor=(-0.12, 0.5))
+        for z, item in enumerate((self.ring, self._hover_ring, self.choice)):
             item.setZValue(18 + z)
             self.addItem(item, ignoreBounds=True)
         self.overlays = FrontOverlays(self, avoid=self.line.labels)
-        self._card = HoverCard(self)
-        self._note = PlainLabel(parent=self)
-        self._note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._note.setWordWrap(True)
-        self._note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.card = HoverCard(self)
+        self.note = PlainLabel(parent=self)
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.note.setWordWrap(True)
+        self.note.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Scatter of the measurements; left and right walk along the front")
-        self.scene().sigMouseMoved.connect(self._mouse_moved)
+        self.scene().sigMouseMoved.connect(self.hover)
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         view.brushed.connect(self._box_dragged)
         view.sigRangeChangedManually.connect(self._zoomed)
@@ -85,7 +85,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         """Show other points, or none."""
         self._points, self._titles, self._styles = points, titles, styles
         self._hovered = None
-        self._card.hide()
+        self.card.hide()
         empty = np.empty(0)
         x, y = (points.plot_x, points.plot_y) if points else (empty, empty)
         self.cloud.set_points(x, y, self._with_marks(0))
@@ -98,7 +98,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.select(self._selected)
 
     def add_points(self, styles: Styles) -> None:
-        """Take in the points that `FrontPoints.update` has just added, in these styles."""
+        """Show the points that `FrontPoints.update` has just added, in these styles."""
         assert self._points is not None
         start = len(self.cloud)
         self._styles = np.concatenate([self._styles, styles])
@@ -109,7 +109,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self._draw_front()
 
     def set_styles(self, styles: Styles) -> None:
-        """Colour all points anew."""
+        """Give all points other styles."""
         self._styles = styles
         if self._points is not None:
             self.cloud.set_styles(self._with_marks(0))
@@ -126,9 +126,9 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         return np.where(self._points.marked(self._marked, start), styles, dimmed(styles))
 
     def say(self, note: str) -> None:
-        """Words in place of points: what to do first. Empty: none."""
-        self._note.setText(note)
-        self._note.setVisible(bool(note))
+        """Show a note in place of points, such as what to do first; empty removes it."""
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
         for item in (self.getAxis("bottom"), self.getAxis("left")):
             item.setVisible(not note)
 
@@ -152,17 +152,17 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         """Ring the point of a measurement."""
         self._selected = index
         point = self._points.point_of(index) if self._points is not None and index >= 0 else None
-        self._ring(self._chosen, point)
-        self._choice.setVisible(point is not None)
+        self._put_ring(self.ring, point)
+        self.choice.setVisible(point is not None)
         if point is not None and self._points is not None:
-            self._choice.setPos(self._points.plot_x[point], self._points.plot_y[point])
+            self.choice.setPos(self._points.plot_x[point], self._points.plot_y[point])
 
     def name_choice(self, name: str) -> None:
         """Say beside the ring why that one was chosen; empty: nothing."""
-        self._choice.setText(name, QColor(theme.colours().accent))
+        self.choice.setText(name, QColor(theme.colours().accent))
         ground = QColor(theme.colours().base)
         ground.setAlpha(215 if name else 0)
-        self._choice.fill = pg.mkBrush(ground)
+        self.choice.fill = pg.mkBrush(ground)
         self.select(self._selected)
 
     @Slot()
@@ -178,14 +178,14 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             axis.setTickDensity(1.6)
         self.showGrid(x=True, y=True, alpha=0.12)
         self.cloud.set_colours(colours)
-        for item, colour in ((self._chosen, colours.accent), (self._hover, colours.text)):
+        for item, colour in ((self.ring, colours.accent), (self._hover_ring, colours.text)):
             item.setPen(pg.mkPen(colour, width=2))
             item.setBrush(None)
-        self._card.recolour()
-        self._note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
+        self.card.recolour()
+        self.note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self._draw_front()
         self.overlays.draw()
-        self.name_choice(self._choice.toPlainText())
+        self.name_choice(self.choice.toPlainText())
 
     # --- the front and its ends --------------------------------------------------------------------------------------
 
@@ -207,17 +207,18 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         return self.cloud.nearest(view.mapFromScene(scene))
 
     @Slot(object)
-    def _mouse_moved(self, scene: QPointF) -> None:
+    def hover(self, scene: QPointF) -> None:
+        """Show the card of the point at a place of the scene; hide it where there is none."""
         point = self.point_at(scene)
         if point != self._hovered:
             self._hovered = point
-            self._ring(self._hover, point)
+            self._put_ring(self._hover_ring, point)
             if point is not None and self._points is not None:
-                self._card.tell(self._describe(int(self._points.index[point])))
+                self.card.show_text(self._describe(int(self._points.index[point])))
         if point is None:
             self._leave_point()
         else:
-            self._card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
+            self.card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
 
     @Slot(object)
     def _mouse_clicked(self, event: object) -> None:
@@ -231,7 +232,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     @Slot(QRectF, bool, bool)
     def _box_dragged(self, box: QRectF, begins: bool, adds: bool) -> None:
-        """Mark what lies in the rectangle, with Ctrl besides what was marked when the drag began."""
+        """Mark what lies in the rectangle, with Ctrl in addition to what was marked when the drag began."""
         if self._points is None:
             return
         if begins:
@@ -263,14 +264,14 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def _leave_point(self) -> None:
         self._hovered = None
-        self._ring(self._hover, None)
-        self._card.leave()
+        self._put_ring(self._hover_ring, None)
+        self.card.leave()
 
     @Slot()
     def _zoomed(self, *_: object) -> None:
         self._follow_points = False
 
-    def _ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
+    def _put_ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:
             item.setData([], [])
         else:
@@ -293,5 +294,5 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if hasattr(self, "_note"):
-            self._note.setGeometry(self.rect())
+        if hasattr(self, "note"):
+            self.note.setGeometry(self.rect())

@@ -17,7 +17,7 @@ _OK = STATES.index(State.OK)
 
 
 class FrontPoints:
-    """Successful measurements with both figures known, as measured. `update` takes in what was added.
+    """Successful measurements with both figures known, as measured. `update` adds what is new in the table.
 
     What the filter hides takes no part, nor what has no place on a logarithmic axis.
     """
@@ -47,7 +47,7 @@ class FrontPoints:
         return len(self.index)
 
     def update(self) -> int:
-        """Take in new measurements; how many new points there are.
+        """Add new measurements; returns how many new points there are.
 
         The front of the old front and the new points is the front of all, so the old points are not looked at again.
         """

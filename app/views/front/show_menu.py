@@ -33,7 +33,7 @@ class ShowMenu(QToolButton):
             tick.setCheckable(True)
             tick.setToolTip(overlay.tip)
             tick.toggled.connect(self.changed)
-            tick.triggered.connect(self._keep)  # by a person
+            tick.triggered.connect(self._keep)  # by the user
         menu.addSeparator()
         self.bars = menu.addAction("Pa&rameters")
         self.bars.setToolTip(
@@ -58,8 +58,8 @@ class ShowMenu(QToolButton):
         """Names of the overlays that are switched on."""
         return frozenset(name for name, tick in self.ticks.items() if tick.isChecked())
 
-    def say_possible(self, name: str, possible: bool) -> None:
-        """What the figures on the axes do not tell cannot be shown."""
+    def set_possible(self, name: str, possible: bool) -> None:
+        """Enable or disable an overlay, as the figures on the axes allow."""
         self.ticks[name].setEnabled(possible)
 
     @Slot()

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
 from ..plots.note import PlotNote
-from ..plots.overlay_colours import colour_of
+from ..plots.overlay_list import colour_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.models.frequency import FrequencyFit
 from ..plots import theme
-from ..plots.overlay_colours import colour_of
+from ..plots.overlay_list import colour_of
 from .plot import dress, dress_mark
 
 Floats = npt.NDArray[np.float64]

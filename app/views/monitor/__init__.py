@@ -1,1 +1,1 @@
-"""The traces: lanes painted over one time axis, their read-out, what every channel tells."""
+"""The traces: lanes painted over one time axis, their read-out, the readings of every channel."""

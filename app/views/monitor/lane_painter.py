@@ -9,10 +9,11 @@ import shiboken6
 from PySide6.QtCore import QLineF, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPolygonF
 
+from ...numbers import round_ticks
 from ...sensors.event_reasons import NAMES, EventReason
 from ..plots.figures import ago_text, signed
 from ..plots.theme import Colours
-from ..plots.ticks import time_ticks, value_ticks
+from ..plots.ticks import time_ticks
 from .lane_layout import LaneBox, Layout
 from .lanes import Line
 from .snapshot import Curve, Snapshot
@@ -114,7 +115,7 @@ def _paint_grid(
     for x in marks_x:
         painter.drawLine(QLineF(round(x), plot.top(), round(x), plot.bottom()))
     at_most = max(2, min(6, plot.height() // (metrics.height() + 8)))
-    for tick in value_ticks(*axis, at_most):
+    for tick in round_ticks(*axis, at_most):
         y = round(_y(tick, plot, axis))
         painter.setPen(QPen(QColor(colours.grid), 1))
         painter.drawLine(plot.left(), y, plot.right(), y)

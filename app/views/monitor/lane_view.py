@@ -33,8 +33,7 @@ from .lane_layout import Layout, lay_out
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
 from .lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
 from .snapshot import Snapshot, take_snapshot
-from .time_window import TimeWindow
-from .wall_time import WallTime
+from .time_window import TimeWindow, WallTime
 
 if TYPE_CHECKING:
     from ...engine.models.voltage_estimate import VoltageEstimate
@@ -122,7 +121,7 @@ class LaneView(QWidget):
         return values
 
     def add_overlay(self, overlay: Overlay) -> None:
-        """Let somebody else draw over the lanes at every frame."""
+        """Call `overlay` to draw over the lanes at every frame."""
         self._overlays.append(overlay)
         self.update()
 
@@ -144,7 +143,7 @@ class LaneView(QWidget):
 
     @Slot()
     def redraw(self) -> None:
-        """Draw anew at once, whatever has changed."""
+        """Draw everything again at once."""
         self._key = ()
         self._redraw_if_moved()
         self.update()
@@ -280,7 +279,7 @@ class LaneView(QWidget):
         place = event.position().toPoint()
         panning = event.button() in (Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton)
         panning = panning or bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self._drag = ("pan" if panning else "span", place, self._instant_at(place.x()))
+        self._drag = ("pan" if panning else "span", place, self.instant_at(place.x()))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         place = event.position().toPoint()
@@ -288,12 +287,12 @@ class LaneView(QWidget):
             what, origin, instant = self._drag
             if what == "pan":
                 self.window_of_time.pan(
-                    (instant - self._instant_at(place.x())) / 1e9, self._trace.last_ns, self._trace.first_ns
+                    (instant - self.instant_at(place.x())) / 1e9, self._trace.last_ns, self._trace.first_ns
                 )
                 self._window_moved()
             elif abs(place.x() - origin.x()) >= _CLICK_PX:
-                self._mark(instant, self._instant_at(place.x()))
-        self._set_cursor(self._instant_at(place.x()))
+                self._mark(instant, self.instant_at(place.x()))
+        self._set_cursor(self.instant_at(place.x()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drag, self._drag = self._drag, None
@@ -308,7 +307,7 @@ class LaneView(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:
         steps = (event.angleDelta().y() or event.angleDelta().x()) / 120
         if steps:
-            self._cursor_ns = self._instant_at(event.position().toPoint().x())
+            self._cursor_ns = self.instant_at(event.position().toPoint().x())
             self.zoom(0.8**steps)
         event.accept()
 
@@ -373,7 +372,8 @@ class LaneView(QWidget):
         start, end = self._bounds()
         return layout.left + (instant - start) / max(1, end - start) * layout.columns
 
-    def _instant_at(self, x: int) -> int:
+    def instant_at(self, x: int) -> int:
+        """The instant shown in a pixel column, the nearest end of the axis beside it."""
         layout = self._layout()
         start, end = self._bounds()
         inside = min(max(x, layout.left), layout.right)

@@ -105,7 +105,7 @@ def shown_lanes(channels: Iterable[Channel], *, estimate: str = "") -> tuple[Sho
     known = {channel.name: channel for channel in channels}
     shown = []
     for lane in LANES:
-        lines = tuple(line for line in lane.lines if line.channel == POWER or _tells(known, line.channel))
+        lines = tuple(line for line in lane.lines if line.channel == POWER or _available(known, line.channel))
         if any(not line.dashed for line in lines):
             shown.append(ShownLane(lane, lines))
         elif lane is VOLTAGE_LANE and estimate:
@@ -136,10 +136,10 @@ def axis_range(lane: Lane, low: float, high: float, before: tuple[float, float] 
     return wanted if (wanted[1] - wanted[0]) < 0.6 * (before[1] - before[0]) else before
 
 
-def _tells(known: Mapping[str, Channel], name: str) -> bool:
+def _available(known: Mapping[str, Channel], name: str) -> bool:
     return name in known and known[name].available
 
 
 def _reason(known: Mapping[str, Channel], lane: Lane) -> str:
     channel = known.get(lane.lines[0].channel)
-    return (channel.unavailable if channel is not None else None) or "this GPU does not tell it"
+    return (channel.unavailable if channel is not None else None) or "this GPU does not report it"

@@ -42,12 +42,12 @@ def own_trace(trace: Trace, measurement: Measurement, opened_s: float) -> OwnTra
     if measurement.window_ns is None:
         if measurement.source == "recorded":
             return "Replayed: the recording holds this configuration's figures, not its power over time."
-        return "No power trace: the runner told no window of time for this measurement."
+        return "No power trace: the runner reported no time window for this measurement."
     if measurement.timestamp_s < opened_s:
         return "Stored: this was measured before the window was opened, and traces are kept only while it is open."
     start_ns, end_ns = measurement.window_ns
     if not len(trace) or trace.last_ns < start_ns:
-        return "The sampler has told nothing of this stretch of time yet."
+        return "The sampler has no readings of this stretch of time yet."
     if trace.first_ns > start_ns:
         return "The trace no longer holds this: it keeps the last 8 hours."
     window_s = (end_ns - start_ns) / 1e9
@@ -57,7 +57,7 @@ def own_trace(trace: Trace, measurement: Measurement, opened_s: float) -> OwnTra
     series = trace.view(start_ns - margin_ns, end_ns + margin_ns, _POINTS, [name, CLOCK])
     power = _from_opening(series[name], margin_s)
     if not np.isfinite(power.value).any():
-        return "The board told no power in this stretch of time."
+        return "The board reported no power in this stretch of time."
     return OwnTrace(
         window_s=window_s,
         margin_s=margin_s,

@@ -10,14 +10,14 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from ...numbers import duration
 from ..plots import theme
-from ..plots.figures import duration_text
 from ..plots.label import PlainLabel
 from ..plots.quantities import format_number
 from .own_trace import OwnTrace
 from .snapshot import Curve
 
-_TOLD = {"power_samples_w": "driver's samples", "power_instant_w": "instant", "power_average_w": "average"}
+_SOURCES = {"power_samples_w": "driver's samples", "power_instant_w": "instant", "power_average_w": "average"}
 _AXIS_WIDTH = 52  # pixels: both plots begin at the same place
 
 
@@ -35,14 +35,14 @@ class OwnTracePlot(QWidget):
         self.note.setMargin(16)
         self.plots = pg.GraphicsLayoutWidget()
         self.plots.setMinimumHeight(120)
-        self._power_plot = self.plots.addPlot(row=0, col=0, enableMenu=False)
-        self._clock_plot = self.plots.addPlot(row=1, col=0, enableMenu=False)
-        self._clock_plot.setXLink(self._power_plot)
+        self.power_plot = self.plots.addPlot(row=0, col=0, enableMenu=False)
+        self.clock_plot = self.plots.addPlot(row=1, col=0, enableMenu=False)
+        self.clock_plot.setXLink(self.power_plot)
         self.plots.ci.layout.setRowStretchFactor(0, 5)
         self.plots.ci.layout.setRowStretchFactor(1, 3)
         self.plots.ci.layout.setContentsMargins(2, 4, 8, 2)
-        self._windows = []
-        for plot in (self._power_plot, self._clock_plot):
+        self.windows = []
+        for plot in (self.power_plot, self.clock_plot):
             plot.hideButtons()
             plot.getAxis("left").setWidth(_AXIS_WIDTH)
             for side in ("left", "bottom"):
@@ -50,15 +50,15 @@ class OwnTracePlot(QWidget):
             window = pg.LinearRegionItem(movable=False)
             window.setZValue(-10)
             plot.addItem(window, ignoreBounds=True)
-            self._windows.append(window)
-        self._power_plot.getAxis("bottom").setStyle(showValues=False)
+            self.windows.append(window)
+        self.power_plot.getAxis("bottom").setStyle(showValues=False)
         self.power, self.clock = pg.PlotCurveItem(), pg.PlotCurveItem()
         self.mean = pg.PlotCurveItem()
-        self._low, self._high = pg.PlotCurveItem(), pg.PlotCurveItem()
-        self.interval = pg.FillBetweenItem(self._low, self._high)
+        self.low, self.high = pg.PlotCurveItem(), pg.PlotCurveItem()
+        self.interval = pg.FillBetweenItem(self.low, self.high)
         for item in (self.interval, self.power, self.mean):
-            self._power_plot.addItem(item)
-        self._clock_plot.addItem(self.clock)
+            self.power_plot.addItem(item)
+        self.clock_plot.addItem(self.clock)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
@@ -82,7 +82,7 @@ class OwnTracePlot(QWidget):
             self._write_legend(self._shown)
 
     def _draw(self, trace: OwnTrace) -> None:
-        for window in self._windows:
+        for window in self.windows:
             window.setRegion((0.0, trace.window_s))
         self.power.setData(trace.power.time_s, trace.power.value, connect="finite")
         self.clock.setData(trace.clock.time_s, trace.clock.value, connect="finite")
@@ -91,27 +91,29 @@ class OwnTracePlot(QWidget):
         self.mean.setVisible(known)
         self.mean.setData(ends, np.full(2, trace.mean_w if known else 0.0))
         self.interval.setVisible(trace.interval_w is not None)
-        for curve, bound in zip((self._low, self._high), trace.interval_w or (0.0, 0.0), strict=True):
+        for curve, bound in zip((self.low, self.high), trace.interval_w or (0.0, 0.0), strict=True):
             curve.setData(ends, np.full(2, bound))
-        self._power_plot.setXRange(-trace.margin_s, trace.window_s + trace.margin_s, padding=0.0)
-        self._power_plot.setYRange(*_range_of(trace.power, [trace.mean_w, *(trace.interval_w or ())]), padding=0.0)
+        self.power_plot.setXRange(-trace.margin_s, trace.window_s + trace.margin_s, padding=0.0)
+        self.power_plot.setYRange(*_range_of(trace.power, [trace.mean_w, *(trace.interval_w or ())]), padding=0.0)
         has_clock = bool(np.isfinite(trace.clock.value).any())
-        self._clock_plot.setVisible(has_clock)
-        lowest = self._clock_plot if has_clock else self._power_plot
-        for plot in (self._power_plot, self._clock_plot):
+        self.clock_plot.setVisible(has_clock)
+        lowest = self.clock_plot if has_clock else self.power_plot
+        for plot in (self.power_plot, self.clock_plot):
             plot.getAxis("bottom").setStyle(showValues=plot is lowest)
             plot.showLabel("bottom", plot is lowest)
         if has_clock:
-            self._clock_plot.setYRange(*_range_of(trace.clock, []), padding=0.0)
+            self.clock_plot.setYRange(*_range_of(trace.clock, []), padding=0.0)
 
     def _write_legend(self, trace: OwnTrace) -> None:
         colours = theme.colours()
-        entries = [(colours.orange, "━━", f"power as told ({_TOLD.get(trace.power_channel, trace.power_channel)})")]
+        entries = [
+            (colours.orange, "━━", f"power as reported ({_SOURCES.get(trace.power_channel, trace.power_channel)})")
+        ]
         if not math.isnan(trace.mean_w):
             bounds = trace.interval_w
             spread = f" ({format_number(bounds[0])}–{format_number(bounds[1])}, 95 %)" if bounds else ""
             entries.append((colours.blue, "━━", f"measured mean {format_number(trace.mean_w)} W{spread}"))
-        entries.append((colours.grey, "▒", f"measured window, {duration_text(trace.window_s)}"))
+        entries.append((colours.grey, "▒", f"measured window, {duration(trace.window_s)}"))
         self.legend.setText(
             " &nbsp; ".join(f"<span style='color:{colour}'>{mark}</span>&nbsp;{text}" for colour, mark, text in entries)
         )
@@ -120,25 +122,25 @@ class OwnTracePlot(QWidget):
     def _recolour(self) -> None:
         colours = theme.colours()
         self.plots.setBackground(QColor(colours.base))
-        for plot in (self._power_plot, self._clock_plot):
+        for plot in (self.power_plot, self.clock_plot):
             for side in ("left", "bottom"):
                 plot.getAxis(side).setPen(colours.border)
                 plot.getAxis(side).setTextPen(colours.text)
             plot.showGrid(x=True, y=True, alpha=0.12)
-        self._power_plot.setLabel("left", "Power (W)", color=colours.text)
-        self._clock_plot.setLabel("left", "Clock (MHz)", color=colours.text)
-        for plot in (self._power_plot, self._clock_plot):
+        self.power_plot.setLabel("left", "Power (W)", color=colours.text)
+        self.clock_plot.setLabel("left", "Clock (MHz)", color=colours.text)
+        for plot in (self.power_plot, self.clock_plot):
             plot.setLabel("bottom", "Time since the measured window began (s)", color=colours.text)
         shade = QColor(colours.grey)
         shade.setAlpha(46)
-        for window in self._windows:
+        for window in self.windows:
             window.setBrush(shade)
             for edge in window.lines:
                 edge.setPen(pg.mkPen(colours.grey, width=1, style=Qt.PenStyle.DotLine))
         self.power.setPen(pg.mkPen(colours.orange, width=1))
         self.clock.setPen(pg.mkPen(colours.green, width=1))
         self.mean.setPen(pg.mkPen(colours.blue, width=2))
-        for edge in (self._low, self._high):
+        for edge in (self.low, self.high):
             edge.setPen(pg.mkPen(None))
         band = QColor(colours.blue)
         band.setAlpha(70)

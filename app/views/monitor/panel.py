@@ -18,9 +18,10 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from ...engine.models.voltage_estimate import VoltageEstimate
 from ...engine.session.events import FitFinished
 from ...errors import WattridgeError
+from ...numbers import duration
 from ...sensors.channel import CHANNELS, POWER_SAMPLES
 from ..plots import theme
-from ..plots.figures import duration_text, energy_text, value_text
+from ..plots.figures import energy_text, value_text
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
 from .lane_view import LaneView, Span
@@ -60,13 +61,13 @@ def summarise(trace: Trace, span: Span) -> SpanSummary:
 def summary_text(summary: SpanSummary) -> str:
     """One line: length, mean power with its extremes and where it comes from, energy."""
     label = {**CHANNELS, POWER_SAMPLES.name: POWER_SAMPLES}[summary.power_name].label
-    length = duration_text((summary.span[1] - summary.span[0]) / 1e9)
+    length = duration((summary.span[1] - summary.span[0]) / 1e9)
     if math.isnan(summary.energy_j):
         return f"Span {length} · no power known in it"
     power = summary.power
     read_s = summary.energy_j / power.mean if power.mean else 0.0
     if read_s < _FULLY_READ * (summary.span[1] - summary.span[0]) / 1e9:
-        length += f", {duration_text(read_s)} of it read"
+        length += f", {duration(read_s)} of it read"
     extremes = f"{power.minimum:.1f} to {power.maximum:.1f}"
     mean = value_text(summary.power_name, "W", power.mean)
     return f"Span {length} · mean {mean} ({extremes}) · energy {energy_text(summary.energy_j)} · {label}"
@@ -138,7 +139,7 @@ class MonitorPanel(QWidget):
 
     @Slot()
     def tick(self) -> None:
-        """Take over what is new; nothing where nothing is, or where nobody can see it."""
+        """Show new readings; does nothing where there are none or the panel is out of sight."""
         if self._span_waits and self.view.span is not None and not self._statistics.busy:
             span = self.view.span
             self._span_waits = False
@@ -165,7 +166,7 @@ class MonitorPanel(QWidget):
     def write_readings(self, path: Path) -> None:
         """Write the marked span's readings, else what is shown: JSON where the name ends so, else CSV.
 
-        Tells by `saved` or `failed`.
+        Reports by `saved` or `failed`.
         """
         start, end = self.shown_span()
         label, source = self._gpu.info.label, self._gpu.info.source
@@ -192,7 +193,7 @@ class MonitorPanel(QWidget):
             self._writer.run(work)
 
     def write_picture(self, path: Path) -> None:
-        """Write what is seen as PNG, or as SVG where the name ends so; tells by `saved` or `failed`."""
+        """Write what is seen as PNG, or as SVG where the name ends so; reports by `saved` or `failed`."""
         written = self._write_svg(path) if path.suffix.lower() == ".svg" else self._write_png(path)
         if written:
             self.saved.emit(str(path))
@@ -228,7 +229,7 @@ class MonitorPanel(QWidget):
         info = self._gpu.info
         span = f" · {self.summary}" if self.view.span is not None else ""
         driver = f" · driver {info.driver}" if info.driver and info.source == "nvml" else ""
-        return f"{info.label}{driver} · {duration_text(self.view.window_of_time.length_s)} shown{span}"
+        return f"{info.label}{driver} · {duration(self.view.window_of_time.length_s)} shown{span}"
 
     # --- slots --------------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
+from ...numbers import UNKNOWN
 from ...sensors.channel import POWER_SAMPLES, Channel
 from ..plots import theme
-from ..plots.figures import UNKNOWN, value_text
+from ..plots.figures import value_text
 
 NOW, CURSOR, SPAN = 1, 2, 3
 _TITLES = ("Channel", "Now", "At mouse", "Span mean")
@@ -23,13 +24,13 @@ _NO_PARENT = QModelIndex()
 
 
 class ReadoutModel(QAbstractTableModel):
-    """Rows in the channels' order, those that this GPU does not tell last, with the reason."""
+    """Rows in the channels' order, the unavailable ones last, with the reason."""
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        told = [channel for channel in channels if channel.available]
-        self.channels: list[Channel] = [*told, *(channel for channel in channels if not channel.available)]
-        self.available = len(told)
+        available = [channel for channel in channels if channel.available]
+        self.channels: list[Channel] = [*available, *(channel for channel in channels if not channel.available)]
+        self.available = len(available)
         self._sources: dict[str, str] = {}  # of estimates, by channel name
         self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}, SPAN: {}}
 

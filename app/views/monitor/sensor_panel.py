@@ -100,7 +100,7 @@ class SensorWindow(QDialog):
 
 
 def step_shares(figures: SourceFigures) -> tuple[np.ndarray, np.ndarray]:
-    """A source's answer as times since the step, s, and the share of the step told; both of shape (n,)."""
+    """A source's answer as times since the step, s, and the share of the step reported; both of shape (n,)."""
     time_s, power_w = figures.answer.time_s, figures.answer.power_w
     before = power_w[time_s <= figures.lag_ms / 1e3]
     rest_w = float(np.median(before)) if len(before) else float(np.min(power_w))

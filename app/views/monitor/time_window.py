@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 8 * 3600.0)  # offered to people
+import time
+from datetime import datetime
+
+from ...sensors.clock import Clock
+
+LENGTHS_S = (10.0, 60.0, 600.0, 3600.0, 8 * 3600.0)  # offered in the menu
 SHORTEST_S = 0.2
 LONGEST_S = 8 * 3600.0
 
@@ -12,7 +17,7 @@ class TimeWindow:
 
     def __init__(self, length_s: float = 60.0) -> None:
         self.length_s = length_s
-        self.held_at_ns: int | None = None  # when a person stopped it: what the axis counts from
+        self.held_at_ns: int | None = None  # when it was held; the origin of the axis
         self._held_end_ns: int | None = None
 
     @property
@@ -67,3 +72,18 @@ class TimeWindow:
             self.hold(newest_ns)
             self.set_length((end_ns - start_ns) / 1e9)
             self._held_end_ns = end_ns
+
+
+class WallTime:
+    """Only for a clock that runs as fast as the wall's: a simulated hour that took a second has no time of day."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._real = clock.speed == 1.0
+        self._epoch_ns = time.time_ns() - clock.now_ns()
+
+    def text(self, instant_ns: int) -> str:
+        """'14:03:21.4', in local time; empty where there is none."""
+        if not self._real:
+            return ""
+        moment = datetime.fromtimestamp((instant_ns + self._epoch_ns) / 1e9).astimezone()
+        return f"{moment:%H:%M:%S}.{moment.microsecond // 100_000}"

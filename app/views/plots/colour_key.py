@@ -8,10 +8,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ...numbers import round_ticks
 from . import theme
 from .markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale, draw_marker
 from .quantities import Quantity
-from .ticks import value_ticks
 
 _WIDTH = 104
 _MARGIN = 10
@@ -19,12 +19,12 @@ _MARGIN = 10
 
 class ColourKey(QWidget):
     """A list of markers for few values, else a bar of the scale with its ends and marks, titled with the unit; below it
-    the shapes, where they tell something else."""
+    the shapes, where they stand for another quantity."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._coding: Coding | None = None
-        self._quantity: Quantity | None = None
+        self.coding: Coding | None = None
+        self.quantity: Quantity | None = None
         self._names: tuple[str, ...] = ()
         self._shapes: tuple[ShapeCoding, Quantity, tuple[str, ...]] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
@@ -32,22 +32,22 @@ class ColourKey(QWidget):
 
     def show_coding(self, coding: Coding | None, quantity: Quantity | None, names: tuple[str, ...] = ()) -> None:
         """Show a coding; `names` are the words of a parameter of words, by its codes."""
-        self._coding, self._quantity, self._names = coding, quantity, names
+        self.coding, self.quantity, self._names = coding, quantity, names
         self.setVisible(coding is not None and not math.isnan(coding.low))
         self.updateGeometry()
         self.update()
 
     def show_shapes(self, coding: ShapeCoding | None, quantity: Quantity | None, names: tuple[str, ...] = ()) -> None:
-        """What the shapes stand for; None where they tell what the colours tell."""
+        """What the shapes stand for; None where they stand for the same as the colours."""
         self._shapes = (coding, quantity, names) if coding is not None and quantity is not None else None
-        self.setAccessibleDescription(", ".join(f"{shape}: {text}" for shape, text in self._shape_labels()))
+        self.setAccessibleDescription(", ".join(f"{shape}: {text}" for shape, text in self.shape_labels))
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
         measure = self.fontMetrics().horizontalAdvance
         title = max((measure(line) for line in self._title()), default=0)
-        shapes = [measure(text) + 24 for _, text in self._shape_labels()]
+        shapes = [measure(text) + 24 for _, text in self.shape_labels]
         shapes += [measure(self._shapes[1].title)] if self._shapes is not None else []
         return QSize(min(170, max(_WIDTH, title + _MARGIN, *(each + _MARGIN for each in shapes))), 120)
 
@@ -55,17 +55,23 @@ class ColourKey(QWidget):
         return self.sizeHint()
 
     def _title(self) -> list[str]:
-        if self._quantity is None:
+        if self.quantity is None:
             return []
-        return [self._quantity.label, *([self._quantity.unit] if self._quantity.unit else [])]
+        return [self.quantity.label, *([self.quantity.unit] if self.quantity.unit else [])]
+
+    @property
+    def labels(self) -> list[str]:
+        """The values that have a marker each, as text, from the lowest to the highest."""
+        return [self._label(value) for value in self.coding.values] if self.coding is not None else []
 
     def _label(self, value: float) -> str:
-        assert self._quantity is not None
+        assert self.quantity is not None
         if self._names and value.is_integer() and 0 <= value < len(self._names):
             return self._names[int(value)]
-        return self._quantity.number(value)
+        return self.quantity.number(value)
 
-    def _shape_labels(self) -> list[tuple[str, str]]:
+    @property
+    def shape_labels(self) -> list[tuple[str, str]]:
         """(shape, what it stands for), from the lowest value to the highest."""
         if self._shapes is None:
             return []
@@ -76,7 +82,7 @@ class ColourKey(QWidget):
         return list(zip(SHAPES, texts, strict=False))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        if self._coding is None or self._quantity is None:
+        if self.coding is None or self.quantity is None:
             return
         colours = theme.colours()
         painter = QPainter(self)
@@ -87,14 +93,14 @@ class ColourKey(QWidget):
             painter.drawText(QPointF(4, line * (i + 1)), text)
         top = line * len(self._title()) + _MARGIN + 4
         floor = self._paint_shapes(painter)
-        if self._coding.discrete:
-            self._paint_markers(painter, top, min(line + 5, (floor - top) / max(1, len(self._coding.values))))
+        if self.coding.discrete:
+            self._paint_markers(painter, top, min(line + 5, (floor - top) / max(1, len(self.coding.values))))
         else:
             self._paint_bar(painter, QRectF(4, top, 14, max(20.0, floor - top - line)))
 
     def _paint_shapes(self, painter: QPainter) -> float:
         """At the bottom; the place where they begin."""
-        labels = self._shape_labels()
+        labels = self.shape_labels
         if self._shapes is None:
             return self.height()
         colours, line = theme.colours(), self.fontMetrics().height()
@@ -116,13 +122,13 @@ class ColourKey(QWidget):
         return top - 4
 
     def _paint_markers(self, painter: QPainter, top: float, step: float) -> None:
-        assert self._coding is not None
+        assert self.coding is not None
         colours = theme.colours()
         scale = colour_scale(colours)
         every = max(1, math.ceil((self.fontMetrics().height() - 3) / max(step, 1.0)))  # labels that have room
-        for place, value in reversed(list(enumerate(self._coding.values))):
-            y = top + step / 2 + (len(self._coding.values) - 1 - place) * step
-            style = self._coding.style_of_place(place)
+        for place, value in reversed(list(enumerate(self.coding.values))):
+            y = top + step / 2 + (len(self.coding.values) - 1 - place) * step
+            style = self.coding.style_of_place(place)
             painter.setPen(QPen(QColor(colours.muted), 0.8))
             painter.setBrush(scale[style % COLOURS])
             shape = SHAPES[style // COLOURS] if self._shapes is None else SHAPES[0]
@@ -134,8 +140,8 @@ class ColourKey(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._label(value))
 
     def _paint_bar(self, painter: QPainter, bar: QRectF) -> None:
-        assert self._coding is not None
-        assert self._quantity is not None
+        assert self.coding is not None
+        assert self.quantity is not None
         colours = theme.colours()
         gradient = QLinearGradient(bar.bottomLeft(), bar.topLeft())
         for i, colour in enumerate(scale := colour_scale(colours)):
@@ -143,13 +149,13 @@ class ColourKey(QWidget):
         painter.setPen(QPen(QColor(colours.border), 1))
         painter.setBrush(gradient)
         painter.drawRect(bar)
-        factor = self._quantity.factor
-        low, high = self._coding.low * factor, self._coding.high * factor
+        factor = self.quantity.factor
+        low, high = self.coding.low * factor, self.coding.high * factor
         if not high > low:
             return
         line = self.fontMetrics().height()
         painter.setPen(QColor(colours.text))
-        for mark in value_ticks(low, high, max(2, int(bar.height() / (2.2 * line)))):
+        for mark in round_ticks(low, high, max(2, int(bar.height() / (2.2 * line)))):
             y = bar.bottom() - (mark - low) / (high - low) * bar.height()
             painter.drawLine(QPointF(bar.right(), y), QPointF(bar.right() + 4, y))
-            painter.drawText(QPointF(bar.right() + 7, y + line * 0.32), self._quantity.number(mark / factor))
+            painter.drawText(QPointF(bar.right() + 7, y + line * 0.32), self.quantity.number(mark / factor))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
@@ -13,7 +15,6 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from . import theme
 from .label import PlainLabel, axis_title
 from .markers import COLOURS, SHAPES, colour_scale
-from .named_bars import NamedBars
 from .plot_figure import Figure, Series
 from .scatter import PointCloud
 
@@ -22,6 +23,26 @@ _FEWEST_ROWS = 5.0  # of bars there is room for: fewer are no thicker
 _ON_SCALE = {"low": 8, "high": COLOURS - 8}  # colours of clouds: places on the scale
 _SHAPES = {"o": SHAPES.index("circle"), "s": SHAPES.index("square")}  # of clouds
 _NAME = 22  # characters of a name beside its bars
+
+
+class NamedBars(pg.BarGraphItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """`values` along x at `places` along y; an unknown value has no bar."""
+
+    def __init__(
+        self,
+        label: str,
+        names: Sequence[str],
+        values: npt.ArrayLike,
+        places: npt.ArrayLike,
+        thick: float,
+        colour: QColor,
+    ) -> None:
+        self.label, self.names = label, tuple(names)
+        self.values, self.places = np.asarray(values, dtype=np.float64), np.asarray(places, dtype=np.float64)
+        shown = np.nan_to_num(self.values)
+        super().__init__(
+            x0=np.minimum(shown, 0), width=np.abs(shown), y=self.places, height=thick, brush=colour, pen=pg.mkPen(None)
+        )
 
 
 class FigurePlot(QWidget):
@@ -63,13 +84,13 @@ class FigurePlot(QWidget):
         return self._cloud
 
     def say(self, note: str) -> None:
-        """Words in place of a plot: what to do first."""
+        """Show a note in place of a plot, such as what to do first."""
         self.figure, self.note = None, note
         self.redraw()
 
     @Slot()
     def redraw(self) -> None:
-        """Draw anew in the present colours."""
+        """Draw again in the colours in use."""
         colours, figure = theme.colours(), self.figure
         self.plot.clear()
         self._cloud.set_colours(colours)

@@ -1,12 +1,12 @@
-"""Numbers as people read them: a fixed number of decimals per quantity, a unit, a dash where nothing is known."""
+"""Values as the window shows them: a fixed number of decimals per quantity, a unit, a dash where nothing is known."""
 
 from __future__ import annotations
 
 import math
 
+from ...numbers import UNKNOWN
 from ...sensors.event_reasons import names as reason_names
 
-UNKNOWN = "–"
 MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DECIMALS = {"W": 1, "MHz": 0, "°C": 1, "%": 0, "mV": 0, "MiB": 0, "MB/s": 1, "V/V₀": 3}
@@ -51,21 +51,6 @@ def energy_text(energy_j: float) -> str:
         if abs(energy_j) >= 10 * factor:
             return f"{signed(energy_j / factor, 2)} {unit}"
     return f"{signed(energy_j, 1)} J"
-
-
-def duration_text(seconds: float) -> str:
-    """A length of time: '350 ms', '12.4 s', '3 min 05 s', '2 h 07 min'."""
-    if math.isnan(seconds):
-        return UNKNOWN
-    if seconds < 1.0:
-        return f"{seconds * 1e3:.0f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def ago_text(seconds: float, step: float) -> str:

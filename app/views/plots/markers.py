@@ -1,4 +1,4 @@
-"""Markers of the scatter: shapes in colours that colour-blind eyes tell apart, drawn once into an atlas.
+"""Markers of the scatter: shapes in colours that colour-blind users can distinguish, drawn once into an atlas.
 
 A style is a small number: shape * COLOURS + colour. Few values get a shape each besides their colour; many get circles
 on a scale of even lightness, or the shapes that another column gives them. What is not brushed is dimmed: its shape in
@@ -49,7 +49,7 @@ class Coding:
         return bool(self.values) or math.isnan(self.low)
 
     def covers(self, values: npt.NDArray[np.float64]) -> bool:
-        """These further values fit in; else the coding has to be made anew."""
+        """These further values fit in; otherwise a new coding is needed."""
         known = values[np.isfinite(values)]
         if not len(known):
             return True
@@ -89,7 +89,7 @@ class ShapeCoding:
         self.bounds: tuple[float, ...] = () if few else tuple(float(v) for v in quarters)
 
     def covers(self, values: npt.NDArray[np.float64]) -> bool:
-        """These further values fit in; else the coding has to be made anew."""
+        """These further values fit in; otherwise a new coding is needed."""
         known = values[np.isfinite(values)]
         if self.bounds:
             return bool((known <= self.bounds[-1]).all())

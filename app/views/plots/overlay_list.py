@@ -1,15 +1,43 @@
-"""`OverlayList`: what is drawn over each other: a tick shows or hides one, the chosen one is in focus."""
+"""`OverlayList`: results drawn over each other, each in its colour. A tick shows one, the current line is in focus."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+import pyqtgraph as pg
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from . import theme
-from .overlay_colours import icon_of
+
+_COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky", "grey")
+
+
+def colour_of(place: int) -> QColor:
+    """The line colour of what is in that place of the list."""
+    return QColor(getattr(theme.colours(), _COLOURS[place % len(_COLOURS)]))
+
+
+def pen_of(place: int, width: float) -> object:
+    """... and its pen: dotted where the colours are used up."""
+    dotted = place // len(_COLOURS) % 2
+    style = Qt.PenStyle.DotLine if dotted else Qt.PenStyle.SolidLine
+    return pg.mkPen(colour_of(place), width=width, style=style)
+
+
+def icon_of(place: int) -> QIcon:
+    """A field of that colour."""
+    pixmap = QPixmap(12, 12)
+    pixmap.fill(QColor(theme.colours().base))  # an edge, so that it stands out from a selected line
+    painter = QPainter(pixmap)
+    painter.fillRect(1, 1, 10, 10, colour_of(place))
+    painter.end()
+    icon = QIcon(pixmap)
+    icon.addPixmap(pixmap, QIcon.Mode.Selected)  # else a selected line would tint it
+    return icon
+
 
 _LINES = (1, 6)  # of the list that are in sight, at least and at most
 
@@ -30,7 +58,7 @@ class Overlaid(Protocol):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What a person should know of it."""
+        """Remarks that the user should read."""
 
 
 _T = TypeVar("_T", bound=Overlaid)
@@ -49,8 +77,8 @@ class OverlayList(QListWidget, Generic[_T]):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._fit_height()
-        self.itemChanged.connect(self._told)
-        self.currentRowChanged.connect(self._told)
+        self.itemChanged.connect(self._emit_changed)
+        self.currentRowChanged.connect(self._emit_changed)
         theme.notifier().changed.connect(self._recolour)
 
     @property
@@ -67,7 +95,7 @@ class OverlayList(QListWidget, Generic[_T]):
 
     @property
     def focus(self) -> _T | None:
-        """The chosen one, if it is shown; else the last that is."""
+        """The current entry where it is shown, else the last one that is."""
         shown = self.shown
         chosen = [entry for at, entry in shown if at == self.currentRow()]
         return chosen[0] if chosen else shown[-1][1] if shown else None
@@ -99,7 +127,7 @@ class OverlayList(QListWidget, Generic[_T]):
 
     @Slot()
     def remove_chosen(self) -> None:
-        """Take the chosen one away."""
+        """Remove the current entry."""
         at = self.currentRow()
         if not 0 <= at < len(self._entries):
             return
@@ -123,7 +151,7 @@ class OverlayList(QListWidget, Generic[_T]):
         item.setToolTip("\n".join((item.text(), *entry.reasons)))
 
     @Slot()
-    def _told(self, *_: object) -> None:
+    def _emit_changed(self, *_: object) -> None:
         self.changed.emit()
 
     @Slot()

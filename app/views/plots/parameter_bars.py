@@ -13,22 +13,21 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, Q
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..front.value_words import value_text
-from ..selection import Indices
 from . import theme
-from .quantities import Quantity, quantities_of
+from .quantities import Quantity, parameter_text, quantities_of
 from .row_filter import EVERYTHING, RowFilter
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar
 _BAR_PX = (7, 22)  # narrowest and widest
 _PLOT_PX = 46
 _LEAST_PX = 56
+Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Neighbouring values of a parameter, by their places in its list, and how they are called."""
+    """Neighbouring values of a parameter, by their places in its list, and their label."""
 
     codes: tuple[int, ...]
     label: str
@@ -37,7 +36,7 @@ class Bar:
 def bars_of(values: tuple[object, ...]) -> list[Bar]:
     """One bar per value, or per run of neighbours where there are many."""
     groups = np.array_split(np.arange(len(values)), min(len(values), _MOST_BARS))
-    texts = [value_text(value) for value in values]  # type: ignore[arg-type]
+    texts = [parameter_text(value) for value in values]  # type: ignore[arg-type]
     return [
         Bar(tuple(int(c) for c in g), texts[g[0]] if len(g) == 1 else f"{texts[g[0]]} … {texts[g[-1]]}") for g in groups
     ]
@@ -57,8 +56,8 @@ class Histogram(QWidget):
         self.name = described.name
         self.bars = bars
         self._title = described.title
-        self._all: Counts = np.zeros(len(bars), dtype=np.int64)
-        self._marked: Counts = np.zeros(len(bars), dtype=np.int64)
+        self.counts: Counts = np.zeros(len(bars), dtype=np.int64)
+        self.marked_counts: Counts = np.zeros(len(bars), dtype=np.int64)
         self._hidden = [False] * len(bars)
         self._current = 0
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -84,7 +83,7 @@ class Histogram(QWidget):
 
     def show_counts(self, of_all: Counts, of_marked: Counts, hidden: RowFilter) -> None:
         """Counts by bar."""
-        self._all, self._marked = of_all, of_marked
+        self.counts, self.marked_counts = of_all, of_marked
         self._hidden = [hidden.hides(self.name, bar.codes) for bar in self.bars]
         self._describe()
         self.update()
@@ -92,8 +91,8 @@ class Histogram(QWidget):
     def text_of(self, place: int) -> str:
         """A bar in words."""
         state = " · hidden" if self._hidden[place] else ""
-        marked = f", {self._marked[place]} of the marked" if self._marked.any() else ""
-        return f"{self._title} = {self.bars[place].label}: {self._all[place]} measurements{marked}{state}"
+        marked = f", {self.marked_counts[place]} of the marked" if self.marked_counts.any() else ""
+        return f"{self._title} = {self.bars[place].label}: {self.counts[place]} measurements{marked}{state}"
 
     def _describe(self) -> None:
         self.setAccessibleDescription(self.text_of(self._current))
@@ -109,8 +108,8 @@ class Histogram(QWidget):
         title = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, self.width() - 4)
         painter.drawText(QPointF(2, metrics.ascent()), title)
         step, floor = self._step(), line + _PLOT_PX - 2.0
-        tallest = float(max(_shares(self._all).max(initial=0), _shares(self._marked).max(initial=0))) or 1.0
-        for place, (share, of_marked) in enumerate(zip(_shares(self._all), _shares(self._marked), strict=True)):
+        tallest = float(max(_shares(self.counts).max(initial=0), _shares(self.marked_counts).max(initial=0))) or 1.0
+        for place, (share, of_marked) in enumerate(zip(_shares(self.counts), _shares(self.marked_counts), strict=True)):
             x = 2 + place * step
             full = QRectF(x, line + 3, step - 2, _PLOT_PX - 6)
             high = share / tallest * (_PLOT_PX - 8)
@@ -119,7 +118,7 @@ class Histogram(QWidget):
                 painter.drawRect(QRectF(x, floor - high, step - 2, high))
             else:
                 painter.fillRect(QRectF(x, floor - high, step - 2, high), QColor(colours.grey))
-            if self._marked.any():
+            if self.marked_counts.any():
                 high = of_marked / tallest * (_PLOT_PX - 8)
                 inset = (step - 2) * 0.22
                 painter.fillRect(QRectF(x + inset, floor - high, step - 2 - 2 * inset, high), QColor(colours.orange))
@@ -164,8 +163,8 @@ class Histogram(QWidget):
     def event(self, event: QEvent) -> bool:
         """Each bar has a tooltip."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            told = f"{self.text_of(self._bar_at(event.pos().x()))}\nClick: hide or show · right click: mark"
-            QToolTip.showText(event.globalPos(), told, self)
+            text = f"{self.text_of(self._bar_at(event.pos().x()))}\nClick: hide or show · right click: mark"
+            QToolTip.showText(event.globalPos(), text, self)
             return True
         return bool(super().event(event))
 
@@ -225,7 +224,7 @@ class ParameterBars(QScrollArea):
         self.setWidget(row)
 
     def refresh(self, marked: Indices) -> None:
-        """Count anew: all of them only where the table has grown."""
+        """Count again; the totals only where the table has grown."""
         if self._table is None:
             return
         rows = self._table.rows()

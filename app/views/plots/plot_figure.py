@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One thing of several in a plot, told apart by colour (a name of the theme's) and by its marker or place.
+    """One series of a plot, distinguished by colour (a name of the theme's) and by its marker or place.
 
     A cloud, which may be of very many points, is 'low' or 'high': one of the ends of the theme's scale.
     """
@@ -31,13 +31,13 @@ class Series:
 class Figure:
     """One plot. With `names` it is bars: one group for each name from the top on, one bar of each series in a group.
 
-    `marked` names stand out. With `ticks` the x axis counts places that are called so.
+    `marked` names stand out. With `ticks` the x axis counts places with these labels.
     """
 
     x_title: str
     y_title: str
     series: tuple[Series, ...]
-    caption: str  # what it shows, how it was got and what is found, as plain text
+    caption: str  # what it shows, how it was computed and what it shows, as plain text
     names: tuple[str, ...] = ()
     marked: frozenset[str] = frozenset()
     ticks: tuple[str, ...] = ()

@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from ...errors import WattridgeError
 from ..file_dialogs import save_file
 from ..threads.tasks import TaskQueue
-from .plot_figures import as_csv, curves_of, plots_of
-from .plot_picture import image_of, png_of, svg_of
+from .plot_export import as_csv, curves_of, image_of, plots_of, png_of, svg_of
 
 _KINDS = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
 
@@ -34,7 +33,7 @@ class PlotMenus(QObject):
         self._titles: dict[pg.GraphicsView, str] = {}
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self.failed)
-        self._menu: QMenu | None = None
+        self.menu: QMenu | None = None  # the one that was opened last
 
     def adopt(self, root: QWidget, title: str) -> None:
         """Give every plot below `root` its menu; those that have one already keep it."""
@@ -84,7 +83,7 @@ class PlotMenus(QObject):
         self.said.emit(f"{sum(len(curve.x) for curve in curves)} points copied")
 
     def write(self, view: pg.GraphicsView, path: Path) -> None:
-        """Write the plot as its name's ending says; tells by `said` or `failed`."""
+        """Write the plot in the format that its suffix names; reports by `said` or `failed`."""
         caption, kind = self._caption(view), path.suffix.lower().lstrip(".")
         if kind == "csv":
             curves = curves_of(view)
@@ -93,7 +92,7 @@ class PlotMenus(QObject):
             data = png_of(view, caption) if kind == "png" else svg_of(view, caption)
             self._tasks.run(lambda: _write(path, data), self._written)
         else:
-            self.failed.emit(f"{path}: what it is to be cannot be told", "a name that ends in .png, .svg or .csv")
+            self.failed.emit(f"{path}: the format is unknown", "a name that ends in .png, .svg or .csv")
 
     def _written(self, path: Path) -> None:
         self.said.emit(f"Written: {path}")
@@ -103,8 +102,8 @@ class PlotMenus(QObject):
         save_file(self._window, "Save", name, _KINDS[kind], lambda path: self.write(view, path), suffix=kind)
 
     def _caption(self, view: pg.GraphicsView) -> str:
-        said = self._provenance()
-        return f"{self._titles[view]} · {said}" if said else self._titles[view]
+        provenance = self._provenance()
+        return f"{self._titles[view]} · {provenance}" if provenance else self._titles[view]
 
     # --- how it is asked for ------------------------------------------------------------------------------------------
 
@@ -120,10 +119,10 @@ class PlotMenus(QObject):
         return keyed
 
     def _show(self, view: pg.GraphicsView, at: QPoint) -> None:
-        if self._menu is not None and shiboken6.isValid(self._menu):
-            self._menu.close()
-        self._menu = self.menu_of(view)
-        self._menu.popup(at)
+        if self.menu is not None and shiboken6.isValid(self.menu):
+            self.menu.close()
+        self.menu = self.menu_of(view)
+        self.menu.popup(at)
 
 
 def _write(path: Path, data: bytes) -> Path:

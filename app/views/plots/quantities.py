@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...engine.formats.names import DEVICE_SETTINGS
+from ...engine.formats.names import DEVICE_SETTINGS, unit_of
+from ...engine.measurement import Measurement, Value
 from ...engine.session.plan import SessionPlan
-from .figures import MINUS, UNKNOWN, signed
+from ...numbers import number
+from .figures import MINUS
 
-# ending of a name -> (unit as shown, factor). Times are shown in ms (DOMAIN.md).
-_ENDINGS: dict[str, tuple[str, float]] = {
-    "_s": ("ms", 1e3),
-    "_j": ("J", 1.0),
-    "_w": ("W", 1.0),
-    "_mhz": ("MHz", 1.0),
-    "_c": ("°C", 1.0),
-    "_mv": ("mV", 1.0),
-    "_mib": ("MiB", 1.0),
-    "_percent": ("%", 1.0),
-}
 _RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One figure as people see it."""
+    """One figure as it is shown."""
 
     name: str  # as in the table, the specification or the cache
     label: str
@@ -52,10 +42,10 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
     """How `name` is shown. A kernel's `parameter` keeps its name: 'tile_s' is no time. `units` come from the plan."""
     if parameter:
         return Quantity(name, name, "")
-    known = DEVICE_SETTINGS.get(name, name)
-    for ending, (unit, factor) in _ENDINGS.items():
-        if known.endswith(ending) and len(known) > len(ending):
-            return Quantity(name, known[: -len(ending)].replace("_", " ").capitalize(), unit, factor)
+    unit = unit_of(name, {})
+    if unit and unit != name:  # the name ends in its unit; times are shown in ms
+        label = DEVICE_SETTINGS.get(name, name).rpartition("_")[0].replace("_", " ").capitalize()
+        return Quantity(name, label, "ms", 1e3) if unit == "s" else Quantity(name, label, unit)
     unit = (units or {}).get(name, "")
     return Quantity(name, name, "" if unit == name else unit)
 
@@ -77,12 +67,18 @@ def is_efficiency(name: str) -> bool:
 
 
 def format_number(value: float) -> str:
-    """Four significant digits, plain figures from a thousand on, a dash for NaN."""
-    if math.isnan(value):
-        return UNKNOWN
-    if 1e3 <= abs(value) < 1e7:
-        return signed(value, 0)
-    return f"{value:.4g}".replace("-", MINUS)
+    """`numbers.number` with a true minus sign."""
+    return number(float(value)).replace("-", MINUS)
+
+
+def parameter_text(value: Value) -> str:
+    """A parameter's value as shown: text and whole numbers as they are, other numbers to four digits."""
+    return format_number(value) if isinstance(value, float) and not value.is_integer() else str(value)
+
+
+def configuration_text(measurement: Measurement) -> str:
+    """A configuration in one line: 'block_size_x=32, tile=4'."""
+    return ", ".join(f"{name}={parameter_text(value)}" for name, value in measurement.configuration.items())
 
 
 def _label_is_unit(label: str) -> bool:

@@ -30,7 +30,7 @@ class PointCloud(QGraphicsItem):
 
     def __init__(self, view: pg.ViewBox, colours: Colours) -> None:
         super().__init__(view)
-        self._view = view
+        self.view = view
         self._count = 0
         self._x = np.empty(1024)
         self._y = np.empty(1024)
@@ -53,8 +53,9 @@ class PointCloud(QGraphicsItem):
         """Copies of the coordinates of all points, of shape (n,)."""
         return self._x[: self._count].copy(), self._y[: self._count].copy()
 
+    @property
     def styles(self) -> Styles:
-        """A copy of the styles of all points, shape (n,), in the order in which they are drawn."""
+        """A copy of the styles of all points, of shape (n,)."""
         return self._style[: self._count].copy()
 
     def set_points(self, x: Floats, y: Floats, style: Styles) -> None:
@@ -86,7 +87,7 @@ class PointCloud(QGraphicsItem):
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Paint everything anew at the next frame."""
+        """Paint everything again at the next frame."""
         self._picture = None
         self.update()
 
@@ -108,8 +109,8 @@ class PointCloud(QGraphicsItem):
 
     def _pixels(self, start: int) -> tuple[Floats, Floats]:
         """Points from `start` on in the view's own logical pixels."""
-        (x0, x1), (y0, y1) = self._view.viewRange()
-        width, height = self._view.width(), self._view.height()
+        (x0, x1), (y0, y1) = self.view.viewRange()
+        width, height = self.view.width(), self.view.height()
         x, y = self._x[start : self._count], self._y[start : self._count]
         return (x - x0) * (width / ((x1 - x0) or 1.0)), (y1 - y) * (height / ((y1 - y0) or 1.0))
 
@@ -119,7 +120,7 @@ class PointCloud(QGraphicsItem):
         self.invalidate()
 
     def boundingRect(self) -> QRectF:
-        return QRectF(0.0, 0.0, self._view.width(), self._view.height())
+        return QRectF(0.0, 0.0, self.view.width(), self.view.height())
 
     def within(self, box: QRectF) -> npt.NDArray[np.int64]:
         """The points in a rectangle of the view's own pixels, ascending."""
@@ -146,8 +147,8 @@ class PointCloud(QGraphicsItem):
             painter.drawPixmap(QPointF(0, 0), picture)
 
     def _blank(self, ratio: float, many: bool) -> QPixmap | QImage:
-        width = max(1, round(self._view.width() * ratio))
-        height = max(1, round(self._view.height() * ratio))
+        width = max(1, round(self.view.width() * ratio))
+        height = max(1, round(self.view.height() * ratio))
         picture: QPixmap | QImage
         if many:
             self._pixels_of_picture = pixels = np.zeros((height, width), dtype=np.uint32)
@@ -178,7 +179,7 @@ class PointCloud(QGraphicsItem):
         assert self._atlas is not None
         atlas, cell = self._atlas
         px, py = self._pixels(start)
-        inside = (px > -cell) & (px < self._view.width() + cell) & (py > -cell) & (py < self._view.height() + cell)
+        inside = (px > -cell) & (px < self.view.width() + cell) & (py > -cell) & (py < self.view.height() + cell)
         style = self._style[start : self._count]
         shown = np.flatnonzero(inside)
         shown = shown[np.argsort(style[shown] < DIM, kind="stable")]

@@ -148,7 +148,7 @@ LIGHT = Colours(
 
 
 class Notifier(QObject):
-    """Tells painters that the colours have changed."""
+    """Emits `changed` when the colours in use have changed."""
 
     changed = Signal()
 
@@ -181,11 +181,11 @@ def colours() -> Colours:
 def install(application: QApplication, mode: Mode = "system") -> None:
     """Give the application its style and colours, and follow the system's scheme from now on."""
     application.setStyle("Fusion")  # the one style that honours a palette on every platform
-    told = notifier()
-    told.mode = mode
-    told.current = _system_colours() if mode == "system" else DARK if mode == "dark" else LIGHT
-    _paint_application(told.current)
-    application.styleHints().colorSchemeChanged.connect(told.follow, Qt.ConnectionType.UniqueConnection)
+    shared = notifier()
+    shared.mode = mode
+    shared.current = _system_colours() if mode == "system" else DARK if mode == "dark" else LIGHT
+    _paint_application(shared.current)
+    application.styleHints().colorSchemeChanged.connect(shared.follow, Qt.ConnectionType.UniqueConnection)
 
 
 def set_mode(mode: Mode) -> None:
@@ -239,7 +239,7 @@ def _paint_application(c: Colours) -> None:
     for where in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, where, faint)
     QApplication.setPalette(palette)
-    # The style outlines ticks in a darker shade of the window's colour, which in the dark nobody would see.
+    # The style outlines ticks in a darker shade of the window's colour, which is invisible on a dark ground.
     ticks = QPalette(palette)
     ticks.setColor(role.Window, QColor(c.muted))
     for kind in ("QCheckBox", "QRadioButton", "QListView"):

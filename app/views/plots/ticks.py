@@ -8,21 +8,8 @@ _SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 _TIME_STEPS_S = (*_SECONDS, *(60.0 * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240)))
 
 
-def value_ticks(low: float, high: float, at_most: int) -> list[float]:
-    """Round values (1, 2 or 5 times a power of ten apart) within [low, high], no more than `at_most` of them."""
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low or at_most < 1:
-        return []
-    step = 10.0 ** math.floor(math.log10((high - low) / at_most))
-    for factor in (1.0, 2.0, 5.0, 10.0, 20.0):
-        first = math.ceil(low / (step * factor) - 1e-9)
-        last = math.floor(high / (step * factor) + 1e-9)
-        if last - first + 1 <= at_most:
-            return [k * step * factor for k in range(first, last + 1)]
-    return []
-
-
 def time_ticks(start_s: float, end_s: float, at_most: int) -> tuple[float, list[float]]:
-    """(step, marks) in s at whole multiples of a step that people count in, no more than about `at_most`."""
+    """(step, marks) in s at whole multiples of a customary step, no more than about `at_most`."""
     length = end_s - start_s
     step = next((s for s in _TIME_STEPS_S if length / s <= max(1, at_most)), _TIME_STEPS_S[-1])
     first = math.ceil(start_s / step - 1e-9)

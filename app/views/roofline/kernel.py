@@ -13,7 +13,7 @@ from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ...numbers import number
 from ..plots.descriptions import fill_rows, prepare_table
 from ..plots.label import PlainLabel
-from ..plots.overlay_colours import icon_of
+from ..plots.overlay_list import icon_of
 
 _TIPS = (
     "Work over peak or traffic over bandwidth, whichever takes longer, and longer at a power limit",

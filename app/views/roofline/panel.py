@@ -41,8 +41,7 @@ from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
 from ..plots.label import PlainLabel
-from ..plots.overlay_colours import icon_of
-from ..plots.overlay_list import OverlayList
+from ..plots.overlay_list import OverlayList, icon_of
 from ..plots.quantities import Quantity
 from ..provenance import source_words
 from ..threads.tasks import LatestTask

@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QWidget
 
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ..plots import theme
-from ..plots.log_axis import LogAxis
+from ..plots.axes import LogAxis
 from ..plots.markers import COLOURS, SHAPES, Coding, colour_scale
 from ..plots.note import PlotNote
-from ..plots.overlay_colours import colour_of, pen_of
+from ..plots.overlay_list import colour_of, pen_of
 from .marks import draw_margins, draw_marks
 from .points import STRIP, Floats, left_margin, measured_values, places_of, point_words, right_margin
 

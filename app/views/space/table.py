@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.search_space import SearchSpace
-from ..front.value_words import value_text
-from ..plots.quantities import quantities_of
+from ..plots.quantities import parameter_text, quantities_of
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
@@ -38,7 +37,7 @@ class SpaceModel(QAbstractTableModel):
         """Texts as wide as those of a column are expected to be."""
         values = () if self.space is None else self.space.parameters[column].values
         step = max(1, len(values) // _MEASURED)
-        return [value_text(value) for value in (*values[::step], *values[-1:])]
+        return [parameter_text(value) for value in (*values[::step], *values[-1:])]
 
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ class SpaceModel(QAbstractTableModel):
         if self.space is None or not index.isValid():
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return value_text(
+            return parameter_text(
                 self.space.parameters[index.column()].values[self.space.codes[index.row(), index.column()]]
             )
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -107,5 +106,5 @@ class SpaceTable(QTableView):
         """Put the selected configuration on the clipboard, as one line."""
         space, row = self.rows.space, self.currentIndex().row()
         if space is not None and row >= 0:
-            words = (f"{name}={value_text(value)}" for name, value in space.configuration(row).items())
+            words = (f"{name}={parameter_text(value)}" for name, value in space.configuration(row).items())
             QGuiApplication.clipboard().setText(", ".join(words))

@@ -14,8 +14,8 @@ from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...paths import data_folder
 from ..context import Context
 from ..file_dialogs import choose_folder
-from ..front.value_words import configuration_text
 from ..plots.label import PlainLabel
+from ..plots.quantities import configuration_text
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
 

@@ -20,9 +20,8 @@ from PySide6.QtWidgets import QWidget
 from ...engine.measurement import State
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..front.value_words import value_text
 from ..plots import theme
-from ..plots.quantities import Quantity, quantities_of, quantity
+from ..plots.quantities import Quantity, parameter_text, quantities_of, quantity
 
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -139,7 +138,8 @@ class ResultsModel(QAbstractTableModel):
         described, parameter = self._columns[column - 2]
         if not parameter or self._table is None:
             return ["0.0000"]
-        return [value_text(v) for p in self._table.space.parameters if p.name == described.name for v in p.values][:200]
+        parameters = self._table.space.parameters
+        return [parameter_text(v) for p in parameters if p.name == described.name for v in p.values][:200]
 
     # --- Qt's side ---------------------------------------------------------------------------------------------------
 
@@ -238,5 +238,5 @@ class ResultsModel(QAbstractTableModel):
             return measurement.state.value
         described, parameter = self._columns[column - 2]
         if parameter:
-            return value_text(measurement.configuration.get(described.name, ""))
+            return parameter_text(measurement.configuration.get(described.name, ""))
         return described.number(measurement.values.get(described.name, float("nan")))

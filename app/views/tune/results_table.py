@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QTableView, QWidget
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..front.value_words import configuration_text
+from ..plots.quantities import configuration_text
 from ..selection import Selection
 from ..widgets import set_up_table
 from .results_model import ResultsModel

@@ -14,7 +14,7 @@ from app.engine.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
 from app.views.analysis.figures import FIGURES, Analysed
 from app.views.analysis.panel import AnalysisPanel
-from app.views.plots.plot_figures import curves_of
+from app.views.plots.plot_export import curves_of
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
 

@@ -175,7 +175,7 @@ def test_the_facts_stand_beside_the_rest_where_there_is_width_but_no_height(
 ) -> None:
     panel.resize(*size)
     shows(live())
-    assert (panel._splitter.orientation() is Qt.Orientation.Horizontal) == beside
+    assert (panel.splitter.orientation() is Qt.Orientation.Horizontal) == beside
 
 
 def test_no_spills_are_none(shows: Shows) -> None:
@@ -252,7 +252,7 @@ def test_the_outcome_is_shown_unless_the_source_is(shows: Shows) -> None:
 
 def test_a_failure_without_words_says_that_there_are_none(shows: Shows) -> None:
     panel = shows(live(state=State.TIMEOUT, values={}))
-    assert "nothing was said" in panel.message.whole
+    assert "no message" in panel.message.whole
 
 
 # --- its own power ----------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_its_own_power_and_clock_are_cut_out_of_the_trace_with_a_margin(trace: T
     inside = (time_s > 0) & (time_s <= 1.5)
     assert float(np.mean(power_w[inside])) == pytest.approx(measurement.values["power_w"], rel=0.01)
     assert plot.clock.getData()[1].min() >= 200
-    for window in plot._windows:
+    for window in plot.windows:
         assert window.getRegion() == pytest.approx((0.0, 1.5))
 
 
@@ -278,8 +278,8 @@ def test_the_mean_and_its_interval_are_drawn_within_the_window(trace: Trace, sho
     power = measurement.values["power_w"]
     assert plot.mean.getData()[0].tolist() == [0.0, 1.5]
     assert plot.mean.getData()[1] == pytest.approx([power, power])
-    assert plot._low.getData()[1][0] == pytest.approx(power - 1)
-    assert plot._high.getData()[1][0] == pytest.approx(power + 1)
+    assert plot.low.getData()[1][0] == pytest.approx(power - 1)
+    assert plot.high.getData()[1][0] == pytest.approx(power + 1)
     assert f"{power:.4g} W" in plot.legend.text()
 
 
@@ -305,8 +305,8 @@ def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> N
     table.append(in_window(trace))
     lab.session(table, plan_for(SPACE, OBJECTIVE))
     lab.selection.select(0)
-    assert panel.trace._power_plot.isVisible()
-    assert not panel.trace._clock_plot.isVisible()
+    assert panel.trace.power_plot.isVisible()
+    assert not panel.trace.clock_plot.isVisible()
     panel.shutdown()
 
 
@@ -316,7 +316,7 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         (live(window_ns=gone), "no longer holds"),
         (dataclasses.replace(in_window(trace), timestamp_s=time.time() - 3600), "Stored"),
         (dataclasses.replace(live(), source="recorded"), "Replayed"),
-        (live(), "no window of time"),
+        (live(), "no time window"),
         (live(window_ns=(trace.last_ns + 10, trace.last_ns + 20)), "yet"),
     ):
         plot = shows(measurement).trace

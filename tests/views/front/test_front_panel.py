@@ -36,8 +36,8 @@ def panel(lab: Lab, qtbot: QtBot) -> FrontPanel:
 
 def place(panel: FrontPanel, point: int) -> QPointF:
     """Where a point is in the plot's scene."""
-    assert panel._points is not None
-    at = QPointF(panel._points.x[point], panel._points.y[point])
+    assert panel.points is not None
+    at = QPointF(panel.points.x[point], panel.points.y[point])
     return panel.plot.getViewBox().mapViewToScene(at)
 
 
@@ -48,8 +48,8 @@ def click(panel: FrontPanel, qtbot: QtBot, scene: QPointF) -> None:
 
 
 def test_before_a_session_it_says_what_to_do_first(panel: FrontPanel) -> None:
-    assert "press Start" in panel.plot._note.text()
-    assert panel.plot._note.isVisible()
+    assert "press Start" in panel.plot.note.text()
+    assert panel.plot.note.isVisible()
 
 
 def test_a_real_cache_gives_its_front_of_thirteen_with_both_ends_named(
@@ -57,9 +57,9 @@ def test_a_real_cache_gives_its_front_of_thirteen_with_both_ends_named(
 ) -> None:
     table, plan = cache_session(shared_data / PS3)
     lab.session(table, plan)
-    assert panel._points is not None
-    assert len(panel._points) == 4690
-    assert len(panel._points.front) == 13
+    assert panel.points is not None
+    assert len(panel.points) == 4690
+    assert len(panel.points.front) == 13
     labels = [label.textItem.toPlainText() for label in panel.plot.line.labels]
     assert labels == ["fastest: 80.44 TFLOPS", "most efficient: 0.9315 TFLOPS/J"]
     assert "430 failed" in panel.count.text()
@@ -71,16 +71,16 @@ def test_results_stream_in_and_the_front_follows(lab: Lab, panel: FrontPanel) ->
     space = grid_space()
     table = ResultTable(space)
     lab.session(table, plan_for(space, OBJECTIVE))
-    assert "Waiting" in panel.plot._note.text()
+    assert "Waiting" in panel.plot.note.text()
     for start in range(0, space.size, 16):
         table.extend(measured(space, row) for row in range(start, min(start + 16, space.size)))
         lab.grow(table)
     whole = FrontPanel(lab.context)
     whole.refresh()
-    assert panel._points is not None
-    assert whole._points is not None
-    assert len(panel.plot.cloud) == len(panel._points) == len(whole._points)
-    assert set(panel._points.front) == set(whole._points.front)
+    assert panel.points is not None
+    assert whole.points is not None
+    assert len(panel.plot.cloud) == len(panel.points) == len(whole.points)
+    assert set(panel.points.front) == set(whole.points.front)
     whole.deleteLater()
 
 
@@ -92,7 +92,7 @@ def test_every_point_is_in_sight_while_results_stream_in(lab: Lab, panel: FrontP
         table.append(measured(space, row))
         lab.grow(table)
     (x0, x1), (y0, y1) = panel.plot.getViewBox().viewRange()
-    points = panel._points
+    points = panel.points
     assert points is not None
     assert x0 < points.x.min()
     assert points.x.max() < x1
@@ -117,17 +117,17 @@ def test_a_zoom_by_hand_stays_until_show_all(lab: Lab, panel: FrontPanel) -> Non
 def test_hovering_shows_the_configuration_and_its_figures(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    assert panel._points is not None
-    point = int(panel._points.front[-1])
+    assert panel.points is not None
+    point = int(panel.points.front[-1])
     qtbot.mouseMove(panel.plot.viewport(), panel.plot.mapFromScene(place(panel, point)))
-    card = panel.plot._card
+    card = panel.plot.card
     qtbot.waitUntil(card.isVisible)
-    measurement = table.measurement(int(panel._points.index[point]))
+    measurement = table.measurement(int(panel.points.index[point]))
     for name in ("tile", "layout", "Graphics clock (MHz)", "GFLOPS/W", "Time (ms)"):
         assert name in card.text()
     assert f"{measurement.values['power_w']:.4g}" in card.text()
     assert panel.window().rect().contains(card.geometry())
-    panel.plot._mouse_moved(QPointF(-50, -50))
+    panel.plot.hover(QPointF(-50, -50))
     assert not card.isVisible()
 
 
@@ -147,25 +147,25 @@ def test_the_card_goes_when_another_dock_comes_to_the_front(lab: Lab, panel: Fro
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
     qtbot.waitUntil(lambda: not panel.plot.viewport().visibleRegion().isEmpty())
-    panel.plot._mouse_moved(place(panel, 3))
+    panel.plot.hover(place(panel, 3))
     qtbot.wait(400)
-    assert panel.plot._card.isVisible()  # it stays while the plot is in sight
+    assert panel.plot.card.isVisible()  # it stays while the plot is in sight
     docks[1].raise_()
-    qtbot.waitUntil(lambda: not panel.plot._card.isVisible(), timeout=3000)
+    qtbot.waitUntil(lambda: not panel.plot.card.isVisible(), timeout=3000)
     panel.setParent(None)  # it outlives the window
 
 
 def test_a_click_selects_the_measurement_and_the_selection_is_ringed(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    assert panel._points is not None
-    point = int(panel._points.front[0])
+    assert panel.points is not None
+    point = int(panel.points.front[0])
     click(panel, qtbot, place(panel, point))
-    qtbot.waitUntil(lambda: lab.selection.index == int(panel._points.index[point]))
-    other = int(panel._points.index[3])
+    qtbot.waitUntil(lambda: lab.selection.index == int(panel.points.index[point]))
+    other = int(panel.points.index[3])
     lab.selection.select(other)
-    ringed = panel.plot._chosen.getData()
-    assert (ringed[0][0], ringed[1][0]) == (panel._points.x[3], panel._points.y[3])
+    ringed = panel.plot.ring.getData()
+    assert (ringed[0][0], ringed[1][0]) == (panel.points.x[3], panel.points.y[3])
 
 
 def test_any_two_figures_can_be_chosen_and_their_better_end(lab: Lab, panel: FrontPanel) -> None:
@@ -173,25 +173,25 @@ def test_any_two_figures_can_be_chosen_and_their_better_end(lab: Lab, panel: Fro
     lab.session(table, plan_for(table.space, OBJECTIVE))
     panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("time_s"))
     panel.figures.y_figure.setCurrentIndex(panel.figures.y_figure.findData("energy_j"))
-    points = panel._points
+    points = panel.points
     assert points is not None
     assert [goal.maximise for goal in points.goals] == [False, False]
     assert points.x[points.best_x] == points.x.min()
     assert panel.plot.getAxis("bottom").labelText == "Time (ms)"
     panel.figures.x_better.click()
-    assert panel._points is not None
-    assert panel._points.x[panel._points.best_x] == panel._points.x.max()
+    assert panel.points is not None
+    assert panel.points.x[panel.points.best_x] == panel.points.x.max()
 
 
 def test_colour_by_words_lists_the_words_and_by_a_figure_a_scale(lab: Lab, panel: FrontPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
     panel.figures.colour.setCurrentIndex(panel.figures.colour.findData("layout"))
-    assert [panel.key._label(value) for value in panel.key._coding.values] == ["row", "column"]
+    assert panel.key.labels == ["row", "column"]
     panel.figures.colour.setCurrentIndex(panel.figures.colour.findData("power_w"))
-    assert panel.key._coding is not None
-    assert not panel.key._coding.discrete or len(panel.key._coding.values) <= 12
-    assert panel.key._quantity.title == "Power (W)"
+    assert panel.key.coding is not None
+    assert not panel.key.coding.discrete or len(panel.key.coding.values) <= 12
+    assert panel.key.quantity.title == "Power (W)"
 
 
 def test_without_a_front_in_the_objective_a_speed_and_an_efficiency_are_shown(lab: Lab, panel: FrontPanel) -> None:

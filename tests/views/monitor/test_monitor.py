@@ -142,7 +142,7 @@ def test_the_mouse_reads_every_channel_at_its_instant(bench: Bench) -> None:
     middle = bench.view.width() // 2
     bench.mouse(QEvent.Type.MouseMove, middle)
     shown = bench.readout.readings.text(row(bench.readout, "graphics_clock_mhz"), CURSOR)
-    instant = bench.view._instant_at(middle)
+    instant = bench.view.instant_at(middle)
     assert shown == f"{bench.trace.at(instant)['graphics_clock_mhz']:.0f} MHz"
     QApplication.sendEvent(bench.view, QEvent(QEvent.Type.Leave))
     assert bench.readout.readings.text(row(bench.readout, "graphics_clock_mhz"), CURSOR) == ""

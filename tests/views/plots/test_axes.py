@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.numbers import duration, round_ticks
 from app.views.monitor.time_window import LENGTHS_S, SHORTEST_S, TimeWindow
-from app.views.plots.figures import ago_text, duration_text, energy_text, value_text
-from app.views.plots.ticks import round_up, time_ticks, value_ticks
+from app.views.plots.figures import ago_text, energy_text, value_text
+from app.views.plots.ticks import round_up, time_ticks
 
 SECOND = 1_000_000_000
 
@@ -74,7 +75,7 @@ def test_a_span_can_be_shown_by_itself() -> None:
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(1, 12))
 def test_value_ticks_lie_within_the_axis_evenly_and_not_too_many(low: float, span: float, at_most: int) -> None:
-    ticks = value_ticks(low, low + span, at_most)
+    ticks = round_ticks(low, low + span, at_most)
     assert len(ticks) <= at_most
     assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-6) for tick in ticks)
     if at_most >= 4:
@@ -84,10 +85,10 @@ def test_value_ticks_lie_within_the_axis_evenly_and_not_too_many(low: float, spa
 
 
 def test_value_ticks_are_round_numbers() -> None:
-    assert value_ticks(0, 300, 4) == [0, 100, 200, 300]
-    assert value_ticks(0.93, 1.24, 4) == pytest.approx([1.0, 1.1, 1.2])
-    assert value_ticks(math.nan, 3, 4) == []
-    assert value_ticks(3, 3, 4) == []
+    assert round_ticks(0, 300, 4) == [0, 100, 200, 300]
+    assert round_ticks(0.93, 1.24, 4) == pytest.approx([1.0, 1.1, 1.2])
+    assert round_ticks(math.nan, 3, 4) == []
+    assert round_ticks(3, 3, 4) == []
 
 
 @pytest.mark.parametrize("length_s", LENGTHS_S)
@@ -116,7 +117,7 @@ def test_values_carry_their_unit_and_the_unknown_is_a_dash_never_zero() -> None:
 
 
 def test_lengths_and_energies_are_short_to_read() -> None:
-    assert [duration_text(s) for s in (0.35, 12.44, 185, 7620)] == ["350 ms", "12.4 s", "3 min 05 s", "2 h 07 min"]
+    assert [duration(s) for s in (0.35, 12.44, 185, 7620)] == ["350 ms", "12.4 s", "3 min 05 s", "2 h 07 min"]
     assert [energy_text(e) for e in (9.96, 2869.0, 28_690.0, 6.65e6, 2.3e7)] == [
         "10.0 J", "2869.0 J", "28.69 kJ", "6650.00 kJ", "23.00 MJ",
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from app.commands.terminal import print_description
 from app.engine.description import Description, Figure, Listing
 from app.engine.report.html import described
 from app.views.plots.descriptions import fill_columns, fill_rows, rich_text
-from app.views.plots.overlay_colours import icon_of
+from app.views.plots.overlay_list import icon_of
 
 ROWS: list[list[str | float | None]] = [["least E t", 1170.0, "-23.3 %"], ["least E", None, "–"]]
 RESULT = Description(

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.views.front.panel import FrontPanel
-from app.views.plots.log_axis import LogAxis
-from app.views.plots.plot_figures import as_csv, curves_of
+from app.views.plots.axes import LogAxis
+from app.views.plots.plot_export import as_csv, curves_of
 from app.views.plots.plot_menus import PlotMenus
 
 
@@ -119,16 +119,17 @@ def test_what_is_copied_and_written(qtbot: QtBot, plot: pg.PlotWidget, menus: Pl
 
 def test_the_menu_comes_by_click_and_by_key(qtbot: QtBot, plot: pg.PlotWidget, menus: PlotMenus) -> None:
     def shown() -> list[str]:
-        menu = menus._menu
+        menu = menus.menu
         return [action.text().replace("&", "") for action in menu.actions() if action.text()] if menu else []
 
     key = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), plot.mapToGlobal(QPoint(5, 5)))
     QGuiApplication.sendEvent(plot, key)
     assert shown() == ["Copy picture", "Copy figures", "Save as PNG…", "Save as SVG…", "Save figures as CSV…"]
-    assert isinstance(menus._menu, QMenu)
-    menus._menu.close()
-    menus._menu = None
+    first = menus.menu
+    assert isinstance(first, QMenu)
+    first.close()
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.RightButton, pos=QPoint(150, 100))
+    assert menus.menu is not first
     assert len(shown()) == 5
     assert not plot.getViewBox().menuEnabled(), "pyqtgraph's own does not come too"
-    menus._menu.close()  # type: ignore[union-attr]
+    menus.menu.close()  # type: ignore[union-attr]

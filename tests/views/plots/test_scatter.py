@@ -60,7 +60,7 @@ def test_appended_points_give_the_same_picture_as_points_set_at_once(cloud: Poin
 def test_points_are_drawn_where_they_are_and_nowhere_else(cloud: PointCloud) -> None:
     empty = picture(cloud)
     cloud.set_points(np.asarray([5.0]), np.asarray([5.0]), np.zeros(1, dtype=np.uint16))
-    view = cloud._view
+    view = cloud.view
     centre = view.mapToScene(QPointF(view.width() / 2, view.height() / 2)).toPoint()
     drawn = picture(cloud)
     assert drawn.pixelColor(centre).name() == theme.LIGHT.colour_map[0]
@@ -77,7 +77,7 @@ def test_points_by_the_ten_thousand_are_drawn_where_they_are_and_cut_off_at_the_
     x, y = np.tile(places, (8000, 1)).T
     cloud.set_points(x, y, np.zeros(len(x), dtype=np.uint16))
     drawn = picture(cloud)
-    view = cloud._view
+    view = cloud.view
     expected = theme.LIGHT.colour_map[0]
     half = cloud.marker_size() / 2 + 1.5
     at = [view.mapViewToScene(QPointF(*place)) for place in places[:4]]
@@ -95,7 +95,7 @@ def test_what_is_dimmed_lies_below_whatever_comes_later(cloud: PointCloud, count
     style = np.full(count, DIM, dtype=np.uint16)
     style[0] = 0
     cloud.set_points(np.full(count, 5.0), np.full(count, 5.0), style)
-    view = cloud._view
+    view = cloud.view
     centre = view.mapViewToScene(QPointF(5.0, 5.0)).toPoint()
     assert picture(cloud).pixelColor(centre).name() == theme.LIGHT.colour_map[0]
     cloud.set_styles(np.full(count, DIM, dtype=np.uint16))
@@ -109,7 +109,7 @@ def test_no_shape_hides_the_others_where_tens_of_thousands_lie(cloud: PointCloud
     style = (shape * COLOURS + shape * 15).astype(np.uint16)
     cloud.set_points(x, y, style)
     drawn = picture(cloud)
-    box = cloud._view.sceneBoundingRect().toRect().adjusted(4, 4, -4, -4)
+    box = cloud.view.sceneBoundingRect().toRect().adjusted(4, 4, -4, -4)
     colours = [
         drawn.pixelColor(u, v).name()
         for u in range(box.left(), box.right(), 3)
@@ -125,7 +125,7 @@ def test_a_view_that_moves_moves_the_points(cloud: PointCloud) -> None:
     x, y, style = points(50)
     cloud.set_points(x, y, style)
     before = picture(cloud)
-    cloud._view.setRange(xRange=(0, 20), padding=0)
+    cloud.view.setRange(xRange=(0, 20), padding=0)
     assert picture(cloud) != before
 
 
@@ -133,7 +133,7 @@ def test_the_nearest_point_in_sight_is_picked_and_the_upper_of_two_in_one_place(
     x, y, style = points(500)
     x[10], y[10], x[400], y[400] = 5.0, 5.0, 5.0, 5.0
     cloud.set_points(x, y, style)
-    view = cloud._view
+    view = cloud.view
     middle = QPointF(view.width() / 2, view.height() / 2)
     assert cloud.nearest(middle) == 400
     px, py = x / 10 * view.width(), (1 - y / 10) * view.height()

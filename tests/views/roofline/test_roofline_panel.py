@@ -29,7 +29,7 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.context import Context
 from app.views.plots import theme
-from app.views.plots.log_axis import log_ticks
+from app.views.plots.axes import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
 from app.views.selection import Selection

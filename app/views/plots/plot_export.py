@@ -1,4 +1,4 @@
-"""What a plot shows as figures: every curve and cloud of points in sight, in the axes' own units, as columns or CSV."""
+"""A plot taken out of the window: its figures as columns or CSV, its picture as PNG or SVG."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
+from PySide6.QtCore import QBuffer, QIODevice, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QApplication, QGraphicsView
 
 from ...plain_text import one_line
 from ...spreadsheet import text_cell
-from .named_bars import NamedBars
+from . import theme
+from .figure_plot import NamedBars
 from .scatter import PointCloud
 
 Floats = npt.NDArray[np.float64]
@@ -102,15 +107,72 @@ def _data(item: Any) -> tuple[Any, Any] | None:
 
 
 def _shown(axis: pg.AxisItem, values: Floats) -> Floats:
-    """Coordinates as the axis tells them."""
+    """Coordinates in the units of the axis labels."""
     shown = getattr(axis, "shown", None)
     if shown is not None:
         return np.asarray(shown(values), dtype=np.float64)
-    told = np.power(10.0, values) if axis.logMode else values
-    return np.asarray(told * axis.scale, dtype=np.float64)
+    linear = np.power(10.0, values) if axis.logMode else values
+    return np.asarray(linear * axis.scale, dtype=np.float64)
 
 
 def _title(axis: pg.AxisItem) -> str:
     units = f" ({axis.labelUnits})" if axis.labelUnits else ""
     text = html.unescape(re.sub(r"<[^>]*>", " ", str(axis.labelText or "")))
     return " ".join(text.split()) + units
+
+
+_MARGIN = 6
+
+
+def image_of(view: QGraphicsView, caption: str) -> QImage:
+    """The plot at twice its size on the screen."""
+    size = _size(view)
+    image = QImage(size * 2, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(2.0)
+    painter = QPainter(image)
+    _paint(painter, view, caption, size)
+    painter.end()
+    return image
+
+
+def png_of(view: QGraphicsView, caption: str) -> bytes:
+    """The plot as a PNG file."""
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image_of(view, caption).save(buffer, "PNG")  # type: ignore[call-overload]  # the stubs want bytes, the call refuses them
+    return bytes(buffer.data().data())
+
+
+def svg_of(view: QGraphicsView, caption: str) -> bytes:
+    """The plot as an SVG file: curves and words stay curves and words."""
+    size, buffer = _size(view), QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(buffer)
+    generator.setSize(size)
+    generator.setViewBox(QRect(0, 0, size.width(), size.height()))
+    generator.setTitle(caption)
+    painter = QPainter(generator)
+    _paint(painter, view, caption, size)
+    painter.end()
+    return bytes(buffer.data().data())
+
+
+def _size(view: QGraphicsView) -> QSize:
+    return QSize(view.width(), view.height() + _line_height())
+
+
+def _line_height() -> int:
+    return QFontMetrics(QApplication.font()).height() + 2 * _MARGIN
+
+
+def _paint(painter: QPainter, view: QGraphicsView, caption: str, size: QSize) -> None:
+    c = theme.colours()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillRect(QRect(0, 0, size.width(), size.height()), QColor(c.base))
+    view.render(painter, QRectF(0, 0, view.width(), view.height()), view.viewport().rect())
+    painter.setFont(QApplication.font())
+    painter.setPen(QColor(c.muted))
+    line = QRect(_MARGIN, view.height(), size.width() - 2 * _MARGIN, _line_height())
+    text = QFontMetrics(painter.font()).elidedText(caption, Qt.TextElideMode.ElideRight, line.width())
+    painter.drawText(line, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)

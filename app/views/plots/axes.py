@@ -1,4 +1,4 @@
-"""`LogAxis`: an axis over logarithms that carries round numbers, whether it spans a part of a decade or many."""
+"""Axes of plots: `LogAxis` carries round numbers over logarithms, `FigureAxis` a quantity in its shown unit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 
-from .quantities import format_number
-from .ticks import value_ticks
+from ...numbers import round_ticks
+from ..plots.label import axis_title
+from .quantities import Quantity, format_number
 
 _LABEL_PX = {"left": 22.0, "bottom": 52.0}  # room of a mark
 _FEW = 3  # round numbers of the kind 1, 2, 5 that are enough
@@ -25,7 +26,7 @@ def log_ticks(low: float, high: float, at_most: int, base: int = 10) -> list[flo
     every = [step * float(base) ** k for k in range(first, last + 1) for step in steps]
     inside = [value for value in every if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
     if len(inside) < _FEW:
-        return [value for value in value_ticks(low, high, at_most) if value > 0]
+        return [value for value in round_ticks(low, high, at_most) if value > 0]
     if len(inside) <= at_most:
         return inside
     powers = [value for value in inside if abs(math.log(value, base) - round(math.log(value, base))) < 1e-9]
@@ -42,7 +43,7 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         self.enableAutoSIPrefix(False)
 
     def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Coordinates as the marks tell them."""
+        """Coordinates in the units of the tick labels."""
         return np.power(10.0, values) / self._factor
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
@@ -56,3 +57,38 @@ class LogAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """pyqtgraph's hook: the marks' numbers."""
         return [format_number(float(f"{10**value / self._factor:.6g}")) for value in values]
+
+
+class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """Data are stored values, or their log10 after `show_quantity(..., log=True)`."""
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation)
+        self._marks: LogAxis | None = None  # ticks of a logarithmic axis
+
+    def show_quantity(self, described: Quantity, *, log: bool) -> None:
+        """Carry this quantity's label, unit and marks."""
+        self._marks = LogAxis(self.orientation, factor=1 / described.factor) if log else None
+        self.setScale(1.0 if log else described.factor)
+        self.setLabel(axis_title(described.title), siPrefixEnableRanges=())
+        self.enableAutoSIPrefix(False)
+
+    def shown(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Coordinates in the units of the tick labels."""
+        return self._marks.shown(values) if self._marks is not None else values * self.scale
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        """pyqtgraph's hook."""
+        return (
+            self._marks.tickValues(minVal, maxVal, size)
+            if self._marks is not None
+            else super().tickValues(minVal, maxVal, size)
+        )
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """pyqtgraph's hook."""
+        return (
+            self._marks.tickStrings(values, scale, spacing)
+            if self._marks is not None
+            else super().tickStrings(values, scale, spacing)
+        )

@@ -20,7 +20,7 @@ from app.engine.measurement import State
 from app.engine.space.result_table import ResultTable
 from app.views.front.panel import FrontPanel
 from app.views.plots.markers import COLOURS, DIM, SHAPES, ShapeCoding, dimmed, with_shapes
-from app.views.plots.plot_figures import curves_of
+from app.views.plots.plot_export import curves_of
 from app.views.plots.row_filter import EVERYTHING, RowFilter
 from app.views.settings import Settings
 
@@ -82,7 +82,7 @@ def corner_of(panel: FrontPanel, x: float, y: float) -> QPoint:
 
 def test_a_drag_marks_what_lies_in_the_rectangle_and_ctrl_adds_to_it(lab: Lab, panel: FrontPanel) -> None:
     show(lab, panel)
-    points = panel._points
+    points = panel.points
     assert points is not None
     middle_x, middle_y = gap(points.x), gap(points.y)
     (x0, x1), (y0, y1) = panel.plot.getViewBox().viewRange()
@@ -117,13 +117,13 @@ def test_what_is_not_marked_is_dimmed_and_stays_so_while_results_stream_in(lab: 
     lab.selection.brush([3, 5])
     table.extend(measured(space, row) for row in range(60, 120))
     lab.grow(table)
-    assert panel._points is not None
-    style = panel.plot.cloud._style[: len(panel._points)]
-    bright = panel._points.index[style < DIM]
+    assert panel.points is not None
+    style = panel.plot.cloud.styles
+    bright = panel.points.index[style < DIM]
     assert list(bright) == [3, 5]
-    assert (panel.plot.cloud._style[: len(panel._points)] >= DIM).sum() == len(panel._points) - 2
+    assert (panel.plot.cloud.styles >= DIM).sum() == len(panel.points) - 2
     lab.selection.brush([])
-    assert (panel.plot.cloud._style[: len(panel._points)] < DIM).all()
+    assert (panel.plot.cloud.styles < DIM).all()
 
 
 def test_the_histograms_show_all_against_marked_and_a_click_hides_a_value(
@@ -133,17 +133,17 @@ def test_the_histograms_show_all_against_marked_and_a_click_hides_a_value(
     names = [histogram.name for histogram in panel.bars.histograms]
     assert names == ["graphics_clock_mhz", "tile", "layout"]
     layout = panel.bars.histograms[2]
-    assert list(layout._all) == [80, 80]
+    assert list(layout.counts) == [80, 80]
     rows = np.flatnonzero([table.measurement(i).configuration["layout"] == "row" for i in range(len(table))])
     lab.selection.brush(rows[:20])
-    assert list(layout._marked) == [20, 0]
+    assert list(layout.marked_counts) == [20, 0]
     qtbot.mouseClick(layout, Qt.MouseButton.LeftButton, pos=QPoint(layout.width() - 6, 40))
-    assert panel._points is not None
-    assert all(table.measurement(int(i)).configuration["layout"] == "row" for i in panel._points.index)
+    assert panel.points is not None
+    assert all(table.measurement(int(i)).configuration["layout"] == "row" for i in panel.points.index)
     assert panel.unfilter.isVisible()
     assert "hidden" in layout.text_of(1)
     panel.unfilter.click()
-    assert len(panel._points) == 150
+    assert len(panel.points) == 150
 
 
 def test_values_are_hidden_and_marked_by_the_keyboard_alone(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
@@ -155,19 +155,19 @@ def test_values_are_hidden_and_marked_by_the_keyboard_alone(lab: Lab, panel: Fro
     qtbot.keyClick(clocks, Qt.Key.Key_Return)
     assert {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in lab.selection.rows} == {960}
     qtbot.keyClick(clocks, Qt.Key.Key_Space)
-    assert panel._points is not None
-    assert 960 not in {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in panel._points.index}
+    assert panel.points is not None
+    assert 960 not in {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in panel.points.index}
 
 
 def test_hiding_everything_says_so(lab: Lab, panel: FrontPanel) -> None:
     show(lab, panel)
     panel.bars.histograms[2].toggled.emit("layout", (0, 1))
-    assert "hidden by the filter" in panel.plot._note.text()
+    assert "hidden by the filter" in panel.plot.note.text()
 
 
 def test_left_and_right_walk_along_the_front(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
     show(lab, panel)
-    points = panel._points
+    points = panel.points
     assert points is not None
     walk = points.index[points.front[np.argsort(points.x[points.front])]]
     panel.plot.setFocus()
@@ -186,7 +186,7 @@ def test_logarithmic_axes_keep_every_point_in_sight_with_round_marks(lab: Lab, p
     show(lab, panel)
     panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("time_s"))
     panel.figures.x_log.click()
-    points = panel._points
+    points = panel.points
     assert points is not None
     assert np.allclose(points.plot_x, np.log10(points.x))
     (x0, x1), _ = panel.plot.getViewBox().viewRange()
@@ -206,14 +206,14 @@ def test_colour_and_marker_tell_two_different_things_and_the_key_says_which(lab:
     figures = panel.figures
     figures.colour.setCurrentIndex(figures.colour.findData("power_w"))
     figures.marker.setCurrentIndex(figures.marker.findData("layout"))
-    style = panel.plot.cloud._style[: len(panel.plot.cloud)]
+    style = panel.plot.cloud.styles
     assert set(style // COLOURS) == {0, 1}
-    assert panel.key._shape_labels() == [("circle", "row"), ("square", "column")]
+    assert panel.key.shape_labels == [("circle", "row"), ("square", "column")]
     assert "square: column" in panel.key.accessibleDescription()
     figures.marker.setCurrentIndex(figures.marker.findData("time_s"))
-    assert len(panel.key._shape_labels()) == 4  # quarters of many values
+    assert len(panel.key.shape_labels) == 4  # quarters of many values
     figures.marker.setCurrentIndex(0)
-    assert panel.key._shape_labels() == []
+    assert panel.key.shape_labels == []
 
 
 def test_overlays_of_a_real_cache_count_its_quadrants(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:
@@ -223,14 +223,14 @@ def test_overlays_of_a_real_cache_count_its_quadrants(lab: Lab, panel: FrontPane
     cut = panel.plot.overlays.quadrants
     assert cut is not None
     assert cut.total == 4690
-    texts = [item.toPlainText() for item in panel.plot.overlays._items if hasattr(item, "toPlainText")]
+    texts = [item.toPlainText() for item in panel.plot.overlays.items if hasattr(item, "toPlainText")]
     assert f"{cut.both} · {cut.percent(cut.both):.1f} %" in texts
     assert "least energy" in texts
     assert any(text.startswith("EDP +") for text in texts)
     assert sum(text.startswith("spread ") for text in texts) == 2
     for tick in panel.show_menu.ticks.values():
         tick.setChecked(False)
-    assert not panel.plot.overlays._items
+    assert not panel.plot.overlays.items
     assert not panel.plot.line.labels[0].isVisible()
 
 
@@ -249,7 +249,7 @@ def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, pane
     assert "less energy for" in panel.chooser.words.text()
     assert "kWh" in panel.chooser.words.text()
     assert "EUR" in panel.chooser.words.text()
-    assert panel.plot._choice.toPlainText() == "least energy"
+    assert panel.plot.choice.toPlainText() == "least energy"
     panel.chooser.choose_by("knee")
     assert lab.selection.index == knee(costs.time_s, costs.energy_j)
     panel.chooser.choose_by("fastest")
@@ -299,7 +299,7 @@ def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, panel: FrontPanel) -
     panel.chooser.choose_by("knee")
     lab.selection.select(7)
     assert panel.chooser.chooser.name == "by_hand"
-    assert panel.plot._choice.toPlainText() == ""
+    assert panel.plot.choice.toPlainText() == ""
     assert "than the fastest" in panel.chooser.words.text()
 
 
