@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,8 +73,8 @@ def channel(name: str, unavailable: str | None = None) -> Channel:
     return Channel(known.name, known.unit, known.label, unavailable)
 
 
-def known_values(reading: Reading, channels: tuple[Channel, ...]) -> Iterator[tuple[Channel, float]]:
-    """The channels of a reading that hold a value."""
-    for described, value in zip(channels, reading.values, strict=True):
-        if not math.isnan(value):
-            yield described, value
+def figure_text(name: str, value: float) -> str:
+    """A channel's value as files hold it: seven digits, the energy counter's millijoules; empty where unknown."""
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.3f}" if name == "energy_j" else f"{value:.7g}"

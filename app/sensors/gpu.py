@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from .channel import Channel, PowerSample, Reading
 from .clock import Clock
 
+Use = Literal["compute", "graphics", "compute and graphics"]
 Source = Literal["nvml", "simulated", "recorded"]
 
 
@@ -88,6 +89,25 @@ class HoldsValues(Protocol):
 
     def held(self, channel: str) -> Held | None:
         """The age of the value that a read reports for a channel now; None where every read asks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that uses a board. `memory_mib` is NaN where it is unknown."""
+
+    pid: int
+    name: str
+    memory_mib: float
+    use: Use
+
+
+@runtime_checkable
+class ListsProcesses(Protocol):
+    """A board that reports what runs on it."""
+
+    def processes(self) -> Sequence[GpuProcess]:
+        """The processes of this moment, the one with the most memory first. Raises NotSupported, GpuLost."""
         ...
 
 

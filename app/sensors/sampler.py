@@ -14,7 +14,7 @@ from .gpu import Gpu
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from .recording import RecordingWriter
+    from .recorded.recording import RecordingWriter
 
 _DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
 _CHECK_S = 1.0  # how often channels are looked at for having fallen silent

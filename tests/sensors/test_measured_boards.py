@@ -11,8 +11,8 @@ from fake_pynvml import NOT_SUPPORTED, Board, FakePynvml
 from app import measure
 from app.engine.metering import watching
 from app.engine.metering.watching import watch
-from app.sensors.nvml import NvmlGpu
-from app.sensors.nvml_library import NvmlLibrary
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import NvmlLibrary
 
 
 def open_board(*boards: Board, index: int = 0) -> NvmlGpu:

@@ -14,9 +14,9 @@ from fake_pynvml import FUNCTION_NOT_FOUND, LOST, NO_PERMISSION, NOT_SUPPORTED, 
 from gpu_conformance import GpuConformance, value
 
 from app.sensors.errors import GpuLost, NoDriver, NotSupported
-from app.sensors.nvml import NvmlGpu, boards
-from app.sensors.nvml_library import NvmlLibrary
-from app.sensors.voltage import VoltageReader, parse_voltage_mv
+from app.sensors.nvml.gpu import NvmlGpu, boards
+from app.sensors.nvml.library import NvmlLibrary
+from app.sensors.nvml.voltage import VoltageReader, parse_voltage_mv
 
 TOLD = "GPU 00000000:01:00.0\n    Voltage\n        Graphics                          : 737.500 mV\n"
 NOT_TOLD = "GPU 00000000:01:00.0\n    Voltage\n        Graphics                          : N/A\n"
@@ -57,7 +57,7 @@ class TestOldBoard(GpuConformance):
 
     def test_what_it_lacks_is_not_available_with_the_reason(self, gpu: NvmlGpu) -> None:
         assert "lacks the function" in str(missing(gpu, "memory_power_w"))
-        assert "does not tell it" in str(missing(gpu, "energy_j"))
+        assert "does not report it" in str(missing(gpu, "energy_j"))
         assert gpu.graphics_clocks_mhz() == ()
         assert gpu.info.multiprocessors == 14
 

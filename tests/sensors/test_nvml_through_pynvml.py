@@ -12,8 +12,8 @@ import pytest
 from gpu_conformance import GpuConformance, value
 
 from app.sensors.errors import GpuLost
-from app.sensors.nvml import NvmlGpu, boards
-from app.sensors.nvml_library import NvmlLibrary
+from app.sensors.nvml.gpu import NvmlGpu, boards
+from app.sensors.nvml.library import NvmlLibrary
 
 OK, INVALID, NOT_SUPPORTED, INSUFFICIENT_SIZE, LOST = 0, 2, 3, 7, 15
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from app.sensors.errors import GpuLost, NoPermission, NotSupported
+from app.sensors.gpu import GpuProcess, ListsProcesses
 from app.sensors.load import Load
-from app.sensors.nvml import NvmlGpu
-from app.sensors.processes import UNSEEN, GpuProcess, TellsProcesses, nvml_processes, process_name
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.processes import UNSEEN, nvml_processes, process_name
 from app.sensors.select import open_gpu
 from app.sensors.simulated.gpu import SimulatedGpu
 
@@ -85,7 +86,7 @@ def test_a_script_is_named_and_nothing_odd_is_shown(tmp_path: Path) -> None:
 def test_the_simulated_board_tells_its_load() -> None:
     gpu = open_gpu("simulated:a100", speed=math.inf)
     assert isinstance(gpu, SimulatedGpu)
-    assert isinstance(gpu, TellsProcesses)
+    assert isinstance(gpu, ListsProcesses)
     assert gpu.processes() == []
     gpu.begin(Load("sgemm", "fp32", 1e12, 1e9))
     [process] = gpu.processes()
@@ -95,4 +96,4 @@ def test_the_simulated_board_tells_its_load() -> None:
 
 
 def test_real_boards_tell_them() -> None:
-    assert issubclass(NvmlGpu, TellsProcesses)
+    assert issubclass(NvmlGpu, ListsProcesses)

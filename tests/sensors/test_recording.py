@@ -18,10 +18,10 @@ from app.errors import InputError, WattridgeError
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.errors import NotSupported
-from app.sensors.nvml import NvmlGpu
-from app.sensors.nvml_library import NvmlLibrary
-from app.sensors.recorded import RecordedGpu
-from app.sensors.recording import Recording, RecordingWriter, read_recording
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import NvmlLibrary
+from app.sensors.recorded.gpu import RecordedGpu
+from app.sensors.recorded.recording import Recording, RecordingWriter, read_recording
 from app.sensors.sampler import Sampler
 from app.sensors.trace import Trace
 
@@ -101,7 +101,7 @@ def test_where_a_recording_cannot_be_written_or_finished_it_is_one_line(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.sensors.recording.os.replace", full)
+    monkeypatch.setattr("app.sensors.recorded.recording.os.replace", full)
     with pytest.raises(WattridgeError, match="No space left"):
         writer.close()
 

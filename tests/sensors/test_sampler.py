@@ -16,7 +16,7 @@ from scripted_gpu import ScriptedGpu
 from app.sensors.channel import PowerSample
 from app.sensors.clock import HostClock, ScaledClock
 from app.sensors.errors import GpuLost, NoPermission
-from app.sensors.recording import RecordingWriter, read_recording
+from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.sensors.sampler import Sampler, SensorEvent
 from app.sensors.trace import Trace
 

@@ -13,9 +13,8 @@ from ...errors import PermissionRefused
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..errors import NotSupported, SensorError
-from ..gpu import GpuInfo, PowerLimit
+from ..gpu import GpuInfo, GpuProcess, PowerLimit
 from ..load import Execution, Load
-from ..processes import GpuProcess
 from . import laws
 from .figures import Twin
 from .physics import Physics

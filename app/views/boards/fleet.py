@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...sensors.errors import SensorError
-from ...sensors.gpu import Gpu
-from ...sensors.processes import GpuProcess, TellsProcesses
+from ...sensors.gpu import Gpu, GpuProcess, ListsProcesses
 from ...sensors.sampler import Sampler
 from ...sensors.select import open_gpu
 from ...sensors.trace import Trace
@@ -64,7 +63,7 @@ def processes_of(boards: Sequence[Watched]) -> list[tuple[Watched, list[GpuProce
     found: list[tuple[Watched, list[GpuProcess], str]] = []
     for board in boards:
         gpu = board.gpu
-        if not isinstance(gpu, TellsProcesses):
+        if not isinstance(gpu, ListsProcesses):
             found.append((board, [], "a recording holds no processes"))
             continue
         try:

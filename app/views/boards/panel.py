@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ...sensors.processes import GpuProcess
+from ...sensors.gpu import GpuProcess
 from ...sensors.select import gpu_selectors
 from ..plots import theme
 from ..plots.figures import UNKNOWN

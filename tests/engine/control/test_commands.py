@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.store.database import Store
 from app.errors import PermissionRefused
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import LIBRARY
 
 Boards = Callable[..., StandIn]
 SPECIFICATION = """
@@ -61,12 +62,11 @@ def specification(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Any]]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     """`run("apply", ...)`: the command in this process, kernels on the stand-in's boards; status, document, errors."""
     from app.engine.metering import meter
     from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda import runner
-    from app.sensors import nvml_library
 
     replaced = ((opening, "require_cuda"), (opening, "open_cuda_runner"), (runner, "look_once"), (meter, "WARM_STEP_S"))
     for module, name in replaced:
@@ -74,14 +74,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     program.install()
 
     def command(*words: str) -> tuple[int, Any, str]:
-        monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
+        LIBRARY.close()
         status = main([*words, "--json"])
         told = capsys.readouterr()
         return status, json.loads(told.out), told.err
 
-    yield command
-    nvml_library.LIBRARY._ready = False
-    nvml_library.LIBRARY._module = None
+    return command
 
 
 def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any], specification: Path) -> None:

@@ -30,7 +30,7 @@ from app.engine.session.events import (
 )
 from app.engine.session.tuner import Tuner
 from app.engine.store.database import Store
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 

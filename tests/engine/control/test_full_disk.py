@@ -21,7 +21,7 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import left_over
 from app.errors import PermissionRefused
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 pytestmark = pytest.mark.skipif(not AS_ROOT, reason="only root can mount a disk")
 Boards = Callable[..., StandIn]

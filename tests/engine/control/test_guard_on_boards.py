@@ -17,7 +17,7 @@ from app.engine.control.left_over import left_over
 from app.engine.control.rights import Asking
 from app.errors import InputError, PermissionRefused, WattridgeError
 from app.sensors.errors import GpuLost, NotSupported, SensorError
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 Opened = Callable[..., NvmlGpu]

@@ -17,7 +17,7 @@ from app.engine.control.client import HelperGone
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import left_over
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 pytestmark = pytest.mark.skipif(not AS_ROOT, reason="root's helper is stopped")

@@ -14,7 +14,7 @@ from boards import KINDS, LOST, NO_PERMISSION, StandIn
 
 from app.sensors.errors import GpuLost
 from app.sensors.event_reasons import EventReason
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 Opened = Callable[..., NvmlGpu]

@@ -16,7 +16,6 @@ from pytestqt.qtbot import QtBot
 sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
 from stand_in_fixtures import boards  # noqa: F401
 
-from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
@@ -137,19 +136,15 @@ def test_real_boards_are_there_of_themselves_with_their_processes(
     qtbot: QtBot, made: Callable[..., BoardsPanel], request: pytest.FixtureRequest
 ) -> None:
     stand_in = request.getfixturevalue("boards")("h200", "a4000")
-    nvml_library.LIBRARY._ready = False
-    try:
-        panel = made(open_gpu("0", voltage=False))
-        qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
-        assert [board.own for board in panel.boards] == [True, False]
-        assert panel.boards[1].gpu.info.uuid == stand_in.uuids[1]
-        assert not panel._rows[1].remove.isVisible(), "a board that is there is shown"
-        assert panel._rows[1].full.isEnabled()
-        qtbot.waitUntil(lambda: "W" in panel._rows[1].power.text(), timeout=5000)
-        panel.hide()
-        panel.show()
-        qtbot.waitUntil(lambda: len(cells(panel)) == 2, timeout=10_000)
-        assert [row[1] for row in cells(panel)] == [str(os.getpid())] * 2
-        assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2
-    finally:
-        nvml_library.LIBRARY._ready, nvml_library.LIBRARY._module = False, None
+    panel = made(open_gpu("0", voltage=False))
+    qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
+    assert [board.own for board in panel.boards] == [True, False]
+    assert panel.boards[1].gpu.info.uuid == stand_in.uuids[1]
+    assert not panel._rows[1].remove.isVisible(), "a board that is there is shown"
+    assert panel._rows[1].full.isEnabled()
+    qtbot.waitUntil(lambda: "W" in panel._rows[1].power.text(), timeout=5000)
+    panel.hide()
+    panel.show()
+    qtbot.waitUntil(lambda: len(cells(panel)) == 2, timeout=10_000)
+    assert [row[1] for row in cells(panel)] == [str(os.getpid())] * 2
+    assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2

@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .channel import PowerSample
-from .errors import GpuLost, NotSupported, SensorError
-from .nvml_channels import watts
-from .nvml_library import NothingThere
+from ..channel import PowerSample
+from ..errors import GpuLost, NotSupported, SensorError
+from .channels import watts
+from .library import NothingThere
 
 _TOTAL_POWER_SAMPLES = 0  # NVML_TOTAL_POWER_SAMPLES
 _KEPT_SAMPLES = 512  # the driver holds 119 on an H200

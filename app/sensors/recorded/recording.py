@@ -33,10 +33,10 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, WattridgeError
-from ..input_files import is_there, open_input
-from .channel import CHANNELS, Channel, PowerSample, Reading, channel
-from .gpu import Gpu, PowerLimit
+from ...errors import InputError, WattridgeError
+from ...input_files import is_there, open_input
+from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel, figure_text
+from ..gpu import Gpu, PowerLimit
 
 _FORMAT, _VERSION = "wattridge-recording", 1
 _GZIP_BITS = 31  # of zlib: the largest window, and gzip's header and trailer
@@ -84,8 +84,8 @@ class RecordingWriter:
             raise InputError("this file exists already", str(path), "choose another name, or remove it first")
         self.path = path
         self.part = path.with_name(path.name + ".part")
-        self._told = [place for place, described in enumerate(gpu.channels) if described.available]
-        self._double = [described.name == "energy_j" for described in gpu.channels]
+        self._available = [place for place, described in enumerate(gpu.channels) if described.available]
+        self._names = [described.name for described in gpu.channels]
         self._origin_ns = gpu.clock.now_ns()
         self._rows = {"r": 0, "p": 0}
         self._last_us = {"r": -1, "p": -1}
@@ -118,13 +118,13 @@ class RecordingWriter:
 
         An error with a file name has ended the recording, and what was written lies there.
         """
-        cells = [_cell(reading.values[place], self._double[place]) for place in self._told]
+        cells = [figure_text(self._names[place], reading.values[place]) for place in self._available]
         self._line("r", reading.time_ns, ",".join(cells))
 
     def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
         """Append samples of the driver's buffer. Raises OSError, also when the recording is full."""
         for sample in samples:
-            self._line("p", sample.time_ns, f"{sample.power_w:.7g}")
+            self._line("p", sample.time_ns, figure_text(POWER_SAMPLES.name, sample.power_w))
 
     def close(self) -> None:
         """Finish the file and give it its name, unless writing failed. Safe to call twice.
@@ -377,10 +377,3 @@ def _header(gpu: Gpu) -> dict[str, Any]:
         "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
         "channels": {described.name: described.unavailable for described in gpu.channels},
     }  # fmt: skip
-
-
-def _cell(value: float, double: bool) -> str:
-    """Seven digits hold all that a sensor tells; the energy counter keeps its millijoules."""
-    if math.isnan(value):
-        return ""
-    return f"{value:.3f}" if double else f"{value:.7g}"

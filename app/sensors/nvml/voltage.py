@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from .gpu import Held
+from ..gpu import Held
 
 _PERIOD_S = 1.0  # never more often
 _DUTY = 20  # and never more than a twentieth of the time: on some boards one call takes a second

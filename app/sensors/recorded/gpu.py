@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .channel import PowerSample, Reading
-from .clock import Clock, HostClock
-from .errors import NotSupported
-from .gpu import GpuInfo
+from ..channel import PowerSample, Reading
+from ..clock import Clock, HostClock
+from ..errors import NotSupported
+from ..gpu import GpuInfo
 from .recording import Recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from .channel import CHANNELS, PowerSample, Reading, channel
-from .clock import Clock, HostClock
-from .errors import GpuLost, NoDriver, NotSupported, SensorError
-from .gpu import GpuInfo, Held, PowerLimit
-from .nvml_channels import (
+from ..channel import CHANNELS, PowerSample, Reading, channel
+from ..clock import Clock, HostClock
+from ..errors import GpuLost, NoDriver, NotSupported, SensorError
+from ..gpu import GpuInfo, GpuProcess, Held, PowerLimit
+from .channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
     POWER_FIELDS,
@@ -24,9 +24,9 @@ from .nvml_channels import (
     power_usage_query,
     watts,
 )
-from .nvml_library import LIBRARY, NvmlLibrary
-from .nvml_power_buffer import PowerBuffer
-from .processes import GpuProcess, nvml_processes
+from .library import LIBRARY, NvmlLibrary
+from .power_buffer import PowerBuffer
+from .processes import nvml_processes
 from .voltage import VoltageReader
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
