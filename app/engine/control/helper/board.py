@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .grammar import Failed
 from .record import KNOBS_OF
 
 GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
@@ -24,17 +25,6 @@ _ERRORS = {
     16: ("lost", "the GPU needs a reset"),
     28: ("lost", "the GPU is no longer there"),
 }
-
-
-class Failed(Exception):
-    """It was not done.
-
-    `kind`: refused, policy, not_supported, no_permission, lost, driver, busy, record or unreadable.
-    """
-
-    def __init__(self, kind: str, what: str) -> None:
-        super().__init__(what)
-        self.kind = kind
 
 
 class Board:

@@ -40,6 +40,21 @@ class Refused(Exception):
         self.number = number
 
 
+class Failed(Exception):
+    """It was not done.
+
+    `kind`: refused, policy, not_supported, no_permission, lost, driver, busy, record or unreadable.
+    """
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(what)
+        self.kind = kind
+
+    def document(self) -> dict[str, str]:
+        """The error as replies hold it."""
+        return {"kind": self.kind, "what": str(self)}
+
+
 @dataclass(frozen=True)
 class Request:
     """A line that is in the grammar."""

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .grammar import Failed
+
 FOLDER = "/var/lib/wattridge"
 LOCK_FOLDER = "/run/wattridge"
 VERSION = 1
@@ -43,8 +45,11 @@ KNOBS_OF = {
 _BOUND = {"power_limit_mw": 10_000_000, "persistence_mode": 1}
 
 
-class RecordError(Exception):
+class RecordError(Failed):
     """The folder of records cannot be used, or a record cannot be written; one line with the reason."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("record", what)
 
 
 def is_uuid(text: str) -> bool:
