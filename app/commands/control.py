@@ -133,7 +133,7 @@ def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Sett
 
 
 def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
-    """Ask for so long whether the settings should stay; without a terminal nobody can say so."""
+    """Ask for so long whether the settings should stay; without a terminal they never do."""
     asks = sys.stdin.isatty() and not quiet and os.name == "posix"
     until = time.monotonic() + countdown_s
     while (left_s := until - time.monotonic()) > 0 and not stop.is_set():
@@ -150,14 +150,14 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
-    from ..engine.board_settings import taken
+    from ..engine.board_settings import nearest_supported
     from ..engine.formats.clock_script import clock_script
     from ..engine.formats.clock_unit import clock_unit
     from ..engine.formats.nvidia_smi import settings_for_smi
     from ..files import write_text
 
     folder = Path(arguments.out)
-    settings = {name: taken(gpu, name, value)[0] for name, value in chosen.items()}
+    settings = {name: nearest_supported(gpu, name, value)[0] for name, value in chosen.items()}
     script = clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
     unit_text = clock_unit(gpu, settings)
     files = [
@@ -235,7 +235,7 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
 
 
 def _agrees(question: str) -> bool:
-    """Ask on a terminal; elsewhere nobody agrees."""
+    """Ask on a terminal; elsewhere the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     sys.stderr.write(f"{question} [y/N] ")
@@ -260,7 +260,7 @@ def _nothing(gpu: Gpu | None) -> dict[str, Any]:
     return {**named, "prior": {}, "applied": {}, "observed": {}, "obeyed": True, "message": "nothing is left over"}
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- output ----------------------------------------------------------------------------------------------------------
 
 
 def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watch
 
 
 def _shown(settings: dict[str, Any], name: str) -> Any:
-    """A value for the table; a lock that nobody can read is 'not locked'."""
+    """A value for the table; a lock, which cannot be read, is 'not locked'."""
     if name not in settings:
         return "–"
     return "not locked" if settings[name] is None else settings[name]

@@ -1,4 +1,4 @@
-"""Channels and readings: what a GPU tells, and one instant of it."""
+"""Channels and readings: what a GPU reports, and one instant of it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One quantity a GPU tells. `unavailable` holds the reason where this board does not tell it."""
+    """One quantity that a GPU reports. `unavailable` holds the reason where this board does not."""
 
     name: str  # snake case and ending in the unit, as in CSV headers and JSON keys: "power_instant_w"
-    unit: str  # as shown to people: "W", "MHz", "°C"; empty for a count or a state
-    label: str  # as shown to people: "Power, instant"
+    unit: str  # as shown: "W", "MHz", "°C"; empty for a count or a state
+    label: str  # as shown: "Power, instant"
     unavailable: str | None = None
 
     @property
@@ -68,7 +68,7 @@ POWER_SAMPLES = Channel("power_samples_w", "W", "Power, driver buffer")
 
 
 def channel(name: str, unavailable: str | None = None) -> Channel:
-    """The catalogue's channel of that name, marked with the reason where this GPU does not tell it."""
+    """The catalogue's channel of that name, marked with the reason where this GPU does not report it."""
     known = CHANNELS[name]
     return Channel(known.name, known.unit, known.label, unavailable)
 

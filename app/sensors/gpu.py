@@ -15,7 +15,7 @@ Source = Literal["nvml", "simulated", "recorded"]
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """Power limit in W. `current` is what acts now; None where the board does not tell."""
+    """Power limit in W. `current` is what acts now; None where the board does not report it."""
 
     minimum_w: float | None
     maximum_w: float | None
@@ -64,15 +64,15 @@ class Gpu(Protocol):
         ...
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Lazy and kept."""
+        """Supported graphics clocks at the present memory clock, ascending; empty where unknown. Lazy and kept."""
         ...
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        """Supported memory clocks, ascending; empty where not told. Asked lazily and kept."""
+        """Supported memory clocks, ascending; empty where unknown. Asked lazily and kept."""
         ...
 
     def close(self) -> None:
-        """Let go of the board. Safe to call twice."""
+        """Release the board. Safe to call twice."""
         ...
 
 

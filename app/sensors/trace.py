@@ -1,4 +1,4 @@
-"""`Trace`: what one GPU told over the last hours. One thread appends (the sampler), any thread copies windows out."""
+"""`Trace`: what one GPU reported over the last hours. One thread (the sampler) appends, any thread copies spans."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Trace:
 
     @property
     def appended(self) -> int:
-        """Readings and power samples ever appended: whoever draws looks here whether anything is new."""
+        """Readings and power samples ever appended: a view compares it to see whether anything is new."""
         return self._rows.count + self._samples.count
 
     @property

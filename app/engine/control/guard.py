@@ -11,7 +11,7 @@ from typing import Final
 from ...errors import PermissionRefused, WattridgeError
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
-from ..board_settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
+from ..board_settings import SETTINGS, WORDS, Setting, in_words, nearest_supported, upper, why_not_set
 from ..metering.characterisation.store import stored_characterisation
 from .client import HelperGone
 from .controls import Control, DirectControl, HelperControl
@@ -41,13 +41,13 @@ class DeviceGuard:
         on_change: Callable[[Change], None] | None = None,
         outer: DeviceGuard | None = None,
     ) -> None:
-        """`asking` says how a person may be asked for the rights; `by` and `on_change` are for the log of changes.
+        """`asking` says how the user may be asked for the rights; `by` and `on_change` are for the log of changes.
 
         Within an `outer` guard, whose rights it shares, it restores what that one had set.
         """
         self._gpu = gpu
         self._by = by
-        self.on_change = on_change  # is told of every change, and of every one that was refused
+        self.on_change = on_change  # called for every change, and for every one that was refused
         self._shared: _Shared = _Shared(allow_control, asking) if outer is None else outer._shared
         self._outer: dict[str, Setting] = {} if outer is None else dict(outer._applied)  # in force when this one began
         self._applied: dict[str, Setting] = dict(self._outer)  # in force
@@ -65,7 +65,7 @@ class DeviceGuard:
 
     @property
     def why_forbidden(self) -> str:
-        """Why no setting may be made here, for people; empty where they may."""
+        """Why no setting may be made here; empty where they may."""
         if self.allowed:
             return ""
         if self._gpu.info.source == "nvml":
@@ -80,7 +80,7 @@ class DeviceGuard:
         return control.helper if isinstance(control, HelperControl) else None
 
     def allow(self, asking: Asking, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Allow settings from now on, and get the rights: the person may be asked. What they should know first.
+        """Allow settings and obtain the rights, for which the user may be asked. Returns notes for the user.
 
         Raises PermissionRefused where there are no rights to be had.
         """
@@ -102,7 +102,7 @@ class DeviceGuard:
             self._shared.allowed = False
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
+        """Get ready to set; notes for the user. Raises where the board must not be set."""
         return self._control().open(cancel)
 
     def why_not(self, name: str) -> str | None:
@@ -164,7 +164,7 @@ class DeviceGuard:
         """Make settings; None leaves one as it is, and one in force already costs nothing. Whether any was made.
 
         A clock between two supported ones becomes the nearest. Raises PermissionRefused, NotSupported or InputError
-        with the remedy; settings made before the refused one stay, and `restore` takes them back.
+        with the remedy; settings made before the refused one stay, and `restore` undoes them.
         """
         wanted = {
             "power_limit_w": power_limit_w,
@@ -180,7 +180,7 @@ class DeviceGuard:
         self.open()
         changes = {}
         for name, value in asked.items():
-            settled, self._snapped[name] = taken(self._gpu, name, value)
+            settled, self._snapped[name] = nearest_supported(self._gpu, name, value)
             if self._applied.get(name) != settled:
                 changes[name] = settled
         if changes:
@@ -209,7 +209,7 @@ class DeviceGuard:
         self._settled(self._outer)
 
     def confirm(self) -> None:
-        """What is set stays, also when this program ends; `wattridge restore` takes it back.
+        """What is set stays, also when this program ends; `wattridge restore` undoes it.
 
         Raises WattridgeError where that cannot be recorded; then everything has been put back.
         """
@@ -239,7 +239,7 @@ class DeviceGuard:
         self._settled({})
 
     def close(self) -> None:
-        """Let go of the rights; what nobody confirmed is put back. Safe to call twice."""
+        """Give up the rights; what was not confirmed is put back. Safe to call twice."""
         control, self._shared.control = self._shared.control, None
         if control is not None:
             control.close()
@@ -318,7 +318,7 @@ class DeviceGuard:
             raise
 
     def _show_locks(self) -> None:
-        """Have the board's own readings tell what is locked here, and what was confirmed: no driver does."""
+        """Have the board's readings show what is locked here, and what was confirmed: no driver reports locks."""
         note = getattr(self._gpu, "note_locks", None)
         if note is not None:
             clocks = {**confirmed(self._gpu.info.uuid), **self.applied}

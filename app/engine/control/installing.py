@@ -192,7 +192,7 @@ def _piped(command: list[str], program: str, prompts: bool, cancel: threading.Ev
         return ""
     assert process.stdin is not None
     assert process.stdout is not None
-    # the program is larger than a pipe, and nobody reads it before the password is given
+    # the program is larger than a pipe, and it is not read before the password is given
     feeding = threading.Thread(target=_feed, args=(process.stdin, program), name="helper's setup", daemon=True)
     feeding.start()
     while process.poll() is None and not (cancel is not None and cancel.is_set()):
@@ -230,7 +230,7 @@ def _entry(content: bytes, *, executable: bool = False) -> dict[str, Any]:
 
 
 def _version(manifest: bytes) -> list[bytes]:
-    """What of a list of files tells two versions of the helper apart: all but pynvml, which has its own."""
+    """The part of a list of files by which versions of the helper differ: all but pynvml, which has its own."""
     return [line for line in manifest.splitlines() if not line.endswith(b"  pynvml.py")]
 
 

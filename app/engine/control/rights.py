@@ -36,7 +36,7 @@ _HELPER: Final = Path(__file__).resolve().parent / "helper"
 
 
 class Asking(Enum):
-    """How a person may be asked for a password. Only who has said that control is wanted may be asked at all."""
+    """How the user may be asked for a password, which is only done after they asked for control."""
 
     NEVER = "never"
     TERMINAL = "terminal"
@@ -58,14 +58,14 @@ def read_only() -> bool:
 
 
 def why_read_only(uuid: str) -> str:
-    """Why a real board may not be set, by this user's wish or by root's policy; empty where it may."""
+    """Why a real board may not be set, by the environment variable or by root's policy; empty where it may."""
     if read_only():
         return f"{READ_ONLY}=1 forbids every setting"
     return policy.require(uuid, {}) if os.name == "posix" else ""
 
 
 def ways_to_root(asking: Asking) -> Iterator[Way]:
-    """The ways that there are, those that ask nobody first."""
+    """The ways there are, those without a password first."""
     if os.geteuid() == 0:
         yield Way(())
         return
@@ -122,7 +122,7 @@ def helper_command(uuid: str, label: str) -> list[str]:
 def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event | None = None) -> Helper:
     """A helper that serves that board. Raises PermissionRefused, with the remedy, where there are no rights to be had.
 
-    Without a password first; where one is needed the person is asked as `asking` says, until `cancel` is set.
+    Without a password first; where one is needed the user is asked as `asking` says, until `cancel` is set.
     """
     if read_only():
         raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
@@ -204,8 +204,8 @@ def _try(
     cancel: threading.Event | None = None,
     own_terminal: bool = True,
 ) -> Helper | None:
-    """Start it and wait until it is ready; None where it ends without a word, for want of rights."""
-    with tempfile.TemporaryFile() as errors:  # what sudo says of a missing password is not for the person
+    """Start it and wait until it is ready; None where it ends without a reply, for want of rights."""
+    with tempfile.TemporaryFile() as errors:  # what sudo says of a missing password is not for the user
         try:
             process = _popen(command, environment, errors if own_terminal else None, own_terminal)
         except OSError:

@@ -1,13 +1,13 @@
-"""Recordings: what a GPU told, kept in a text file that can be replayed anywhere.
+"""Recordings: what a GPU reported, kept in a text file that can be replayed anywhere.
 
 The file is UTF-8 text, gzipped, `NAME.csv.gz`:
 
 - The first line is one JSON object: `format` "wattridge-recording", `version` 1, then `name`, `driver`,
   `recorded_from` (nvml or simulated), `power_limit_w` {min, max, default, current}, `compute_capability`
   [major, minor], `multiprocessors`, `memory_mib`, `power_source`, `graphics_clocks_mhz` and `memory_clocks_mhz`
-  (lists), and `channels`, an object of every channel in order: null where it is told, else the reason why not.
-- Each further line is `r,TIME,VALUE,...` for a reading (the told channels in order, an empty cell where unknown) or
-  `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
+  (lists), and `channels`, an object of every channel in order: null where it is available, else the reason why not.
+- Each further line is `r,TIME,VALUE,...` for a reading (the available channels in order, an empty cell where unknown)
+  or `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
 
 While it is written the file is called `NAME.csv.gz.part`; one that was left behind is read as far as it goes.
 
@@ -215,7 +215,7 @@ class _Parser:
             self._refuse("the first line is too long for a recording's header")
         header = self._header(line)
         channels = self._channels(header.get("channels"))
-        told = [place for place, described in enumerate(channels) if described.available]
+        available = [place for place, described in enumerate(channels) if described.available]
         facts: dict[str, Any] = {
             "title": self._path.name.split(".")[0],
             "name": self._text(header, "name") or "GPU",
@@ -235,18 +235,20 @@ class _Parser:
             if len(line) > _MAX_LINE:
                 self._refuse("the line is too long")
             kind, *cells = line.rstrip("\n").split(",")
-            if kind == "r" and len(cells) == len(told) + 1:
+            if kind == "r" and len(cells) == len(available) + 1:
                 self._append_time(time_us, cells[0])
                 values.extend([self._number_of(cell) for cell in cells[1:]])
             elif kind == "p" and len(cells) == 2:
                 self._append_time(sample_us, cells[0])
                 sample_w.append(self._number_of(cells[1]))
             else:
-                self._refuse(f"expected r,TIME and {len(told)} values, or p,TIME,WATT")
+                self._refuse(f"expected r,TIME and {len(available)} values, or p,TIME,WATT")
         if len(time_us) < 2:
             self._refuse("there are fewer than two readings")
         table = np.full((len(time_us), len(channels)), np.nan)
-        table[:, told] = np.frombuffer(values, np.float64).reshape(len(time_us), len(told)) if told else 0.0
+        table[:, available] = (
+            np.frombuffer(values, np.float64).reshape(len(time_us), len(available)) if available else 0.0
+        )
         return Recording(
             **facts,
             channels=channels,
@@ -307,13 +309,13 @@ class _Parser:
             )
         return header
 
-    def _channels(self, told: object) -> tuple[Channel, ...]:
-        if not isinstance(told, dict) or not told:
-            self._refuse("'channels' must name every channel, with null or the reason why it is not told")
-        for name, reason in told.items():
+    def _channels(self, reasons: object) -> tuple[Channel, ...]:
+        if not isinstance(reasons, dict) or not reasons:
+            self._refuse("'channels' must name every channel, with null or the reason why it is not available")
+        for name, reason in reasons.items():
             if name not in CHANNELS or not (reason is None or isinstance(reason, str)):
                 self._refuse(f"'{str(name)[:40]}' is no channel, or its reason is no text")
-        return tuple(channel(name, reason) for name, reason in told.items())
+        return tuple(channel(name, reason) for name, reason in reasons.items())
 
     def _text(self, header: dict[str, Any], key: str) -> str:
         value = header.get(key, "")

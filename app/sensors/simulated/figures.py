@@ -1,4 +1,4 @@
-"""The figures of a simulated board. `resources/twins/README.md` describes them for a person who writes their own."""
+"""The figures of a simulated board. `resources/twins/README.md` describes them for those who write their own."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Voltage:
     ridge_mhz: float = figure(1, 1e4)
     slope_per_mhz: float = figure(0, 0.1)
     curve_per_mhz2: float = figure(0, 1e-3, 0.0)
-    floor_mv: float = figure(0, 2000, 0.0)  # volts below the ridge where the board tells them, else 0
+    floor_mv: float = figure(0, 2000, 0.0)  # volts below the ridge where the board reports them, else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class PowerBuffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensors:
-    """What stands between the physics and the person. A source that the board lacks is left out."""
+    """What stands between the physics and the user. A source that the board lacks is left out."""
 
     instant: PowerSensor | None = None
     average: PowerSensor | None = None

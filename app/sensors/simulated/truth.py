@@ -1,4 +1,4 @@
-"""The truth behind a simulated board's sensors, for anybody to check the instruments. The program never uses it."""
+"""The truth behind a simulated board's sensors, to check the instruments against. The program never uses it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _USUAL: Final[Mapping[str, Mapping[str, int]]] = {
     "roofline": {"load_store": 1, "operations": 32, "block_size_x": 256, "blocks_per_multiprocessor": 8},
     "n_body": {"block_size_x": 256, "tile_size_x": 4, "loop_unroll_factor": 4, "n": 131072},
 }
-# What these do is told in bytes through memory: they hardly calculate.
+# The rate of these is in bytes through memory: they hardly calculate.
 IN_BYTES: Final = ("copy", "dot", "vector_add", "reduction", "transpose", "stencil")
 
 

@@ -26,7 +26,7 @@ _FIGURES = (
 
 
 class BoardRow(QFrame):
-    """`refresh` takes over what is new. Pressing 'In full' asks for the board to be the window's own."""
+    """`refresh` shows what is new. Pressing 'In full' asks for the board to be the window's own."""
 
     opened = Signal(str)  # the selector
     removed = Signal(str)
@@ -78,7 +78,7 @@ class BoardRow(QFrame):
         self._recolour()
 
     def refresh(self) -> None:
-        """Take over the newest values."""
+        """Show the newest values."""
         trace = self.board.trace
         if not trace.last_ns:
             return
@@ -118,8 +118,13 @@ class Spark(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(200, 44)
 
+    @property
+    def points(self) -> int:
+        """How many points are drawn."""
+        return len(self._y)
+
     def refresh(self) -> None:
-        """Take over the last minute."""
+        """Copy the last minute."""
         trace = self._board.trace
         end = trace.last_ns
         name = trace.power_name

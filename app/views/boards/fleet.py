@@ -59,7 +59,7 @@ def other_boards(uuid: str) -> list[str]:
 
 
 def processes_of(boards: Sequence[Watched]) -> list[tuple[Watched, list[GpuProcess], str]]:
-    """(board, its processes, why it does not tell them) of each board; asks the driver, a few ms a board."""
+    """(board, its processes, why they are unknown) of each board; asks the driver, a few ms a board."""
     found: list[tuple[Watched, list[GpuProcess], str]] = []
     for board in boards:
         gpu = board.gpu

@@ -34,7 +34,7 @@ from .fleet import Watched, other_boards, processes_of, watch
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
 _COLUMNS = ("Board", "PID", "Process", "Memory", "Use")
-_Told = list[tuple[Watched, list[GpuProcess], str]]
+_Found = list[tuple[Watched, list[GpuProcess], str]]
 
 
 class BoardsPanel(QWidget):
@@ -49,7 +49,7 @@ class BoardsPanel(QWidget):
         self._speed = context.gpu.clock.speed
         self._given: list[str] = []  # simulated and recorded ones; real ones are always there
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
-        self._rows: list[BoardRow] = []
+        self.rows: list[BoardRow] = []
         self._opened: list[Watched] = []
         self._ticks = 0
         self.add = QToolButton()
@@ -128,7 +128,7 @@ class BoardsPanel(QWidget):
     @property
     def boards(self) -> list[Watched]:
         """What is watched, the window's own first."""
-        return [row.board for row in self._rows]
+        return [row.board for row in self.rows]
 
     def watch(self, selector: str) -> None:
         """Watch one more board; opening it may take long, and happens elsewhere."""
@@ -148,8 +148,8 @@ class BoardsPanel(QWidget):
     def forget(self, selector: str) -> None:
         """Watch it no longer."""
         self._given = [each for each in self._given if each != selector]
-        for row in [row for row in self._rows if not row.board.own and row.board.selector == selector]:
-            self._rows.remove(row)
+        for row in [row for row in self.rows if not row.board.own and row.board.selector == selector]:
+            self.rows.remove(row)
             self._opened.remove(row.board)
             self._errands.run(row.board.close)
             row.hide()
@@ -164,7 +164,7 @@ class BoardsPanel(QWidget):
         row = BoardRow(board, removable=board.selector in self._given)
         row.opened.connect(self.in_full)
         row.removed.connect(self.forget)
-        self._rows.append(row)
+        self.rows.append(row)
         self._column.insertWidget(self._column.count() - 1, row)
         row.refresh()
 
@@ -195,7 +195,7 @@ class BoardsPanel(QWidget):
 
     @Slot()
     def _tick(self) -> None:
-        for row in self._rows:
+        for row in self.rows:
             row.refresh()
         if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
             boards = self.boards
@@ -203,8 +203,8 @@ class BoardsPanel(QWidget):
         self._ticks += 1
 
     @Slot(object)
-    def _show_processes(self, told: _Told) -> None:
-        lines = [(board.gpu.info.name, process) for board, found, _ in told for process in found]
+    def _show_processes(self, reports: _Found) -> None:
+        lines = [(board.gpu.info.name, process) for board, found, _ in reports for process in found]
         self.processes.setRowCount(len(lines))
         for row, (board, process) in enumerate(lines):
             memory = UNKNOWN if math.isnan(process.memory_mib) else f"{process.memory_mib:,.0f} MiB"
@@ -217,7 +217,7 @@ class BoardsPanel(QWidget):
                     self.processes.setItem(row, column, item)
                 if item.text() != text:
                     item.setText(text)
-        why = [f"{board.gpu.info.name}: processes not told ({words})" for board, _, words in told if words]
+        why = [f"{board.gpu.info.name}: processes unknown ({words})" for board, _, words in reports if words]
         self.note.setText("; ".join(why) if why else "" if lines else "No process uses these boards.")
         self.note.setVisible(bool(self.note.text()))
         self.processes.setVisible(bool(lines))

@@ -9,7 +9,7 @@ from ...engine.board_settings import WORDS, in_words
 from ...engine.measurement import Measurement
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
-from ..control.setting_commands import apply_command
+from ..control.confirm_bar import apply_command
 from ..shell.context import Context
 
 _OFF = "This window is read-only: switch control on in the toolbar first"

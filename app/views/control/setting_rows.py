@@ -16,7 +16,7 @@ from ..shell.label import PlainLabel
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a board can be set to, asked off Qt's thread: some boards take seconds to tell."""
+    """What a board can be set to, asked off Qt's thread: some boards take seconds to answer."""
 
     graphics_mhz: tuple[int, ...]
     memory_mhz: tuple[int, ...]

@@ -154,7 +154,7 @@ def _putting_back(
 
 
 def _restore_all() -> int:
-    """For the start of the machine: every board that has a record and that nobody serves."""
+    """For the start of the machine: every board that has a record and that no helper serves."""
     status = 0
     with records.Records(records.FOLDER, make=True) as folder:
         uuids = folder.uuids()
@@ -188,9 +188,9 @@ def _require_user(uuid: str, uid: int) -> None:
 
 
 def _lock(uuid: str, patience_s: float) -> int:
-    """The right to set one board, which the system takes back however its holders end. Raises Failed."""
+    """The right to set one board, which the system releases however its holders end. Raises Failed."""
     with records.Records(records.LOCK_FOLDER, make=True):
-        pass  # the folder is there, and nobody else can write to it
+        pass  # the folder is there, and no other user can write to it
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         file = os.open(f"{records.LOCK_FOLDER}/{uuid}.lock", flags, 0o600)  # others cannot open it, nor hold it
@@ -209,7 +209,7 @@ def _lock(uuid: str, patience_s: float) -> int:
             time.sleep(0.02)
     with contextlib.suppress(OSError):
         os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)  # for whoever is refused
+        os.pwrite(file, str(os.getpid()).encode(), 0)  # for those that are refused
     return file
 
 

@@ -28,7 +28,7 @@ class Keeper:
         self._holder = holder
         self._applied: dict[str, Any] = {}  # setting -> value in force, made here
         self._in_force: dict[str, Any] = {}  # knob -> value put here
-        self._touched = False  # something may be set that nobody has confirmed
+        self._touched = False  # something may be set that was not confirmed
         found = records.read(board.uuid)
         if found is not None and found.unreadable:
             found.kept = {}  # what is put back of it is what was before everything
@@ -46,7 +46,7 @@ class Keeper:
 
     def state(self) -> dict[str, Any]:
         """What is set now, what was before, and what is in force."""
-        now = {knob: self._board.told(knob) for knob in KNOBS if not knob.startswith("locked_")}
+        now = {knob: self._board.read_or_none(knob) for knob in KNOBS if not knob.startswith("locked_")}
         return {
             "name": self._board.name,
             "now": now,
@@ -105,7 +105,7 @@ class Keeper:
         if not self._in_force or self.left_over:
             raise Failed("refused", "nothing is set that could be confirmed")
         try:
-            if self._board.told("persistence_mode") == 0:  # a driver that nobody uses forgets its settings
+            if self._board.read_or_none("persistence_mode") == 0:  # a driver without users forgets its settings
                 self._remember(["persistence_mode"])
                 try:
                     self._put("persistence_mode", 1)
@@ -123,7 +123,7 @@ class Keeper:
         self._in_force.clear()
 
     def end(self) -> None:
-        """Put back what was set here and nobody confirmed."""
+        """Put back what was set here and not confirmed."""
         if self._touched:
             self.reset("start")
 
@@ -269,7 +269,7 @@ class Keeper:
         record.kept = {}
         record.open = True
         readable = {knob: value for knob, value in record.prior.items() if value is not None}
-        if all(self._board.told(knob) == value for knob, value in readable.items()):
+        if all(self._board.read_or_none(knob) == value for knob, value in readable.items()):
             with contextlib.suppress(RecordError):  # it is as it was: a lock never outlives a restart
                 self._records.remove(record.uuid)
                 return None

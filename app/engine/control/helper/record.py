@@ -69,7 +69,7 @@ class Record:
     name: str = ""
     prior: dict[str, Any] = field(default_factory=dict)  # knob -> value
     kept: dict[str, Any] = field(default_factory=dict)
-    open: bool = False  # something is set that nobody has confirmed
+    open: bool = False  # something is set that was not confirmed
     holder: dict[str, int] = field(default_factory=dict)  # pid, started (ticks since the boot), uid
     boot: str = ""
     written_s: float = 0.0  # since the epoch
@@ -81,7 +81,7 @@ class Record:
 
 
 class Records:
-    """The files in one folder, held open so that nobody can exchange it. Raises RecordError."""
+    """The files in one folder, held open so that it cannot be exchanged. Raises RecordError."""
 
     def __init__(self, path: str, *, make: bool) -> None:
         """`make` for the helper: the folder is made where it is missing, and must be this user's alone to write."""
@@ -143,7 +143,7 @@ class Records:
                 self._put(name, json.dumps(_document_of(record)).encode())
                 os.replace(name, record.uuid + ".json", src_dir_fd=self._folder, dst_dir_fd=self._folder)
             except OSError:
-                with contextlib.suppress(OSError):  # a part of it would only take up room on a full disk
+                with contextlib.suppress(OSError):  # a part of it would only fill a full disk
                     os.unlink(name, dir_fd=self._folder)
                 raise
             os.fsync(self._folder)
@@ -216,11 +216,11 @@ def boot() -> str:
 
 
 def started(pid: int) -> int | None:
-    """When a process began, in ticks since the boot; None where there is none. A reused pid tells another time."""
+    """When a process began, in ticks since the boot; None where there is none. A reused pid has another time."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             state, *fields = file.read(4096).rpartition(")")[2].split()
-            return None if state in "ZX" else int(fields[18])  # dead, though nobody has buried it yet
+            return None if state in "ZX" else int(fields[18])  # dead, though its parent has not reaped it yet
     except (OSError, ValueError, IndexError):
         return None
 

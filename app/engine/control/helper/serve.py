@@ -13,7 +13,7 @@ from . import policy
 from .grammar import MOST_BYTES, Failed, Refused, Request, parse
 from .keeper import Keeper
 
-BEAT_S = 5.0  # without a request for so long, whoever asked for the settings is taken for dead
+BEAT_S = 5.0  # without a request for so long, the program that asked for the settings counts as dead
 _TURN_S = 1.0
 _CHUNK = 4096
 

@@ -19,7 +19,7 @@ _PRECISIONS: Final[Mapping[str, tuple[Precision, int]]] = {
     "double": ("fp64", 8),
     "float64": ("fp64", 8),
     "fp16_tensor": ("fp16_tensor", 2),
-    "bf16_tensor": ("fp16_tensor", 2),  # costs the same, as far as the boards' figures tell
+    "bf16_tensor": ("fp16_tensor", 2),  # costs the same, as far as the boards' figures go
 }
 
 

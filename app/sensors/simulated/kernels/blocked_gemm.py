@@ -1,4 +1,4 @@
-"""Matrix product with the parameters of Anzt et al. (source S2), as in `resources/kernels/blocked_gemm.cu`."""
+"""Matrix product with the parameters of [Anzt2015], as in `resources/kernels/blocked_gemm.cu`."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Residency:
 def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int, blocks: int) -> Residency:
     """Blocks per multiprocessor by threads, registers and shared memory, as CUDA's occupancy calculation has it.
 
-    The kernels tell the compiler their block size, so that a block's registers always fit and the excess spills.
+    The compiler knows the block size of the kernels, so that a block's registers always fit and the excess spills.
     Raises LaunchRefused: too much static shared memory does not compile, too many threads do not launch.
     """
     if shared_byte > limits.shared_memory_per_block:
@@ -100,7 +100,7 @@ def softly_capped(x: float) -> float:
 
 
 def issue_slots_per_fma(compute_capability: float, precision: Precision = "fp32") -> float:
-    """Issue slots that pass while a multiprocessor's units take in one warp: its four schedulers' 128 lanes over units.
+    """Issue slots that pass while a multiprocessor's units accept one warp: its four schedulers' 128 lanes over units.
 
     FP32: Volta, Turing and GA100 have 64 units per multiprocessor; the others 128 (Kepler 192, of which 128 count).
     FP64: the boards for computing have 64 (GK110, Hopper) or 32, the others 2. Tensor cores: a product of 16 x 8 x 16
