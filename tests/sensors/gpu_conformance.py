@@ -68,7 +68,7 @@ class GpuConformance:
         try:
             samples = gpu.power_samples(0)
         except NotSupported:
-            return
+            pytest.skip("it has no buffer of power samples")
         assert len(samples) >= 10
         stamps = [s.time_ns for s in samples]
         assert stamps == sorted(set(stamps))
@@ -84,12 +84,12 @@ class GpuConformance:
             counted = [gpu.energy_j()]
         except NotSupported:
             assert next(c for c in gpu.channels if c.name == "energy_j").unavailable
-            return
-        for _ in range(3):
-            gpu.clock.wait(0.3)
-            counted.append(gpu.energy_j())
-        assert counted == sorted(counted)
-        assert counted[-1] > counted[0]
+        else:
+            for _ in range(3):
+                gpu.clock.wait(0.3)
+                counted.append(gpu.energy_j())
+            assert counted == sorted(counted)
+            assert counted[-1] > counted[0]
 
     def test_supported_clocks_ascend_and_hold_the_present_one(self, gpu: Gpu) -> None:
         graphics, memory = list(gpu.graphics_clocks_mhz()), list(gpu.memory_clocks_mhz())

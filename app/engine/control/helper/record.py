@@ -81,7 +81,7 @@ class Record:
 
 
 class Records:
-    """The files in one folder, held open so that it cannot be exchanged. Raises RecordError."""
+    """The files in one folder, held open so that no other folder takes its place. Raises RecordError."""
 
     def __init__(self, path: str, *, make: bool) -> None:
         """`make` for the helper: the folder is made where it is missing, and must be this user's alone to write."""
