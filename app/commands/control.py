@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
 from ..errors import InputError, PermissionRefused, WattridgeError
+from ..numbers import UNKNOWN, as_json
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -164,7 +165,10 @@ def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
         write_text(folder / "wattridge-clocks.sh", script, overwrite=True, executable=True),
         write_text(folder / "wattridge-clocks.service", unit_text, overwrite=True),
     ]
-    _print_files(files, arguments.json)
+    if arguments.json:
+        print_json({"files": [str(file.resolve()) for file in files]})
+    else:
+        show(*(str(file) for file in files))
     return 0
 
 
@@ -288,15 +292,8 @@ def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watch
 def _shown(settings: dict[str, Any], name: str) -> Any:
     """A value for the table; a lock, which cannot be read, is 'not locked'."""
     if name not in settings:
-        return "–"
+        return UNKNOWN
     return "not locked" if settings[name] is None else settings[name]
-
-
-def _print_files(files: list[Path], as_json: bool) -> None:
-    if as_json:
-        print_json({"files": [str(file.resolve()) for file in files]})
-    else:
-        show(*(str(file) for file in files))
 
 
 def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
@@ -307,15 +304,16 @@ def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
     found = left_over(gpu.info.uuid)
     if found is None:
         return None, ""
+    document = {key: value for key, value in as_json(found).items() if key not in ("uuid", "name")}
     before = in_words({name: value for name, value in found.prior.items() if value is not None}) or "clocks not locked"
     if found.held_by is not None:
-        return found.as_json(), f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
+        return document, f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
     if found.unreadable:
         said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {found.unreadable}"
-        return found.as_json(), f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+        return document, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
     said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
     now = "; ".join(found.differences(gpu)) or "it looks as before"
-    return found.as_json(), f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
+    return document, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
 
 
 def report_unreadable(boards: Sequence[str]) -> bool:

@@ -6,9 +6,9 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .channel import POWER_SAMPLES, Reading
+from .channel import POWER_SAMPLES, Channel, Reading
 from .errors import GpuLost, NotSupported, SensorError
 from .gpu import Gpu
 from .trace import Trace
@@ -23,6 +23,7 @@ _SHORTEST_WALL_S = 0.005  # no sensor refreshes faster, and on a clock faster th
 
 _MAY_BE_UNKNOWN = frozenset({"requested_graphics_clock_mhz", "requested_memory_clock_mhz"})  # once nothing is requested
 
+Recorded = TypeVar("Recorded")
 SensorEventKind = Literal["lost", "back", "failed", "recovered"]
 
 
@@ -151,10 +152,7 @@ class Sampler:
     def _keep(self, reading: Reading) -> None:
         self.trace.append(reading)
         if self._recorder is not None:
-            try:
-                self._recorder.write(reading)
-            except OSError as error:
-                self._stop_recording(error)
+            self._record(self._recorder.write, reading)
 
     def _drain(self) -> None:
         """Move what is new in the driver's buffer to the trace."""
@@ -168,27 +166,24 @@ class Sampler:
         except GpuLost:
             raise
         except SensorError as error:
-            if POWER_SAMPLES.name not in self._failing:
-                self._failing.add(POWER_SAMPLES.name)
-                self._report("failed", POWER_SAMPLES.name, str(error))
+            self._report_failing(POWER_SAMPLES, str(error))
             return
-        if POWER_SAMPLES.name in self._failing:
-            self._failing.discard(POWER_SAMPLES.name)
-            self._report("recovered", POWER_SAMPLES.name, f"{POWER_SAMPLES.label} is reported again")
+        self._report_recovered(POWER_SAMPLES)
         if not samples:
             return
         self._newest_sample_ns = samples[-1].time_ns
         self.trace.append_power_samples(samples)
         if self._recorder is not None:
-            try:
-                self._recorder.write_power_samples(samples)
-            except OSError as error:
-                self._stop_recording(error)
+            self._record(self._recorder.write_power_samples, samples)
 
-    def _stop_recording(self, error: OSError) -> None:
-        self._recorder = None
-        kept = f"; what was recorded is in {error.filename}" if error.filename else ""
-        self._report("failed", "recording", f"the recording ends here: {error.strerror or error}{kept}")
+    def _record(self, write: Callable[[Recorded], None], what: Recorded) -> None:
+        """Write to the recording, which ends with the first error."""
+        try:
+            write(what)
+        except OSError as error:
+            self._recorder = None
+            kept = f"; what was recorded is in {error.filename}" if error.filename else ""
+            self._report("failed", "recording", f"the recording ends here: {error.strerror or error}{kept}")
 
     def _check(self, reading: Reading) -> None:
         """Report once each channel that has no values any more, or has them again."""
@@ -197,12 +192,19 @@ class Sampler:
                 continue
             if not math.isnan(value):
                 self._seen.add(channel.name)
-                if channel.name in self._failing:
-                    self._failing.discard(channel.name)
-                    self._report("recovered", channel.name, f"{channel.label} is reported again")
-            elif channel.name in self._seen and channel.name not in self._failing and not self._unreadable:
-                self._failing.add(channel.name)
-                self._report("failed", channel.name, f"{channel.label} is no longer reported")
+                self._report_recovered(channel)
+            elif channel.name in self._seen and not self._unreadable:
+                self._report_failing(channel, f"{channel.label} is no longer reported")
+
+    def _report_failing(self, channel: Channel, message: str) -> None:
+        if channel.name not in self._failing:
+            self._failing.add(channel.name)
+            self._report("failed", channel.name, message)
+
+    def _report_recovered(self, channel: Channel) -> None:
+        if channel.name in self._failing:
+            self._failing.discard(channel.name)
+            self._report("recovered", channel.name, f"{channel.label} is reported again")
 
     def _fail(self, kind: Literal["lost", "failed"], message: str) -> None:
         """Report a failure unless it is the one already reported."""

@@ -60,18 +60,18 @@ class DeviceGuard:
     @property
     def allowed(self) -> bool:
         """Whether settings may be made here at all."""
-        source = self._gpu.info.source
-        return source == "simulated" or (source == "nvml" and self._shared.allowed and not self._why_read_only())
+        return not self.why_forbidden
 
     @property
     def why_forbidden(self) -> str:
         """Why no setting may be made here; empty where they may."""
-        if self.allowed:
+        info = self._gpu.info
+        if info.source == "simulated":
             return ""
-        if self._gpu.info.source == "nvml":
-            off = "control is off (--allow-control, or the switch in the window)"
-            return self._why_read_only() or off
-        return "a recording cannot be set"
+        if info.source != "nvml":
+            return "a recording cannot be set"
+        off = "control is off (--allow-control, or the switch in the window)"
+        return why_read_only(info.uuid) or ("" if self._shared.allowed else off)
 
     @property
     def holder(self) -> int | None:
@@ -271,15 +271,12 @@ class DeviceGuard:
             )
         return self._shared.control
 
-    def _why_read_only(self) -> str:
-        return why_read_only(self._gpu.info.uuid)
-
     def _require_allowed(self, *, putting_back: bool = False) -> None:
         """Raises where no setting may be made, or nothing may be put back."""
         source, label = self._gpu.info.source, self._gpu.info.label
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
-        if source == "nvml" and (reason := self._why_read_only()) and (read_only() or not putting_back):
+        if source == "nvml" and (reason := why_read_only(self._gpu.info.uuid)) and (read_only() or not putting_back):
             remedy = "unset it to allow control" if read_only() else "root decides this; see: wattridge helper"
             raise PermissionRefused(reason, label, remedy)
         if source == "nvml" and not self._shared.allowed:

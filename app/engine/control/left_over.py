@@ -26,17 +26,6 @@ class LeftOver:
     unfinished: bool  # something is set that was not confirmed, and no process has it in hand
     unreadable: str = ""  # why the record cannot be read in full; empty where it can
 
-    def as_json(self) -> dict[str, Any]:
-        """For `wattridge gpus --json`."""
-        return {
-            "prior": self.prior,
-            "kept": self.kept,
-            "written_s": self.written_s,
-            "held_by": self.held_by,
-            "unfinished": self.unfinished,
-            "unreadable": self.unreadable,
-        }
-
     def differences(self, gpu: Gpu) -> list[str]:
         """How the board differs from what it was before, as far as it reports that, in words."""
         limit_w = gpu.info.power_limit.current_w

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from ...errors import PermissionRefused
 from .client import Helper
@@ -136,7 +136,8 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
     if os.environ.get(UNSAFE) == "1":
         print(_WARNING, file=sys.stderr, flush=True)  # noqa: T201  (whatever starts it, the user must see it)
     if os.geteuid() == 0:
-        helper = _try(command, label, _START_S, environment=_roots_environment())
+        kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}  # root's own to say
+        helper = _try(command, label, _START_S, environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **kept})
         if helper is None:
             raise PermissionRefused("the helper does not start", label, f"try it by hand: {' '.join(command)}")
         return helper
@@ -207,7 +208,14 @@ def _try(
     """Start it and wait until it is ready; None where it ends without a reply, for want of rights."""
     with tempfile.TemporaryFile() as errors:  # what sudo says of a missing password is not for the user
         try:
-            process = _popen(command, environment, errors if own_terminal else None, own_terminal)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors if own_terminal else None,
+                env=environment,
+                start_new_session=own_terminal,  # Ctrl+C is for the session; only sudo's prompt needs the terminal
+            )
         except OSError:
             return None
     helper = Helper(process, label)
@@ -221,22 +229,3 @@ def _try(
                     process.terminate()  # it waits for a password
             helper.close()
     return helper if ready else None
-
-
-def _popen(
-    command: Sequence[str], environment: Mapping[str, str] | None, errors: IO[bytes] | None, own_terminal: bool
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        list(command),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        env=None if environment is None else dict(environment),
-        start_new_session=own_terminal,  # Ctrl+C is for the session; only sudo's prompt needs the terminal
-    )
-
-
-def _roots_environment() -> dict[str, str]:
-    """For a helper that root starts: nothing but where the driver's library lies, which is root's own to say."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **kept}

@@ -25,12 +25,12 @@ class RecordedGpu:
     counter keeps counting from round to round.
     """
 
-    def __init__(self, recording: Recording, *, clock: Clock | None = None, index: int = 0) -> None:
+    def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or HostClock()
         self.channels = recording.channels
         simulated = recording.recorded_from == "simulated"
         self.info = GpuInfo(
-            index=index,
+            index=0,
             uuid=f"recorded:{recording.title}",
             name=f"{recording.name}, simulated" if simulated else recording.name,
             source="recorded",

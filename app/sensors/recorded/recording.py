@@ -24,7 +24,7 @@ import math
 import os
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,18 +216,20 @@ class _Parser:
         header = self._header(line)
         channels = self._channels(header.get("channels"))
         available = [place for place, described in enumerate(channels) if described.available]
+        capability = self._fact(header, "compute_capability", _CAPABILITY)
+        multiprocessors = self._fact(header, "multiprocessors", _NUMBER)
         facts: dict[str, Any] = {
             "title": self._path.name.split(".")[0],
-            "name": self._text(header, "name") or "GPU",
-            "driver": self._text(header, "driver"),
-            "recorded_from": self._text(header, "recorded_from"),
+            "name": self._fact(header, "name", _TEXT, "") or "GPU",
+            "driver": self._fact(header, "driver", _TEXT, ""),
+            "recorded_from": self._fact(header, "recorded_from", _TEXT, ""),
             "power_limit": self._power_limit(header.get("power_limit_w")),
-            "compute_capability": self._capability(header.get("compute_capability")),
-            "multiprocessors": self._count(header.get("multiprocessors"), "multiprocessors"),
-            "memory_mib": self._figure(header.get("memory_mib"), "memory_mib"),
-            "power_source": self._text(header, "power_source"),
-            "graphics_clocks_mhz": self._clocks(header, "graphics_clocks_mhz"),
-            "memory_clocks_mhz": self._clocks(header, "memory_clocks_mhz"),
+            "compute_capability": tuple(capability) if capability else None,
+            "multiprocessors": None if multiprocessors is None else int(multiprocessors),
+            "memory_mib": _float(self._fact(header, "memory_mib", _NUMBER)),
+            "power_source": self._fact(header, "power_source", _TEXT, ""),
+            "graphics_clocks_mhz": tuple(self._fact(header, "graphics_clocks_mhz", _COUNTS, [])),
+            "memory_clocks_mhz": tuple(self._fact(header, "memory_clocks_mhz", _COUNTS, [])),
         }
         time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
         for line in self._lines(text):
@@ -317,46 +319,38 @@ class _Parser:
                 self._refuse(f"'{str(name)[:40]}' is no channel, or its reason is no text")
         return tuple(channel(name, reason) for name, reason in reasons.items())
 
-    def _text(self, header: dict[str, Any], key: str) -> str:
-        value = header.get(key, "")
-        if not isinstance(value, str):
-            self._refuse(f"'{key}' must be text")
+    def _fact(self, facts: dict[str, Any], key: str, kind: str, otherwise: Any = None) -> Any:
+        """A value of the header; `otherwise` where it is missing."""
+        value = facts.get(key, otherwise)
+        if value != otherwise and not _KINDS[kind](value):
+            self._refuse(f"'{key}' must be {kind}")
         return value
 
-    def _figure(self, value: object, key: str) -> float | None:
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
-            self._refuse(f"'{key}' must be a number")
-        return float(value)
+    def _power_limit(self, limits: object) -> PowerLimit:
+        facts = limits if isinstance(limits, dict) else {}
+        return PowerLimit(*(_float(self._fact(facts, key, _NUMBER)) for key in ("min", "max", "default", "current")))
 
-    def _count(self, value: object, key: str) -> int | None:
-        figure = self._figure(value, key)
-        return None if figure is None else int(figure)
 
-    def _power_limit(self, value: object) -> PowerLimit:
-        limits = value if isinstance(value, dict) else {}
-        minimum, maximum, default, current = (
-            self._figure(limits.get(key), "power_limit_w") for key in ("min", "max", "default", "current")
-        )
-        return PowerLimit(minimum, maximum, default, current)
-
-    def _capability(self, value: object) -> tuple[int, int] | None:
-        if value is None:
-            return None
-        if not isinstance(value, list) or len(value) != 2 or not all(map(_is_count, value)):
-            self._refuse("'compute_capability' must be [major, minor]")
-        return value[0], value[1]
-
-    def _clocks(self, header: dict[str, Any], key: str) -> tuple[int, ...]:
-        value = header.get(key, [])
-        if not isinstance(value, list) or len(value) > _MAX_CLOCKS or not all(map(_is_count, value)):
-            self._refuse(f"'{key}' must be a list of whole numbers")
-        return tuple(value)
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < _LARGEST
+
+
+def _is_counts(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= _MAX_CLOCKS and all(map(_is_count, value))
+
+
+# what a value of the header must be, as an error names it
+_TEXT, _NUMBER, _CAPABILITY, _COUNTS = "text", "a number", "[major, minor]", "a list of whole numbers"
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    _TEXT: lambda value: isinstance(value, str),
+    _NUMBER: lambda value: type(value) in (int, float) and abs(value) < _LARGEST,
+    _CAPABILITY: lambda value: _is_counts(value) and len(value) == 2,
+    _COUNTS: _is_counts,
+}
 
 
 def _header(gpu: Gpu) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import PermissionRefused
 from ..device_limits import DeviceLimits, limits_of
 from ..load import Precision
 
@@ -155,6 +156,13 @@ class Twin:
     rate: Rate
     thermal: Thermal
     sensors: Sensors
+
+    def require_limit(self, limit_w: float) -> None:
+        """Raise PermissionRefused for a power limit out of range."""
+        low, high = self.power.limit_minimum_w, self.power.limit_maximum_w
+        if not low <= limit_w <= high:
+            what = f"a power limit of {limit_w:g} W is out of range"
+            raise PermissionRefused(what, f"{self.name} (simulated)", f"choose {low:g} to {high:g} W")
 
     @property
     def limits(self) -> DeviceLimits:

@@ -189,14 +189,8 @@ class SimulatedGpu:
 
     def set_power_limit(self, limit_w: float | None) -> None:
         """Set the power limit in W; None sets the default. Raises PermissionRefused out of range."""
-        power = self.twin.power
-        wanted = power.limit_default_w if limit_w is None else float(limit_w)
-        if not power.limit_minimum_w <= wanted <= power.limit_maximum_w:
-            raise PermissionRefused(
-                f"a power limit of {wanted:g} W is out of range",
-                self.info.label,
-                f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
-            )
+        wanted = self.twin.power.limit_default_w if limit_w is None else float(limit_w)
+        self.twin.require_limit(wanted)
         with self._lock:
             self._physics.set_limit(wanted, self._now())
             limit = dataclasses.replace(self.info.power_limit, current_w=wanted)

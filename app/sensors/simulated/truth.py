@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...errors import InputError, PermissionRefused
+from ...errors import InputError
 from ..errors import NotSupported
 from ..load import Load
 from . import laws
@@ -55,14 +55,8 @@ def truth(
     Raises InputError for an unknown workload, or one whose precision this board lacks; PermissionRefused for a limit
     out of range.
     """
-    power = twin.power
-    limit_w = power.limit_default_w if power_limit_w is None else power_limit_w
-    if not power.limit_minimum_w <= limit_w <= power.limit_maximum_w:
-        raise PermissionRefused(
-            f"a power limit of {limit_w:g} W is out of range",
-            twin.name,
-            f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
-        )
+    limit_w = twin.power.limit_default_w if power_limit_w is None else power_limit_w
+    twin.require_limit(limit_w)
     load = _load(twin, workload)
     amount, unit = (load.traffic_byte, "GB/s") if workload in IN_BYTES else (load.work_flop, "GFLOP/s")
     rows: list[dict[str, float | str | bool]] = []

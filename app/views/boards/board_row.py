@@ -10,19 +10,14 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
+from ...sensors.channel import CHANNELS
 from ..plots import theme
-from ..plots.figures import UNKNOWN, value_text
+from ..plots.figures import value_text
 from ..shell.label import PlainLabel, plain_tip
 from .fleet import Watched
 
 _SHOWN_S = 60.0
-# channel, unit, what it is, for the tool tip
-_FIGURES = (
-    ("graphics_clock_mhz", "MHz", "Graphics clock"),
-    ("temperature_c", "°C", "GPU temperature"),
-    ("utilisation_percent", "%", "GPU utilisation"),
-    ("memory_used_mib", "MiB", "Memory used"),
-)
+_FIGURES = ("graphics_clock_mhz", "temperature_c", "utilisation_percent", "memory_used_mib")
 
 
 class BoardRow(QFrame):
@@ -56,14 +51,14 @@ class BoardRow(QFrame):
         self.remove.setAccessibleName(f"Watch {info.label} no longer")
         self.remove.setVisible(removable)
         self.remove.clicked.connect(lambda: self.removed.emit(board.selector))
-        self._figures = {channel: PlainLabel() for channel, _, _ in _FIGURES}
+        self._figures = {name: PlainLabel() for name in _FIGURES}
         figures = QHBoxLayout()
         figures.setSpacing(16)
         figures.addWidget(self.power)
-        for channel, _, what in _FIGURES:
-            self._figures[channel].setToolTip(what)
-            self._figures[channel].setFont(theme.number_font(-0.5))
-            figures.addWidget(self._figures[channel])
+        for name, label in self._figures.items():
+            label.setToolTip(CHANNELS[name].label)
+            label.setFont(theme.number_font(-0.5))
+            figures.addWidget(label)
         figures.addStretch(1)
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 4, 6, 4)
@@ -85,14 +80,11 @@ class BoardRow(QFrame):
         now = trace.at(trace.last_ns)
         limit = self.board.gpu.info.power_limit.current_w
         of = f" of {limit:.0f} W" if limit is not None else ""
-        watts = now.get(trace.power_name, math.nan)
-        self.power.setText((value_text(trace.power_name, "W", watts) if not math.isnan(watts) else UNKNOWN) + of)
-        for channel, unit, _ in _FIGURES:
-            value = now.get(channel, math.nan)
-            known = not math.isnan(value)
-            self._figures[channel].setVisible(known)
-            if known:
-                self._figures[channel].setText(value_text(channel, unit, value))
+        self.power.setText(value_text(trace.power_name, "W", now.get(trace.power_name, math.nan)) + of)
+        for name, label in self._figures.items():
+            value = now.get(name, math.nan)
+            label.setVisible(not math.isnan(value))
+            label.setText(value_text(name, CHANNELS[name].unit, value))
         self.spark.refresh()
 
     @Slot()

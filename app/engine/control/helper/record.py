@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,13 +86,11 @@ class Records:
     def __init__(self, path: str, *, make: bool) -> None:
         """`make` for the helper: the folder is made where it is missing, and must be this user's alone to write."""
         self.path = path
-        try:
+        with _named(path):
             if make:
                 with contextlib.suppress(FileExistsError):
                     os.makedirs(path, 0o755)
             self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            raise RecordError(f"{path}: {error.strerror}") from None
         about = os.fstat(self._folder)
         if make and (about.st_uid != os.geteuid() or about.st_mode & 0o022):
             self.close()
@@ -110,10 +108,8 @@ class Records:
 
     def uuids(self) -> list[str]:
         """Boards that have a record. Raises RecordError."""
-        try:
+        with _named(self.path):
             listed = os.listdir(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
         names = (name[: -len(".json")] for name in listed if name.endswith(".json"))
         return sorted(name for name in names if is_uuid(name))
 
@@ -136,7 +132,7 @@ class Records:
         """
         record.boot, record.written_s = boot(), time.time()
         name = record.uuid + ".new"
-        try:
+        with _named(self.path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._folder)
             try:
@@ -147,25 +143,19 @@ class Records:
                     os.unlink(name, dir_fd=self._folder)
                 raise
             os.fsync(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
 
     def remove(self, uuid: str) -> None:
         """Nothing is left over any more. Raises RecordError."""
-        try:
+        with _named(self.path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(uuid + ".json", dir_fd=self._folder)
             os.fsync(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
 
     def set_aside(self, uuid: str) -> None:
         """Keep a record that could not be read under another name, where it no longer counts. Raises RecordError."""
-        try:
+        with _named(self.path):
             os.rename(uuid + ".json", uuid + ".unreadable", src_dir_fd=self._folder, dst_dir_fd=self._folder)
             os.fsync(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -204,6 +194,15 @@ class Records:
             os.fsync(file)
         finally:
             os.close(file)
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Raises RecordError that names the folder in place of an error of the system."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from None
 
 
 def boot() -> str:

@@ -43,6 +43,14 @@ class Arguments:
                 )
         return default
 
+    def size(self, default: int, most: int = 2**40) -> int:
+        """The problem's size, under its usual names."""
+        return self.whole(default, "n", "N", "size", most=most)
+
+    def shared(self, default: bool) -> bool:
+        """Whether the kernel uses shared memory."""
+        return self.switch(default, "use_shared_memory", "use_shmem", "use_shared")
+
     def switch(self, default: bool, *names: str) -> bool:
         """The first of these names that has a value: 0 or false is off."""
         for name in names:

@@ -41,6 +41,10 @@ class Residency:
     def warps(self) -> int:
         return self.blocks_per_multiprocessor * self.warps_per_block
 
+    def busy_share(self, threads: int, limits: DeviceLimits) -> float:
+        """Share of the lanes with work, 0..1: waves are not full, and neither is a block's last warp."""
+        return self.wave_share * threads / (self.warps_per_block * limits.warp_size)
+
 
 def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int, blocks: int) -> Residency:
     """Blocks per multiprocessor by threads, registers and shared memory, as CUDA's occupancy calculation has it.
@@ -91,6 +95,20 @@ def latency_hiding(warps: int, independent: float, slowness: float = 1.0) -> flo
     `slowness`: how much slower than FP32 the units are, since slow ones are kept busy by fewer.
     """
     return softly_capped(warps * math.sqrt(independent) * slowness / _LATENCY_WARPS)
+
+
+def issue_cycles(*bounds: float) -> float:
+    """Cycles per step under several bounds on the issue rate: the largest of them, with the corners rounded."""
+    total = 0.0
+    for bound in bounds:
+        total += bound**4
+    cycles: float = total**0.25
+    return cycles
+
+
+def bounded(efficiency: float) -> float:
+    """An efficiency within 0.001..1."""
+    return max(1e-3, min(1.0, efficiency))
 
 
 def softly_capped(x: float) -> float:
