@@ -20,7 +20,7 @@ from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.control.left_over import LeftOver
-    from ..engine.control.obeying import Watched
+    from ..engine.control.obeying import Observation
     from ..sensors.gpu import Gpu
 
 
@@ -267,7 +267,7 @@ def _nothing(gpu: Gpu | None) -> dict[str, Any]:
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
-def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> dict[str, Any]:
+def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Observation) -> dict[str, Any]:
     return {
         "gpu": gpu.info.name,
         "source": gpu.info.source,
@@ -279,7 +279,7 @@ def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Wa
     }
 
 
-def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> None:
+def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Observation) -> None:
     show(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
     rows = [
         (f"{WORDS[name]} ({unit(name)})", _shown(prior, name), _shown(applied, name), seen.observed.get(name))

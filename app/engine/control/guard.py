@@ -17,7 +17,7 @@ from .client import HelperGone
 from .controls import Control, DirectControl, HelperControl
 from .device_log import Change
 from .left_over import confirmed
-from .obeying import Watched, differences, watch_board
+from .obeying import Observation, differences, watch_board
 from .rights import Asking, read_only, why_read_only
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
@@ -253,7 +253,7 @@ class DeviceGuard:
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
-    def watch(self, stop: threading.Event | None = None) -> Watched:
+    def watch(self, stop: threading.Event | None = None) -> Observation:
         """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
         seen = watch_board(self._gpu, self._applied, self._read_back, self.settle_s, stop)
         snapped = [said for said in self._snapped.values() if said]

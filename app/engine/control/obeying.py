@@ -18,8 +18,8 @@ _LOOK_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """What the board does after a setting."""
+class Observation:
+    """What a board does after a setting."""
 
     observed: dict[str, float | None]  # graphics_clock_mhz, memory_clock_mhz, power_limit_w; None where unknown
     obeyed: bool
@@ -32,7 +32,7 @@ def watch_board(
     read_back: Callable[[], Mapping[str, float | None]],
     settle_s: float,
     stop: threading.Event | None = None,
-) -> Watched:
+) -> Observation:
     """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
     until_ns = gpu.clock.now_ns() + round(settle_s * 1e9)
     asked = applied.get("graphics_clock_mhz")
@@ -53,7 +53,7 @@ def watch_board(
     message = in_words(applied) if applied else "the settings are as they were before"
     if low:
         message += f"; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
-    return Watched(observed, not problems, "; ".join(problems) or message)
+    return Observation(observed, not problems, "; ".join(problems) or message)
 
 
 def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reasons: int) -> str:

@@ -14,7 +14,7 @@ from ...sensors.channel import CHANNELS
 from ..plots import theme
 from ..plots.figures import value_text
 from ..shell.label import PlainLabel, plain_tip
-from .fleet import Watched
+from .fleet import WatchedBoard
 
 _SHOWN_S = 60.0
 _FIGURES = ("graphics_clock_mhz", "temperature_c", "utilisation_percent", "memory_used_mib")
@@ -26,7 +26,7 @@ class BoardRow(QFrame):
     opened = Signal(str)  # the selector
     removed = Signal(str)
 
-    def __init__(self, board: Watched, *, removable: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, *, removable: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.board = board
         info = board.gpu.info
@@ -97,7 +97,7 @@ class BoardRow(QFrame):
 class Spark(QWidget):
     """The power of the last minute, from nothing to the limit; the limit is the upper edge."""
 
-    def __init__(self, board: Watched, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._board = board
         self._x = self._y = np.empty(0)

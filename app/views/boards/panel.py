@@ -29,12 +29,12 @@ from ..shell.label import PlainLabel
 from ..threads.background import Background
 from ..threads.errands import Errands
 from .board_row import BoardRow
-from .fleet import Watched, other_boards, processes_of, watch
+from .fleet import WatchedBoard, is_real, other_boards, processes_of, watch
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
 _COLUMNS = ("Board", "PID", "Process", "Memory", "Use")
-_Found = list[tuple[Watched, list[GpuProcess], str]]
+_Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 
 class BoardsPanel(QWidget):
@@ -50,7 +50,7 @@ class BoardsPanel(QWidget):
         self._given: list[str] = []  # simulated and recorded ones; real ones are always there
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
         self.rows: list[BoardRow] = []
-        self._opened: list[Watched] = []
+        self._opened: list[WatchedBoard] = []
         self._ticks = 0
         self.add = QToolButton()
         self.add.setText("Add a board")
@@ -73,7 +73,7 @@ class BoardsPanel(QWidget):
         self._timer.timeout.connect(self._tick)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
-        self._put(Watched(context.gpu.info.uuid, context.gpu, context.trace))
+        self._put(WatchedBoard(context.gpu.info.uuid, context.gpu, context.trace))
         self._errands.run(gpu_selectors, self._selectors.extend)
         uuid = context.gpu.info.uuid
         if context.gpu.info.source == "nvml":
@@ -126,7 +126,7 @@ class BoardsPanel(QWidget):
             board.close()
 
     @property
-    def boards(self) -> list[Watched]:
+    def boards(self) -> list[WatchedBoard]:
         """What is watched, the window's own first."""
         return [row.board for row in self.rows]
 
@@ -138,7 +138,7 @@ class BoardsPanel(QWidget):
             self._errands.run(lambda: [self._open(selector, speed)], self._put_all)
             self.boards_changed.emit(tuple(self._given))
 
-    def _open(self, selector: str, speed: float) -> Watched:
+    def _open(self, selector: str, speed: float) -> WatchedBoard:
         """On the errands' thread. What is opened is closed in the end, whether its row was still made or not."""
         board = watch(selector, speed=speed)
         self._opened.append(board)
@@ -156,11 +156,11 @@ class BoardsPanel(QWidget):
             row.deleteLater()
         self.boards_changed.emit(tuple(self._given))
 
-    def _put_all(self, boards: Sequence[Watched]) -> None:
+    def _put_all(self, boards: Sequence[WatchedBoard]) -> None:
         for board in boards:
             self._put(board)
 
-    def _put(self, board: Watched) -> None:
+    def _put(self, board: WatchedBoard) -> None:
         row = BoardRow(board, removable=board.selector in self._given)
         row.opened.connect(self.in_full)
         row.removed.connect(self.forget)
@@ -174,7 +174,7 @@ class BoardsPanel(QWidget):
         menu.clear()
         watched = {board.selector for board in self.boards}
         for selector, label in self._selectors:
-            if selector not in watched and selector.startswith(("simulated:", "recorded:")):
+            if selector not in watched and not is_real(selector):
                 menu.addAction(label).setData(selector)
 
     @Slot(QAction)
