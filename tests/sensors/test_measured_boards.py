@@ -32,7 +32,7 @@ def polled() -> Iterator[NvmlGpu]:
     gpu.close()
 
 
-def test_a_steady_polled_board_is_told_of_at_every_refresh(polled: NvmlGpu) -> None:
+def test_a_steady_polled_board_is_reported_at_every_refresh(polled: NvmlGpu) -> None:
     """Its readings never change, and still there is a value for every refresh, not one in all."""
     with measure(gpu=polled) as m:
         time.sleep(1.0)

@@ -31,7 +31,7 @@ BEGIN = 5 * SECOND
 
 
 def make_trace(*names: str, span_s: float = 600.0, missing: tuple[str, ...] = (), rate_hz: float = 50.0) -> Trace:
-    channels = [channel(n) for n in names] + [channel(n, "this board does not tell it") for n in missing]
+    channels = [channel(n) for n in names] + [channel(n, "this board does not report it") for n in missing]
     return Trace(channels, span_s=span_s, rate_hz=rate_hz)
 
 
@@ -302,7 +302,7 @@ def test_reasons_become_spans_of_each_reason() -> None:
     assert [(s.reason, s.start_ns, s.end_ns) for s in clipped] == [(cap, at[1] + 5 * MS, at[1] + 10 * MS)]
 
 
-def test_spans_too_close_to_be_told_apart_are_shown_as_one_and_none_is_lost() -> None:
+def test_spans_too_close_to_be_distinguished_are_shown_as_one_and_none_is_lost() -> None:
     trace = make_trace("event_reasons")
     fill(trace, [float(4 * (row // 2 % 2)) for row in range(10_000)] + [0.0] * 10_000 + [4.0, 0.0])
     spans = trace.event_spans(BEGIN, trace.last_ns)
@@ -531,7 +531,7 @@ def test_no_rate_makes_a_trace_that_eats_the_machine() -> None:
 
 def test_a_channel_that_is_not_available_takes_no_memory() -> None:
     every: list[Channel] = [channel(n) for n in CHANNELS]
-    few = [c if c.name == "power_instant_w" else channel(c.name, "not told") for c in every]
+    few = [c if c.name == "power_instant_w" else channel(c.name, "not reported") for c in every]
     values = tuple([100.0] * len(every))
     sizes = []
     for channels in (every, few):

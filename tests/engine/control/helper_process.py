@@ -77,8 +77,8 @@ class Process:
 def changed(stand_in: StandIn, process: Process) -> dict[str, Any]:
     """Set a clock and a cap; the settings before."""
     before = stand_in.settings()
-    told = process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
-    assert "error" not in told
+    reply = process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
+    assert "error" not in reply
     assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000}
     return before
 

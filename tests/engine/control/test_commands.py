@@ -76,8 +76,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     def command(*words: str) -> tuple[int, Any, str]:
         LIBRARY.close()
         status = main([*words, "--json"])
-        told = capsys.readouterr()
-        return status, json.loads(told.out), told.err
+        output = capsys.readouterr()
+        return status, json.loads(output.out), output.err
 
     return command
 
@@ -232,7 +232,9 @@ def test_a_configuration_that_is_not_obeyed_says_so(
     assert "power limit" not in messages[900, 645]
 
 
-def test_what_a_board_does_not_let_be_set_is_told_with_the_reason(with_rights: Boards, run: Callable[..., Any]) -> None:
+def test_what_a_board_does_not_let_be_set_is_refused_with_the_reason(
+    with_rights: Boards, run: Callable[..., Any]
+) -> None:
     with_rights("h200", "laptop", "mig")
     _, [h200, laptop, mig], said = run("gpus")
     assert h200["cannot_set"] == {}
@@ -246,9 +248,9 @@ def test_what_a_board_does_not_let_be_set_is_told_with_the_reason(with_rights: B
 def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..., Any], tmp_path: Path) -> None:
     stand_in = with_rights("h200")
     words = ("--gpu", "0", "--clock", "1200", "--power-limit", "500", "--out", str(tmp_path / "out"))
-    status, told, _ = run("apply", *words)
+    status, output, _ = run("apply", *words)
     assert status == 0
-    script, unit = (Path(file) for file in told["files"])
+    script, unit = (Path(file) for file in output["files"])
     assert subprocess.run(["/bin/sh", "-n", str(script)]).returncode == 0
     assert "-lgc 1200,1200" in script.read_text()
     text = unit.read_text()

@@ -117,9 +117,9 @@ def test_what_cannot_be_recorded_is_never_set(
     process, before = helper(stand_in), stand_in.settings()
     fault.begin(records)
     for _ in range(3):  # neither the first attempt nor a later one
-        told = process.ask("set", settings={"power_limit_w": 300, "graphics_clock_mhz": [1200, 1200]})
-        assert told["error"]["kind"] == "record"
-        assert fault.words in told["error"]["what"]
+        reply = process.ask("set", settings={"power_limit_w": 300, "graphics_clock_mhz": [1200, 1200]})
+        assert reply["error"]["kind"] == "record"
+        assert fault.words in reply["error"]["what"]
         assert stand_in.calls() == []
     fault.end(records)
     changed(stand_in, process)
@@ -140,11 +140,11 @@ def test_what_cannot_be_confirmed_is_put_back_at_once(
     before = stand_in.settings()
     process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
     fault.begin(records)
-    told = process.ask("confirm")
-    assert told["error"]["kind"] == "record"
-    assert "not confirmed" in told["error"]["what"]
-    assert fault.words in told["error"]["what"]
-    assert told["state"]["applied"] == {}
+    reply = process.ask("confirm")
+    assert reply["error"]["kind"] == "record"
+    assert "not confirmed" in reply["error"]["what"]
+    assert fault.words in reply["error"]["what"]
+    assert reply["state"]["applied"] == {}
     assert stand_in.settings() == before
     process.end()
     assert stand_in.settings() == before
@@ -161,11 +161,11 @@ def test_a_disk_that_fails_never_keeps_a_board_from_being_put_back(
     process = helper(stand_in)
     before = changed(stand_in, process)
     fault.begin(records)
-    told = process.ask("reset")
+    reply = process.ask("reset")
     assert stand_in.settings() == before
     if fault.kind == "read-only":  # what is not removed is reported until it is
-        assert "the board is as it was before, but its record stays" in told["error"]["what"]
-        assert fault.words in told["error"]["what"]
+        assert "the board is as it was before, but its record stays" in reply["error"]["what"]
+        assert fault.words in reply["error"]["what"]
         process.end()
         assert list(process.records.glob("GPU-*.json")) != []
         fault.end(records)
@@ -173,7 +173,7 @@ def test_a_disk_that_fails_never_keeps_a_board_from_being_put_back(
         assert again.hello["state"]["left_over"]
         again.ask("reset")
     else:
-        assert "error" not in told  # it takes no room to remove a file
+        assert "error" not in reply  # it takes no room to remove a file
         process.end()
     assert stand_in.settings() == before
     assert list(process.records.glob("GPU-*")) == []
@@ -184,8 +184,8 @@ def test_a_disk_without_room_for_another_file_is_a_full_one(
 ) -> None:
     disk(stand_in.folder / "root" / "records", "nr_inodes=1")
     process = helper(stand_in)
-    told = process.ask("set", settings={"power_limit_w": 300})
-    assert "No space left on device" in told["error"]["what"]
+    reply = process.ask("set", settings={"power_limit_w": 300})
+    assert "No space left on device" in reply["error"]["what"]
     assert stand_in.calls() == []
 
 
@@ -197,11 +197,11 @@ def test_a_limit_on_the_size_of_files_is_a_fault_like_any_other(
     before = changed(stand_in, process)
     for pid in (process.waiting, process.serving):  # EFBIG from now on, in the middle of a write where it is 40 bytes
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
-    told = process.ask("confirm")
-    assert "File too large" in told["error"]["what"]
+    reply = process.ask("confirm")
+    assert "File too large" in reply["error"]["what"]
     assert stand_in.settings() == before
-    told = process.ask("set", settings={"power_limit_w": 400})
-    assert "File too large" in told["error"]["what"]
+    reply = process.ask("set", settings={"power_limit_w": 400})
+    assert "File too large" in reply["error"]["what"]
     assert stand_in.settings() == before
     process.end()
     assert list(process.records.glob("GPU-*")) == []

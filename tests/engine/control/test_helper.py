@@ -137,7 +137,7 @@ def test_a_serving_process_that_hangs_is_killed_and_the_board_is_back_within_ten
     assert list(process.records.glob("*.json")) == []
 
 
-def test_a_driver_that_is_slow_is_not_taken_for_hung(boards: Boards, helper: Callable[..., Process]) -> None:
+def test_a_driver_that_is_slow_does_not_count_as_hung(boards: Boards, helper: Callable[..., Process]) -> None:
     stand_in = boards("h200")
     process = helper(stand_in, STAND_IN_STALL_S="2.5")
     serving = process.serving
@@ -362,14 +362,14 @@ def test_it_does_not_even_start(
 
 def test_it_needs_nothing_but_python_and_pynvml() -> None:
     """No site-packages but for pynvml, none of this project but its own folder."""
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(HELPER), "not a board"],
         capture_output=True,
         text=True,
         env={},
     )
-    assert "UUID" in json.loads(told.stdout)["error"]["what"]
-    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines() if line.startswith("import time")}
+    assert "UUID" in json.loads(done.stdout)["error"]["what"]
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")}
     ours = {name for name in loaded if name.startswith("app")}
     assert ours <= {"app", "app.engine", "app.engine.control"} | {n for n in ours if ".control.helper" in n}
     assert not {name for name in loaded if name.split(".")[0] in ("numpy", "scipy", "PySide6", "site", "subprocess")}

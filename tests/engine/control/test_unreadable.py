@@ -42,8 +42,8 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     def run(*words: str) -> tuple[int, Any, str]:
         LIBRARY.close()
         status = main([*words, "--json"])
-        told = capsys.readouterr()
-        return status, json.loads(told.out), told.err
+        output = capsys.readouterr()
+        return status, json.loads(output.out), output.err
 
     return run
 
@@ -82,7 +82,7 @@ def test_it_is_named_and_the_board_can_still_be_unlocked(
     assert "nothing is left over" not in said
     assert path.read_bytes() == damaged  # it stays until it is dealt with
     if kind in UNDERSTOOD:
-        assert stand_in.settings() == before  # what it tells was put back
+        assert stand_in.settings() == before  # what it holds was put back
     elif kind == "an unknown setting":
         assert stand_in.settings() == {**before, "lock": (1200, 1200)}
     else:

@@ -184,8 +184,8 @@ def test_what_a_crash_left_is_offered_back_in_one_click(
     guard.close()  # it finds nobody there
 
     def nobody_holds_it() -> bool:
-        told = left_over(stand_in.uuids[0])
-        return told is not None and told.unfinished and told.held_by is None
+        found = left_over(stand_in.uuids[0])
+        return found is not None and found.unfinished and found.held_by is None
 
     qtbot.waitUntil(nobody_holds_it, timeout=10_000)
     window.close()
