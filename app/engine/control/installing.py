@@ -34,7 +34,7 @@ from .rights import (
 
 _PACKAGE: Final = "wattridge/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
-_MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
+MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
 _END_S: Final = 2.0
@@ -107,7 +107,7 @@ def tree() -> dict[str, bytes]:
     for depth in range(1, len(parts)):  # the packages around the helper, empty: it needs nothing of theirs
         files["/".join((*parts[:depth], "__init__.py"))] = b""
     files[f"{_PACKAGE}/__main__.py"] = files[LAUNCHER]  # other modules import its checks
-    for name in _MODULES:
+    for name in MODULES:
         files[f"{_PACKAGE}/{name}.py"] = _read(helper / f"{name}.py")
     lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items())]
     return {**files, MANIFEST: "".join(lines).encode()}

@@ -164,7 +164,7 @@ def test_a_clock_below_for_a_reason_is_obeyed_and_the_reason_is_shown(
 def test_what_is_locked_shows_in_the_readings(with_rights: Boards, guarded: Callable[..., DeviceGuard]) -> None:
     with_rights("h200")
     guard = guarded()
-    gpu = guard._gpu
+    gpu = guard.gpu
     at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
     assert gpu.read().values[at] == 1920  # the application clock
     guard.apply(graphics_clock_mhz=1200)
@@ -180,7 +180,7 @@ def test_what_was_confirmed_shows_in_the_readings_of_every_reader(
     first = guarded()
 
     def requested_mhz(guard: DeviceGuard) -> float:
-        gpu = guard._gpu
+        gpu = guard.gpu
         at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
         return gpu.read().values[at]
 

@@ -173,7 +173,7 @@ def test_an_ordinary_user_installs_sets_restores_and_removes_by_the_real_sudo(ma
 def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_change(machine: Machine) -> None:
     machine.install()
     files = {str(path.relative_to(machine.library)) for path in machine.library.rglob("*") if not path.is_dir()}
-    helper = {f"wattridge/engine/control/helper/{name}.py" for name in ("__main__", *installing._MODULES)}
+    helper = {f"wattridge/engine/control/helper/{name}.py" for name in ("__main__", *installing.MODULES)}
     around = {"wattridge/__init__.py", "wattridge/engine/__init__.py", "wattridge/engine/control/__init__.py"}
     assert files == helper | around | {LAUNCHER, MANIFEST, "pynvml.py"}
     for path in [machine.library, *machine.library.rglob("*")]:
@@ -187,7 +187,7 @@ def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_cha
 def test_every_module_of_the_helper_is_on_the_list(machine: Machine) -> None:
     """A new module that the installer does not know would be missed only on a user's machine."""
     own = Path(installing.__file__).parent / "helper"
-    assert {path.stem for path in own.glob("*.py")} == {"__main__", *installing._MODULES}
+    assert {path.stem for path in own.glob("*.py")} == {"__main__", *installing.MODULES}
 
 
 def test_the_policy_for_polkit_and_the_unit_name_the_launcher() -> None:
