@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from ..errors import InputError
+from ..sensors.channel import CHANNELS
 from ..sensors.errors import NotSupported
 from ..sensors.gpu import Gpu
 
@@ -34,8 +35,8 @@ def lower(value: Setting) -> float:
 
 
 def unit(name: str) -> str:
-    """W or MHz."""
-    return "W" if name.endswith("_w") else "MHz"
+    """The unit of a setting, W or MHz: each is a channel too."""
+    return CHANNELS[name].unit
 
 
 def shown(value: Setting) -> str:

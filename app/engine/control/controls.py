@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from ...errors import PermissionRefused, WattridgeError
+from ...numbers import finite_or_none
 from ...sensors.gpu import Gpu, SettableGpu
 from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
 from .client import UNREADABLE_REMEDY, Helper, HelperGone
@@ -231,7 +231,7 @@ class HelperControl:
 def channels_now(gpu: Gpu) -> dict[str, float | None]:
     """Every channel now, None where unknown."""
     values = zip(gpu.channels, gpu.read().values, strict=True)
-    return {channel.name: None if math.isnan(value) else value for channel, value in values}
+    return {channel.name: finite_or_none(value) for channel, value in values}
 
 
 def _on_the_wire(name: str, value: Setting) -> Any:

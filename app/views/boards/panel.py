@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...numbers import UNKNOWN
 from ...sensors.gpu import GpuProcess
 from ...sensors.select import gpu_selectors
 from ..plots import theme
-from ..plots.figures import UNKNOWN
 from ..shell.context import Context
 from ..shell.label import PlainLabel
 from ..threads.background import Background
