@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
 from ..errors import InputError, PermissionRefused, WattridgeError
+from ..numbers import UNKNOWN, as_json
 from .arguments import add_board, add_control, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
     from ..engine.control.guard import DeviceGuard
     from ..engine.control.left_over import LeftOver
-    from ..engine.control.obeying import Watched
+    from ..engine.control.obeying import Observation
     from ..sensors.gpu import Gpu
 
 
@@ -153,7 +154,7 @@ def _of_session(session: int, configuration: str | None) -> tuple[dict[str, Sett
 
 
 def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
-    """Ask for so long whether the settings should stay; without a terminal nobody can say so."""
+    """Ask for so long whether the settings should stay; without a terminal they never do."""
     asks = sys.stdin.isatty() and not quiet and os.name == "posix"
     until = time.monotonic() + countdown_s
     while (left_s := until - time.monotonic()) > 0 and not stop.is_set():
@@ -170,19 +171,22 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
-    from ..engine.board_settings import taken
+    from ..engine.board_settings import nearest_supported
     from ..engine.formats.nvidia_smi import clock_script, clock_unit, settings_for_smi
     from ..files import write_text
 
     folder = Path(arguments.out)
-    settings = {name: taken(gpu, name, value)[0] for name, value in chosen.items()}
+    settings = {name: nearest_supported(gpu, name, value)[0] for name, value in chosen.items()}
     script = clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
     unit_text = clock_unit(gpu, settings)
     files = [
         write_text(folder / "wattridge-clocks.sh", script, overwrite=True, executable=True),
         write_text(folder / "wattridge-clocks.service", unit_text, overwrite=True),
     ]
-    _print_files(files, arguments.json)
+    if arguments.json:
+        print_json({"files": [str(file.resolve()) for file in files]})
+    else:
+        show(*(str(file) for file in files))
     return 0
 
 
@@ -263,7 +267,7 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
 
 
 def _agrees(question: str) -> bool:
-    """Ask on a terminal; elsewhere nobody agrees."""
+    """Ask on a terminal; elsewhere the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     sys.stderr.write(f"{question} [y/N] ")
@@ -288,10 +292,10 @@ def _nothing(gpu: Gpu | None) -> dict[str, Any]:
     return {**named, "prior": {}, "applied": {}, "observed": {}, "obeyed": True, "message": "nothing is left over"}
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- output ----------------------------------------------------------------------------------------------------------
 
 
-def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> dict[str, Any]:
+def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Observation) -> dict[str, Any]:
     return {
         "gpu": gpu.info.name,
         "source": gpu.info.source,
@@ -303,7 +307,7 @@ def _document(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Wa
     }
 
 
-def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watched) -> None:
+def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Observation) -> None:
     show(f"{gpu.info.label}: {'obeyed' if seen.obeyed else 'NOT OBEYED'}; {seen.message}")
     rows = [
         (f"{WORDS[name]} ({unit(name)})", _shown(prior, name), _shown(applied, name), seen.observed.get(name))
@@ -314,17 +318,10 @@ def _print(gpu: Gpu, prior: dict[str, Any], applied: dict[str, Any], seen: Watch
 
 
 def _shown(settings: dict[str, Any], name: str) -> Any:
-    """A value for the table; a lock that nobody can read is 'not locked'."""
+    """A value for the table; a lock, which cannot be read, is 'not locked'."""
     if name not in settings:
-        return "–"
+        return UNKNOWN
     return "not locked" if settings[name] is None else settings[name]
-
-
-def _print_files(files: list[Path], as_json: bool) -> None:
-    if as_json:
-        print_json({"files": [str(file.resolve()) for file in files]})
-    else:
-        show(*(str(file) for file in files))
 
 
 def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
@@ -335,15 +332,16 @@ def describe_left_over(gpu: Gpu) -> tuple[dict[str, Any] | None, str]:
     found = left_over(gpu.info.uuid)
     if found is None:
         return None, ""
+    document = {key: value for key, value in as_json(found).items() if key not in ("uuid", "name")}
     before = in_words({name: value for name, value in found.prior.items() if value is not None}) or "clocks not locked"
     if found.held_by is not None:
-        return found.as_json(), f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
+        return document, f"{gpu.info.label}: a session sets it just now (process {found.held_by})"
     if found.unreadable:
         said = f"{gpu.info.label}: it may still be set, and its settings before are not known: {found.unreadable}"
-        return found.as_json(), f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
+        return document, f"{said}. To put back what can be read: wattridge restore; {UNREADABLE_REMEDY}"
     said = "left set by a session that ended badly" if found.unfinished else "set and confirmed"
     now = "; ".join(found.differences(gpu)) or "it looks as before"
-    return found.as_json(), f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
+    return document, f"{gpu.info.label}: {said} ({now}); before: {before}. Put back with: wattridge restore"
 
 
 def report_unreadable(boards: Sequence[str]) -> bool:

@@ -116,7 +116,7 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
-    from ..sensors.recording import RecordingWriter
+    from ..sensors.recorded.recording import RecordingWriter
     from ..sensors.sampler import Sampler
     from ..sensors.select import open_gpu
     from ..sensors.trace import Trace
@@ -193,13 +193,10 @@ def _serve(arguments: Namespace) -> int:
 
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
     """As JSON where the file is called so, else as CSV."""
-    from ..sensors.trace_json import write_json
+    from ..sensors.trace_files import write_trace
 
     try:
-        if path.suffix.lower() == ".json":
-            write_json(trace, path, trace.first_ns, trace.last_ns, gpu=gpu.info.label, source=gpu.info.source)
-        else:
-            trace.write_csv(path, trace.first_ns, trace.last_ns, gpu=gpu.info.label)
+        write_trace(trace, path, trace.first_ns, trace.last_ns, gpu.info, as_json=path.suffix.lower() == ".json")
     except OSError as error:
         raise WattridgeError(f"cannot be written: {error.strerror}", str(path), "choose another folder") from None
 

@@ -1,4 +1,4 @@
-"""Settings as values travel: their names and words, and what a board takes of what was asked."""
+"""Settings of a board by name: their words and units, and the nearest values that a board supports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from ..errors import InputError
+from ..sensors.channel import CHANNELS
 from ..sensors.errors import NotSupported
 from ..sensors.gpu import Gpu
 
@@ -34,8 +35,8 @@ def lower(value: Setting) -> float:
 
 
 def unit(name: str) -> str:
-    """W or MHz."""
-    return "W" if name.endswith("_w") else "MHz"
+    """The unit of a setting, W or MHz: each is a channel too."""
+    return CHANNELS[name].unit
 
 
 def shown(value: Setting) -> str:
@@ -49,7 +50,7 @@ def in_words(settings: Mapping[str, Setting]) -> str:
 
 
 def why_not_set(gpu: Gpu, name: str) -> str | None:
-    """Why a board does not let a setting be made; None where it does, as far as it tells without being tried."""
+    """Why a board does not support a setting; None where it does, as far as that is known without trying."""
     if gpu.info.source == "recorded":
         return "a recording cannot be set"
     says = getattr(gpu, "why_not_set", None)
@@ -57,12 +58,12 @@ def why_not_set(gpu: Gpu, name: str) -> str | None:
         return str(why)
     if name == "power_limit_w":
         limit = gpu.info.power_limit
-        return "this board tells no power limits" if None in (limit.minimum_w, limit.maximum_w) else None
-    return None if supported_clocks(gpu, name) else "this board does not tell its clocks"
+        return "this board reports no power limits" if None in (limit.minimum_w, limit.maximum_w) else None
+    return None if supported_clocks(gpu, name) else "this board does not report its clocks"
 
 
 def supported_clocks(gpu: Gpu, name: str) -> Sequence[int]:
-    """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where not told."""
+    """Supported clocks in MHz of memory_clock_mhz or graphics_clock_mhz, ascending; empty where unknown."""
     return gpu.memory_clocks_mhz() if name == "memory_clock_mhz" else gpu.graphics_clocks_mhz()
 
 
@@ -73,32 +74,33 @@ def has_locks(gpu: Gpu, name: str) -> bool:
 
 
 def step_mhz(gpu: Gpu) -> float:
-    """Between two supported graphics clocks; 1 where not told."""
+    """Between two supported graphics clocks; 1 where unknown."""
     return float(min((b - a for a, b in pairwise(gpu.graphics_clocks_mhz())), default=1))
 
 
-def taken(gpu: Gpu, name: str, value: Setting) -> tuple[Setting, str]:
-    """What a board takes of a value, the nearest supported clock, and what to say where that is another.
+def nearest_supported(gpu: Gpu, name: str, value: Setting) -> tuple[Setting, str]:
+    """The value that a board supports next to this one, and a message where it is another.
 
-    Raises InputError where the value is outside the board's range, NotSupported where it tells no clocks.
+    Raises InputError where the value is outside the board's range, NotSupported where it reports no clocks.
     """
     if name == "power_limit_w":
         return _limit(gpu, upper(value)), ""
     clocks = supported_clocks(gpu, name)
     if not clocks:
-        raise NotSupported(f"{gpu.info.label} does not tell its clocks", WORDS[name], "leave this setting out")
+        raise NotSupported(f"{gpu.info.label} does not report its clocks", WORDS[name], "leave this setting out")
     low, high = (_nearest(gpu, name, end, clocks) for end in (lower(value), upper(value)))
     settled: Setting = (low, high) if low != high else low
     if (low, high) == (lower(value), upper(value)):
         return settled, ""
-    return settled, f"{shown(value)} MHz lies between two supported clocks: {shown(settled)} MHz was taken"
+    return settled, f"{shown(value)} MHz lies between two supported clocks: {shown(settled)} MHz is used"
 
 
 def _limit(gpu: Gpu, watt: float) -> float:
     limit, label = gpu.info.power_limit, gpu.info.label
     low, high = limit.minimum_w, limit.maximum_w
     if low is not None and high is not None and not low <= watt <= high:
-        raise InputError(f"{watt:g} W is outside what {label} takes", WORDS["power_limit_w"], f"{low:g} to {high:g} W")
+        where = WORDS["power_limit_w"]
+        raise InputError(f"{watt:g} W is outside what {label} supports", where, f"{low:g} to {high:g} W")
     return watt
 
 
@@ -106,7 +108,7 @@ def _nearest(gpu: Gpu, name: str, mhz: float, clocks: Sequence[int]) -> float:
     step = step_mhz(gpu)
     if not clocks[0] - step < mhz < clocks[-1] + step:
         where = f"{clocks[0]} to {clocks[-1]} MHz"
-        raise InputError(f"{mhz:g} MHz is outside what {gpu.info.label} takes", WORDS[name], where)
+        raise InputError(f"{mhz:g} MHz is outside what {gpu.info.label} supports", WORDS[name], where)
     return float(min(clocks, key=lambda clock: abs(clock - mhz)))
 
 

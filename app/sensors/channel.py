@@ -1,20 +1,20 @@
-"""Channels and readings: what a GPU tells, and one instant of it."""
+"""Channels and readings: what a GPU reports, and one instant of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One quantity a GPU tells. `unavailable` holds the reason where this board does not tell it."""
+    """One quantity that a GPU reports. `unavailable` holds the reason where this board does not."""
 
     name: str  # snake case and ending in the unit, as in CSV headers and JSON keys: "power_instant_w"
-    unit: str  # as shown to people: "W", "MHz", "°C"; empty for a count or a state
-    label: str  # as shown to people: "Power, instant"
+    unit: str  # as shown: "W", "MHz", "°C"; empty for a count or a state
+    label: str  # as shown: "Power, instant"
     unavailable: str | None = None
 
     @property
@@ -68,13 +68,13 @@ POWER_SAMPLES = Channel("power_samples_w", "W", "Power, driver buffer")
 
 
 def channel(name: str, unavailable: str | None = None) -> Channel:
-    """The catalogue's channel of that name, marked with the reason where this GPU does not tell it."""
+    """The catalogue's channel of that name, marked with the reason where this GPU does not report it."""
     known = CHANNELS[name]
     return Channel(known.name, known.unit, known.label, unavailable)
 
 
-def known_values(reading: Reading, channels: tuple[Channel, ...]) -> Iterator[tuple[Channel, float]]:
-    """The channels of a reading that hold a value."""
-    for described, value in zip(channels, reading.values, strict=True):
-        if not math.isnan(value):
-            yield described, value
+def figure_text(name: str, value: float) -> str:
+    """A channel's value as files hold it: seven digits, the energy counter's millijoules; empty where unknown."""
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.3f}" if name == "energy_j" else f"{value:.7g}"

@@ -28,13 +28,14 @@ class HostClock:
         return time.monotonic_ns()
 
     def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
+        wall_s = max(0.0, seconds) / self.speed
         if stop is not None:
-            return stop.wait(max(0.0, seconds))
-        time.sleep(max(0.0, seconds))
+            return stop.wait(wall_s)
+        time.sleep(wall_s)
         return False
 
 
-class ScaledClock:
+class ScaledClock(HostClock):
     """Runs `speed` times as fast as the host's clock, starting at its present time."""
 
     def __init__(self, speed: float) -> None:
@@ -46,16 +47,9 @@ class ScaledClock:
     def now_ns(self) -> int:
         return self._origin_ns + int((time.monotonic_ns() - self._origin_ns) * self.speed)
 
-    def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
-        wall = max(0.0, seconds) / self.speed
-        if stop is not None:
-            return stop.wait(wall)
-        time.sleep(wall)
-        return False
-
 
 class VirtualClock:
-    """Advances only when somebody waits: a session runs as fast as it can be computed, and repeats exactly."""
+    """Advances only while it is waited on: a session runs as fast as it can be computed, and repeats exactly."""
 
     speed = float("inf")
 

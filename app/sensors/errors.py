@@ -1,4 +1,4 @@
-"""What can go wrong between us and a GPU, as types. Each carries the one line a person sees."""
+"""Errors of a GPU, as types. Each carries the one line that the user sees."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from enum import IntFlag
 
 
 class EventReason(IntFlag):
-    """Bits as the driver reports them; `NAMES` has the words people read."""
+    """Bits as the driver reports them; `NAMES` has the words shown."""
 
     NONE = 0
     IDLE = 0x1

@@ -9,12 +9,13 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from .channel import Channel, PowerSample, Reading
 from .clock import Clock
 
+Use = Literal["compute", "graphics", "compute and graphics"]
 Source = Literal["nvml", "simulated", "recorded"]
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLimit:
-    """Power limit in W. `current` is what acts now; None where the board does not tell."""
+    """Power limit in W. `current` is what acts now; None where the board does not report it."""
 
     minimum_w: float | None
     maximum_w: float | None
@@ -63,15 +64,15 @@ class Gpu(Protocol):
         ...
 
     def graphics_clocks_mhz(self) -> Sequence[int]:
-        """Supported graphics clocks at the present memory clock, ascending; empty where not told. Lazy and kept."""
+        """Supported graphics clocks at the present memory clock, ascending; empty where unknown. Lazy and kept."""
         ...
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        """Supported memory clocks, ascending; empty where not told. Asked lazily and kept."""
+        """Supported memory clocks, ascending; empty where unknown. Asked lazily and kept."""
         ...
 
     def close(self) -> None:
-        """Let go of the board. Safe to call twice."""
+        """Release the board. Safe to call twice."""
         ...
 
 
@@ -88,6 +89,25 @@ class HoldsValues(Protocol):
 
     def held(self, channel: str) -> Held | None:
         """The age of the value that a read reports for a channel now; None where every read asks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that uses a board. `memory_mib` is NaN where it is unknown."""
+
+    pid: int
+    name: str
+    memory_mib: float
+    use: Use
+
+
+@runtime_checkable
+class ListsProcesses(Protocol):
+    """A board that reports what runs on it."""
+
+    def processes(self) -> Sequence[GpuProcess]:
+        """The processes of this moment, the one with the most memory first. Raises NotSupported, GpuLost."""
         ...
 
 

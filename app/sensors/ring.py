@@ -205,7 +205,7 @@ class Ring:
         if start < stop:
             self._add_row(out, column, start, t0_ns, t1_ns, inside=True)
             self._add_rows(out, column, start + 1, stop)
-        if stop < self.count:  # the row after the span speaks for the span's end
+        if stop < self.count:  # the row after the span covers the span's end
             self._add_row(out, column, stop, t0_ns, t1_ns, inside=False)
         return out
 

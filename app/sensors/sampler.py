@@ -6,36 +6,35 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .channel import POWER_SAMPLES, Reading
+from .channel import POWER_SAMPLES, Channel, Reading
 from .errors import GpuLost, NotSupported, SensorError
 from .gpu import Gpu
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from .recording import RecordingWriter
+    from .recorded.recording import RecordingWriter
 
 _DRAIN_S = 0.1  # new entries appear in the driver's buffer about this often
-_CHECK_S = 1.0  # how often channels are looked at for having fallen silent
+_CHECK_S = 1.0  # how often channels are checked for values
 _RETRY_S = 3.0  # how often a lost GPU is tried again
 _SHORTEST_WALL_S = 0.005  # no sensor refreshes faster, and on a clock faster than the wall's the thread must not spin
 
-_MAY_FALL_SILENT = frozenset(
-    {"requested_graphics_clock_mhz", "requested_memory_clock_mhz"}
-)  # once nothing is requested
+_MAY_BE_UNKNOWN = frozenset({"requested_graphics_clock_mhz", "requested_memory_clock_mhz"})  # once nothing is requested
 
+Recorded = TypeVar("Recorded")
 SensorEventKind = Literal["lost", "back", "failed", "recovered"]
 
 
 @dataclass(frozen=True, slots=True)
 class SensorEvent:
-    """A change of state, told once: the GPU went or came back, or a channel (or the reading itself) did."""
+    """A change of state, reported once: the GPU went or came back, or a channel (or the reading itself) did."""
 
     time_ns: int  # on the GPU's clock
     kind: SensorEventKind
     what: str  # the channel's name; "" for the GPU as a whole
-    message: str  # one line for people
+    message: str  # one line for the user
 
     def __str__(self) -> str:
         return self.message
@@ -47,7 +46,7 @@ class Sampler:
     A failed read is a row of NaN. Missed deadlines are skipped, never made up for. `on_event` and `recorder` are
     called on the sampler's thread. `backlog_s` also takes what the driver's buffer holds from that long before now.
     With a `duration_s` it stops by itself, so long after it was started on the GPU's clock: where that runs as fast as
-    it can be computed, nobody else could stop it in time.
+    it can be computed, no other thread could stop it in time.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Sampler:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sampler {gpu.info.index}", daemon=True)
         self._failing: set[str] = set()
-        self._told: set[str] = set()  # channels that have told a value at least once
+        self._seen: set[str] = set()  # channels that have had a value at least once
         self._unreadable = ""  # the message of the failure that lasts
         self._buffered = True
         self._newest_sample_ns = gpu.clock.now_ns() - round(backlog_s * 1e9)
@@ -144,7 +143,7 @@ class Sampler:
             return self._nothing()
         if self._unreadable:
             lost, self._unreadable = self._unreadable, ""
-            self._tell("back" if lost == "lost" else "recovered", "", f"{self.gpu.info.label} answers again")
+            self._report("back" if lost == "lost" else "recovered", "", f"{self.gpu.info.label} answers again")
         return reading
 
     def _nothing(self) -> Reading:
@@ -153,10 +152,7 @@ class Sampler:
     def _keep(self, reading: Reading) -> None:
         self.trace.append(reading)
         if self._recorder is not None:
-            try:
-                self._recorder.write(reading)
-            except OSError as error:
-                self._stop_recording(error)
+            self._record(self._recorder.write, reading)
 
     def _drain(self) -> None:
         """Move what is new in the driver's buffer to the trace."""
@@ -170,48 +166,52 @@ class Sampler:
         except GpuLost:
             raise
         except SensorError as error:
-            if POWER_SAMPLES.name not in self._failing:
-                self._failing.add(POWER_SAMPLES.name)
-                self._tell("failed", POWER_SAMPLES.name, str(error))
+            self._report_failing(POWER_SAMPLES, str(error))
             return
-        if POWER_SAMPLES.name in self._failing:
-            self._failing.discard(POWER_SAMPLES.name)
-            self._tell("recovered", POWER_SAMPLES.name, f"{POWER_SAMPLES.label} is told again")
+        self._report_recovered(POWER_SAMPLES)
         if not samples:
             return
         self._newest_sample_ns = samples[-1].time_ns
         self.trace.append_power_samples(samples)
         if self._recorder is not None:
-            try:
-                self._recorder.write_power_samples(samples)
-            except OSError as error:
-                self._stop_recording(error)
+            self._record(self._recorder.write_power_samples, samples)
 
-    def _stop_recording(self, error: OSError) -> None:
-        self._recorder = None
-        kept = f"; what was recorded is in {error.filename}" if error.filename else ""
-        self._tell("failed", "recording", f"the recording ends here: {error.strerror or error}{kept}")
+    def _record(self, write: Callable[[Recorded], None], what: Recorded) -> None:
+        """Write to the recording, which ends with the first error."""
+        try:
+            write(what)
+        except OSError as error:
+            self._recorder = None
+            kept = f"; what was recorded is in {error.filename}" if error.filename else ""
+            self._report("failed", "recording", f"the recording ends here: {error.strerror or error}{kept}")
 
     def _check(self, reading: Reading) -> None:
-        """Tell once of each channel that fell silent or speaks again."""
+        """Report once each channel that has no values any more, or has them again."""
         for channel, value in zip(self.gpu.channels, reading.values, strict=True):
-            if not channel.available or channel.name in _MAY_FALL_SILENT:
+            if not channel.available or channel.name in _MAY_BE_UNKNOWN:
                 continue
             if not math.isnan(value):
-                self._told.add(channel.name)
-                if channel.name in self._failing:
-                    self._failing.discard(channel.name)
-                    self._tell("recovered", channel.name, f"{channel.label} is told again")
-            elif channel.name in self._told and channel.name not in self._failing and not self._unreadable:
-                self._failing.add(channel.name)
-                self._tell("failed", channel.name, f"{channel.label} is no longer told")
+                self._seen.add(channel.name)
+                self._report_recovered(channel)
+            elif channel.name in self._seen and not self._unreadable:
+                self._report_failing(channel, f"{channel.label} is no longer reported")
+
+    def _report_failing(self, channel: Channel, message: str) -> None:
+        if channel.name not in self._failing:
+            self._failing.add(channel.name)
+            self._report("failed", channel.name, message)
+
+    def _report_recovered(self, channel: Channel) -> None:
+        if channel.name in self._failing:
+            self._failing.discard(channel.name)
+            self._report("recovered", channel.name, f"{channel.label} is reported again")
 
     def _fail(self, kind: Literal["lost", "failed"], message: str) -> None:
-        """Tell of a failure as long as it is not the one already told."""
+        """Report a failure unless it is the one already reported."""
         if self._unreadable != kind:
             self._unreadable = kind
-            self._tell(kind, "", message)
+            self._report(kind, "", message)
 
-    def _tell(self, kind: SensorEventKind, what: str, message: str) -> None:
+    def _report(self, kind: SensorEventKind, what: str, message: str) -> None:
         if self._on_event is not None:
             self._on_event(SensorEvent(self.gpu.clock.now_ns(), kind, what, message))

@@ -52,7 +52,7 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
 
     A board that does not open (lost, or not ours to see) is left out as long as another one opens. Raises SensorError.
     """
-    from . import nvml
+    from .nvml.gpu import NvmlGpu
 
     known = _boards()
     if not known:
@@ -64,7 +64,7 @@ def list_gpus(*, seed: int = 0) -> list[Gpu]:
     failure: SensorError | None = None
     for index, _, _ in known:
         try:
-            gpus.append(nvml.NvmlGpu(index))
+            gpus.append(NvmlGpu(index))
         except SensorError as error:
             failure = error
     if not gpus and failure is not None:
@@ -80,8 +80,8 @@ def _open_simulated(name: str, seed: int, speed: float) -> Gpu:
 
 
 def _open_recorded(name: str, speed: float) -> Gpu:
-    from .recorded import RecordedGpu
-    from .recording import read_recording
+    from .recorded.gpu import RecordedGpu
+    from .recorded.recording import read_recording
 
     known = _recordings()
     path = known.get(name.strip()) or Path(name.strip()).expanduser()
@@ -93,7 +93,7 @@ def _open_recorded(name: str, speed: float) -> Gpu:
 
 def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
     """An index or a UUID (or the start of one that names one board)."""
-    from . import nvml
+    from .nvml.gpu import NvmlGpu
 
     if not text.isascii() or not (text.isdigit() or text.upper().startswith(("GPU-", "MIG-"))):
         raise InputError(f"'{text}' names no GPU", "--gpu", f"an index, a UUID, or one of {', '.join(_alternatives())}")
@@ -109,15 +109,15 @@ def _open_real(text: str, speed: float, voltage: bool) -> Gpu:
         raise InputError(what, "--gpu", f"GPUs here: {there}; or {', '.join(_alternatives())}")
     if speed != 1.0 and math.isfinite(speed):  # inf is 'as fast as it can', which a real board always is
         raise InputError("a real GPU runs at its own speed", "--speed", _SPEED_REMEDY)
-    return nvml.NvmlGpu(fits[0]) if voltage else nvml.NvmlGpu(fits[0], voltage=None)
+    return NvmlGpu(fits[0]) if voltage else NvmlGpu(fits[0], voltage=None)
 
 
 def _boards() -> list[tuple[int, str, str]]:
     """(index, UUID, name) of the real boards; none where no driver answers or shows any."""
-    from . import nvml
+    from .nvml.gpu import boards
 
     try:
-        return nvml.boards()
+        return boards()
     except NoDriver:
         return []
 

@@ -1,18 +1,15 @@
-"""`Trace`: what one GPU told over the last hours. One thread appends (the sampler), any thread copies windows out."""
+"""`Trace`: what one GPU reported over the last hours. One thread (the sampler) appends, any thread copies spans."""
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..spreadsheet import text_cell
 from .channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading
 from .event_reasons import EventReason
 from .ring import Ring, Summary
@@ -117,7 +114,7 @@ class Trace:
 
     @property
     def appended(self) -> int:
-        """Readings and power samples ever appended: whoever draws looks here whether anything is new."""
+        """Readings and power samples ever appended: a view compares it to see whether anything is new."""
         return self._rows.count + self._samples.count
 
     @property
@@ -285,49 +282,6 @@ class Trace:
             return self._samples.times(start, stop), self._samples.column(0, start, stop)
 
         return self._samples.consistent(read)
-
-    def write_csv(self, path: Path, t0_ns: int, t1_ns: int, *, gpu: str = "") -> None:
-        """Write every reading and every driver's sample of the span, in order of time, an empty cell where unknown.
-
-        `time_s` counts from `t0_ns`; names carry the units. `gpu` (`info.label`, which says 'simulated' where it is
-        so) fills a column of its own. Raises OSError.
-        """
-        columns = self.columns(t0_ns, t1_ns)
-        sample_ns, sample_w = self.power_samples(t0_ns, t1_ns)
-        header = [name for name in columns if name != "time_ns"]
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            names = [*header, POWER_SAMPLES.name] if len(sample_ns) else header
-            writer.writerow(["time_s", *names, *(["gpu"] if gpu else [])])
-            writer.writerows(_csv_rows(columns, header, sample_ns, sample_w, t0_ns, [text_cell(gpu)] if gpu else []))
-
-
-def _csv_rows(
-    columns: dict[str, npt.NDArray[Any]],
-    header: list[str],
-    sample_ns: npt.NDArray[np.int64],
-    sample_w: npt.NDArray[np.float32],
-    t0_ns: int,
-    tail: list[str],
-) -> Iterator[list[str]]:
-    """Readings and samples merged by time. Seven digits are what float32 holds; the counter keeps its millijoules."""
-    time_ns = columns["time_ns"]
-    order = np.argsort(np.concatenate((time_ns, sample_ns)), kind="stable")
-    blank = [""] * len(header)
-    for place in order.tolist():
-        if place < len(time_ns):
-            stamp, cells = time_ns[place], [_cell(name, columns[name][place]) for name in header]
-            if len(sample_ns):
-                cells.append("")
-        else:
-            stamp, cells = sample_ns[place - len(time_ns)], [*blank, f"{sample_w[place - len(time_ns)]:.7g}"]
-        yield [f"{(int(stamp) - t0_ns) / 1e9:.6f}", *cells, *tail]
-
-
-def _cell(name: str, value: float) -> str:
-    if math.isnan(value):
-        return ""
-    return f"{value:.3f}" if name == _CUMULATIVE else f"{value:.7g}"
 
 
 def _nearest(ring: Ring, time_ns: int) -> int | None:

@@ -536,7 +536,7 @@ def part_e(gpu: Gpu, result: dict[str, Any], out: Path) -> None:
     from app.engine.session.planning import plan_specification
     from app.engine.session.run import run_session
     from app.engine.store.database import Store
-    from app.sensors.recording import RecordingWriter
+    from app.sensors.recorded.recording import RecordingWriter
 
     plan = plan_specification(sgemm(), gpu, SearchOptions(strategy="brute_force", max_evaluations=10_000))
     with Store(out / "session.sqlite") as store, RecordingWriter(out / "h200-sgemm.csv.gz", gpu) as recorder:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from app.sensors.recording import read_recording
+from app.sensors.recorded.recording import read_recording
 
 if sys.platform == "win32":
     pytest.skip("limits and signals of POSIX", allow_module_level=True)

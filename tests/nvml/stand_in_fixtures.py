@@ -18,8 +18,8 @@ from boards import AS_ROOT, StandIn, compiler
 
 from app.engine.control.helper import record
 from app.engine.control.rights import UNSAFE
-from app.sensors.nvml import NvmlGpu
-from app.sensors.nvml_library import NvmlLibrary
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import LIBRARY, NvmlLibrary
 
 Boards = Callable[..., StandIn]
 
@@ -59,10 +59,12 @@ def boards(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boards]:
         monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
         monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(stand_in.library)))
         monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+        LIBRARY.close()
         made.append(stand_in)
         return stand_in
 
     yield make
+    LIBRARY.close()
     for stand_in in made:
         for uuid in stand_in.uuids:
             files = [Path(record.FOLDER, f"{uuid}.{kind}") for kind in ("json", "unreadable")]

@@ -209,7 +209,7 @@ class FakePynvml:
         return list(range(1980, 344, -15))
 
 
-def sampled_board(**told: Any) -> Board:
+def sampled_board(**more: Any) -> Board:
     """A board whose driver keeps a second of 20 ms samples that end now."""
     now_us = time.time_ns() // 1000
-    return Board(samples=[(now_us - 20_000 * back, 90_000 + back) for back in range(50, 0, -1)], **told)
+    return Board(samples=[(now_us - 20_000 * back, 90_000 + back) for back in range(50, 0, -1)], **more)

@@ -22,7 +22,7 @@ class GpuConformance:
     def gpu(self) -> Gpu:
         raise NotImplementedError
 
-    def test_its_channels_are_the_catalogues_in_order_with_a_reason_where_not_told(self, gpu: Gpu) -> None:
+    def test_its_channels_are_the_catalogues_in_order_with_a_reason_where_not_available(self, gpu: Gpu) -> None:
         names = [c.name for c in gpu.channels]
         assert names == [name for name in CHANNELS if name in names]
         assert {"power_instant_w", "power_average_w", "graphics_clock_mhz", "event_reasons"} <= set(names)
@@ -30,7 +30,7 @@ class GpuConformance:
             assert (c.unit, c.label) == (CHANNELS[c.name].unit, CHANNELS[c.name].label)
             assert c.unavailable is None or len(c.unavailable) > 5
 
-    def test_a_reading_has_a_value_per_channel_and_nan_where_not_told(self, gpu: Gpu) -> None:
+    def test_a_reading_has_a_value_per_channel_and_nan_where_not_available(self, gpu: Gpu) -> None:
         for _ in range(5):
             reading = gpu.read()
             assert len(reading.values) == len(gpu.channels)
@@ -39,13 +39,13 @@ class GpuConformance:
                 assert c.available or math.isnan(v), c.name
             gpu.clock.wait(0.02)
 
-    def test_after_a_second_it_tells_its_power_and_clock_and_no_power_is_zero(self, gpu: Gpu) -> None:
+    def test_after_a_second_it_reports_its_power_and_clock_and_no_power_is_zero(self, gpu: Gpu) -> None:
         gpu.read()
         gpu.clock.wait(1.1)
         reading = gpu.read()
-        told = [n for n in ("power_instant_w", "power_average_w") if not math.isnan(value(gpu, reading, n))]
-        assert told
-        for name in told:
+        reported = [n for n in ("power_instant_w", "power_average_w") if not math.isnan(value(gpu, reading, n))]
+        assert reported
+        for name in reported:
             assert 1.0 < value(gpu, reading, name) < 2000.0
         assert 50 < value(gpu, reading, "graphics_clock_mhz") < 5000
         for c, v in zip(gpu.channels, reading.values, strict=True):
@@ -68,7 +68,7 @@ class GpuConformance:
         try:
             samples = gpu.power_samples(0)
         except NotSupported:
-            return
+            pytest.skip("it has no buffer of power samples")
         assert len(samples) >= 10
         stamps = [s.time_ns for s in samples]
         assert stamps == sorted(set(stamps))
@@ -84,12 +84,12 @@ class GpuConformance:
             counted = [gpu.energy_j()]
         except NotSupported:
             assert next(c for c in gpu.channels if c.name == "energy_j").unavailable
-            return
-        for _ in range(3):
-            gpu.clock.wait(0.3)
-            counted.append(gpu.energy_j())
-        assert counted == sorted(counted)
-        assert counted[-1] > counted[0]
+        else:
+            for _ in range(3):
+                gpu.clock.wait(0.3)
+                counted.append(gpu.energy_j())
+            assert counted == sorted(counted)
+            assert counted[-1] > counted[0]
 
     def test_supported_clocks_ascend_and_hold_the_present_one(self, gpu: Gpu) -> None:
         graphics, memory = list(gpu.graphics_clocks_mhz()), list(gpu.memory_clocks_mhz())

@@ -15,8 +15,8 @@ from app.sensors.channel import PowerSample
 from app.sensors.clock import VirtualClock
 from app.sensors.errors import NotSupported
 from app.sensors.gpu import Gpu
-from app.sensors.recorded import RecordedGpu
-from app.sensors.recording import RecordingWriter, read_recording
+from app.sensors.recorded.gpu import RecordedGpu
+from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin, twin_names
 from app.sensors.trace import Trace

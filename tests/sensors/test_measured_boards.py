@@ -11,8 +11,8 @@ from fake_pynvml import NOT_SUPPORTED, Board, FakePynvml
 from app import measure
 from app.engine.metering import watching
 from app.engine.metering.watching import watch
-from app.sensors.nvml import NvmlGpu
-from app.sensors.nvml_library import NvmlLibrary
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import NvmlLibrary
 
 
 def open_board(*boards: Board, index: int = 0) -> NvmlGpu:
@@ -32,7 +32,7 @@ def polled() -> Iterator[NvmlGpu]:
     gpu.close()
 
 
-def test_a_steady_polled_board_is_told_of_at_every_refresh(polled: NvmlGpu) -> None:
+def test_a_steady_polled_board_is_reported_at_every_refresh(polled: NvmlGpu) -> None:
     """Its readings never change, and still there is a value for every refresh, not one in all."""
     with measure(gpu=polled) as m:
         time.sleep(1.0)

@@ -14,9 +14,9 @@ from fake_pynvml import FUNCTION_NOT_FOUND, LOST, NO_PERMISSION, NOT_SUPPORTED, 
 from gpu_conformance import GpuConformance, value
 
 from app.sensors.errors import GpuLost, NoDriver, NotSupported
-from app.sensors.nvml import NvmlGpu, boards
-from app.sensors.nvml_library import NvmlLibrary
-from app.sensors.voltage import VoltageReader, parse_voltage_mv
+from app.sensors.nvml.gpu import NvmlGpu, boards
+from app.sensors.nvml.library import NvmlLibrary
+from app.sensors.nvml.voltage import VoltageReader, parse_voltage_mv
 
 TOLD = "GPU 00000000:01:00.0\n    Voltage\n        Graphics                          : 737.500 mV\n"
 NOT_TOLD = "GPU 00000000:01:00.0\n    Voltage\n        Graphics                          : N/A\n"
@@ -57,11 +57,11 @@ class TestOldBoard(GpuConformance):
 
     def test_what_it_lacks_is_not_available_with_the_reason(self, gpu: NvmlGpu) -> None:
         assert "lacks the function" in str(missing(gpu, "memory_power_w"))
-        assert "does not tell it" in str(missing(gpu, "energy_j"))
+        assert "does not report it" in str(missing(gpu, "energy_j"))
         assert gpu.graphics_clocks_mhz() == ()
         assert gpu.info.multiprocessors == 14
 
-    def test_the_one_power_it_tells_is_instant_on_a_board_so_old(self, gpu: NvmlGpu) -> None:
+    def test_the_one_power_it_reports_is_instant_on_a_board_so_old(self, gpu: NvmlGpu) -> None:
         assert value(gpu, gpu.read(), "power_instant_w") == pytest.approx(83.1)
         assert missing(gpu, "power_average_w") is not None
         assert "polled" in gpu.info.power_source
@@ -85,16 +85,16 @@ def gpu(board: Board) -> Iterator[NvmlGpu]:
 
 def test_units_are_watts_joules_and_megabytes(gpu: NvmlGpu) -> None:
     reading = gpu.read()
-    told = {c.name: v for c, v in zip(gpu.channels, reading.values, strict=True)}
-    assert told["power_instant_w"] == pytest.approx(83.0)
-    assert told["power_average_w"] == pytest.approx(83.5)
-    assert told["memory_power_w"] == pytest.approx(21.0)
-    assert told["power_limit_w"] == pytest.approx(700.0)
-    assert told["energy_j"] == pytest.approx(123_456_789.0, abs=0.1)
-    assert told["memory_used_mib"] == 3 * 1024
-    assert (told["pcie_rx_mb_per_s"], told["pcie_tx_mb_per_s"]) == (1.5, 2.5)
-    assert (told["utilisation_percent"], told["memory_utilisation_percent"]) == (97, 41)
-    assert (told["requested_graphics_clock_mhz"], told["memory_temperature_c"]) == (1980, 44)
+    reported = {c.name: v for c, v in zip(gpu.channels, reading.values, strict=True)}
+    assert reported["power_instant_w"] == pytest.approx(83.0)
+    assert reported["power_average_w"] == pytest.approx(83.5)
+    assert reported["memory_power_w"] == pytest.approx(21.0)
+    assert reported["power_limit_w"] == pytest.approx(700.0)
+    assert reported["energy_j"] == pytest.approx(123_456_789.0, abs=0.1)
+    assert reported["memory_used_mib"] == 3 * 1024
+    assert (reported["pcie_rx_mb_per_s"], reported["pcie_tx_mb_per_s"]) == (1.5, 2.5)
+    assert (reported["utilisation_percent"], reported["memory_utilisation_percent"]) == (97, 41)
+    assert (reported["requested_graphics_clock_mhz"], reported["memory_temperature_c"]) == (1980, 44)
     assert gpu.info.memory_mib == 141 * 1024
     assert (gpu.info.multiprocessors, gpu.info.compute_capability) == (132, (9, 0))
     assert (gpu.info.power_limit.minimum_w, gpu.info.power_limit.maximum_w) == (200.0, 700.0)
@@ -109,7 +109,7 @@ def test_a_field_that_fails_by_its_own_code_is_nan_and_the_others_stand(board: B
     assert value(gpu, reading, "power_instant_w") == pytest.approx(83.0)
 
 
-def test_a_power_of_nothing_is_not_told_as_zero(board: Board, gpu: NvmlGpu) -> None:
+def test_a_power_of_nothing_is_not_reported_as_zero(board: Board, gpu: NvmlGpu) -> None:
     board.power_mw = 0
     assert math.isnan(value(gpu, gpu.read(), "power_instant_w"))
 
@@ -187,7 +187,7 @@ def test_a_board_without_a_buffer_says_so() -> None:
     gpu.close()
 
 
-def test_a_lost_board_is_told_as_lost_and_found_again_by_its_uuid(board: Board, gpu: NvmlGpu) -> None:
+def test_a_lost_board_is_reported_as_lost_and_found_again_by_its_uuid(board: Board, gpu: NvmlGpu) -> None:
     gpu.read()
     board.failing["everything"] = LOST
     for _ in range(2):
@@ -237,7 +237,7 @@ def test_voltage_is_read_from_nvidia_smis_words(answer: str, expected_mv: float 
     assert parse_voltage_mv(answer) == expected_mv
 
 
-def test_voltage_is_a_channel_where_nvidia_smi_tells_it() -> None:
+def test_voltage_is_a_channel_where_nvidia_smi_reports_it() -> None:
     gpu = open_board(Board(), answer=TOLD)
     assert value(gpu, gpu.read(), "core_voltage_mv") == 737.5
     gpu.close()

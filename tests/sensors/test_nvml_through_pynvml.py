@@ -12,8 +12,8 @@ import pytest
 from gpu_conformance import GpuConformance, value
 
 from app.sensors.errors import GpuLost
-from app.sensors.nvml import NvmlGpu, boards
-from app.sensors.nvml_library import NvmlLibrary
+from app.sensors.nvml.gpu import NvmlGpu, boards
+from app.sensors.nvml.library import NvmlLibrary
 
 OK, INVALID, NOT_SUPPORTED, INSUFFICIENT_SIZE, LOST = 0, 2, 3, 7, 15
 
@@ -63,19 +63,19 @@ class Driver:
     def nvmlDeviceGetFieldValues(self, handle: Any, count: Any, values: Any) -> int:
         if self.lost:
             return LOST
-        told = {(186, 0): 512_345, (185, 0): 511_000, (185, 2): 71_000, (82, 0): 55}
+        reported = {(186, 0): 512_345, (185, 0): 511_000, (185, 2): 71_000, (82, 0): 55}
         for i in range(count.value):
             entry = values._obj[i]
-            entry.nvmlReturn = OK if (entry.fieldId, entry.scopeId) in told else NOT_SUPPORTED
+            entry.nvmlReturn = OK if (entry.fieldId, entry.scopeId) in reported else NOT_SUPPORTED
             entry.valueType = pynvml.NVML_VALUE_TYPE_UNSIGNED_INT
-            entry.value.uiVal = told.get((entry.fieldId, entry.scopeId), 0)
+            entry.value.uiVal = reported.get((entry.fieldId, entry.scopeId), 0)
         return OK
 
     def nvmlDeviceGetSamples(self, handle: Any, kind: Any, since: Any, value_type: Any, count: Any, out: Any) -> int:
         assert kind.value == pynvml.NVML_TOTAL_POWER_SAMPLES
         value_type._obj.value = pynvml.NVML_VALUE_TYPE_UNSIGNED_INT
         if out is None:
-            count._obj.value = 120  # the driver tells the buffer's size first, not how many are new
+            count._obj.value = 120  # the driver reports the buffer's size first, not how many are new
             return OK
         now_us = time.time_ns() // 1000 // 20_000 * 20_000
         stamps = [s for s in range(now_us - 118 * 20_000, now_us + 1, 20_000) if s > since.value]
@@ -115,17 +115,17 @@ class Driver:
         return OK
 
 
-def _number(told: Callable[[Any], int]) -> Callable[..., int]:
-    """A function of the library that tells one number: its arguments end in a reference to it."""
+def _number(reported: Callable[[Any], int]) -> Callable[..., int]:
+    """A function of the library that returns one number: its arguments end in a reference to it."""
 
     def function(self: Driver, handle: Any, *arguments: Any) -> int:
-        arguments[-1]._obj.value = told(arguments[0])
+        arguments[-1]._obj.value = reported(arguments[0])
         return OK
 
     return function
 
 
-for name, told in {
+for name, reported in {
     "nvmlDeviceGetClockInfo": lambda kind: (1755, 1755, 3201, 1500)[kind.value],
     "nvmlDeviceGetApplicationsClock": lambda kind: (1980, 1980, 3201)[kind.value],
     "nvmlDeviceGetPerformanceState": lambda _: 0,
@@ -133,7 +133,7 @@ for name, told in {
     "nvmlDeviceGetPowerManagementDefaultLimit": lambda _: 700_000,
     "nvmlDeviceGetPcieThroughput": lambda counter: (2_000, 1_000)[counter.value],
 }.items():
-    setattr(Driver, name, _number(told))
+    setattr(Driver, name, _number(reported))
 
 
 def _listed(clocks: tuple[int, ...], count: Any, out: Any) -> int:
@@ -162,9 +162,9 @@ class TestThroughPynvml(GpuConformance):
 
     def test_every_figure_arrives_in_its_unit(self, gpu: NvmlGpu) -> None:
         reading = gpu.read()
-        told = {c.name: v for c, v in zip(gpu.channels, reading.values, strict=True) if c.available}
-        assert told.pop("energy_j") > 0
-        assert told == pytest.approx(
+        reported = {c.name: v for c, v in zip(gpu.channels, reading.values, strict=True) if c.available}
+        assert reported.pop("energy_j") > 0
+        assert reported == pytest.approx(
             {
                 "power_instant_w": 512.345,
                 "power_average_w": 511.0,

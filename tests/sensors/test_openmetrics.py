@@ -51,7 +51,7 @@ def value_of(family: Metric, **labels: str) -> float:
 
 
 def test_figures_in_base_units() -> None:
-    told = parse(
+    found = parse(
         exposition(
             [
                 board(
@@ -71,7 +71,7 @@ def test_figures_in_base_units() -> None:
     )
 
     def value(name: str) -> float:
-        return value_of(told[f"wattridge_{name}"], gpu="0", name="A board", source="simulated")
+        return value_of(found[f"wattridge_{name}"], gpu="0", name="A board", source="simulated")
 
     assert value("power_instant_watts") == 123.25
     assert value("graphics_clock_hertz") == 1.41e9
@@ -85,26 +85,26 @@ def test_figures_in_base_units() -> None:
     assert value("up") == 1
     assert value("power_limit_default_watts") == 250
     assert value("graphics_clock_maximum_hertz") == 1.41e9
-    assert told["wattridge_energy_joules"].type == "counter"
-    assert told["wattridge_power_instant_watts"].unit == "watts"
-    assert "wattridge_fan_ratio" not in told, "what is unknown is left out"
-    reasons = told["wattridge_clock_event_reason"].samples
+    assert found["wattridge_energy_joules"].type == "counter"
+    assert found["wattridge_power_instant_watts"].unit == "watts"
+    assert "wattridge_fan_ratio" not in found, "what is unknown is left out"
+    reasons = found["wattridge_clock_event_reason"].samples
     assert {each.labels["wattridge_clock_event_reason"] for each in reasons if each.value} == {"idle", "power cap"}
-    assert told["wattridge_gpu"].samples[0].labels["uuid"] == "GPU-0"
+    assert found["wattridge_gpu"].samples[0].labels["uuid"] == "GPU-0"
 
 
 def test_every_channel_has_a_name_of_its_own() -> None:
-    told = parse(exposition([board(**dict.fromkeys(CHANNELS, 1.0))]))
-    assert len([name for name, one in told.items() if one.type == "gauge"]) == len(CHANNELS) - 2 + 1 + 3 + 2
+    found = parse(exposition([board(**dict.fromkeys(CHANNELS, 1.0))]))
+    assert len([name for name, one in found.items() if one.type == "gauge"]) == len(CHANNELS) - 2 + 1 + 3 + 2
 
 
 @given(st.text(max_size=30), st.lists(st.floats(), min_size=2, max_size=2))
-def test_whatever_a_board_is_called_and_tells_the_text_is_valid(name: str, figures: list[float]) -> None:
+def test_whatever_a_board_is_called_and_reports_the_text_is_valid(name: str, figures: list[float]) -> None:
     boards = [board(at, name, PowerLimit(None, None, None, None), power_instant_w=w) for at, w in enumerate(figures)]
-    told = parse(exposition([*boards, board(2, name)]))
-    assert value_of(told["wattridge_up"], gpu="2", name=name) == 1
+    found = parse(exposition([*boards, board(2, name)]))
+    assert value_of(found["wattridge_up"], gpu="2", name=name) == 1
     known = [w for w in figures if math.isfinite(w)]
-    power = told.get("wattridge_power_instant_watts")
+    power = found.get("wattridge_power_instant_watts")
     assert sorted(sample.value for sample in (power.samples if power else [])) == sorted(known)
 
 
@@ -191,14 +191,14 @@ def test_the_integrated_energy_is_the_boards_own() -> None:
     watched = Watched(gpu, 0.02)
     try:
         deadline = time.monotonic() + 20
-        while (told := watched.reading()).values.get("energy_j", 0.0) < 800:
+        while (found := watched.reading()).values.get("energy_j", 0.0) < 800:
             assert time.monotonic() < deadline
             time.sleep(0.02)  # often: what comes late must count too
-        families = parse(exposition([told]))
+        families = parse(exposition([found]))
     finally:
         watched.close()
     assert value_of(families["wattridge_integrated_energy_joules"], gpu="0") == pytest.approx(
-        told.values["energy_j"], rel=0.1
+        found.values["energy_j"], rel=0.1
     )
     assert value_of(families["wattridge_up"], gpu="0") == 1
 
@@ -223,8 +223,10 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
         deadline = time.monotonic() + 20
         while "power_instant" not in (text := ask(url)[2]):
             assert time.monotonic() < deadline
-        told = parse(text)
-        assert value_of(told["wattridge_power_instant_watts"], gpu="0", name="NVIDIA RTX A4000", source="simulated") > 0
+        found = parse(text)
+        assert (
+            value_of(found["wattridge_power_instant_watts"], gpu="0", name="NVIDIA RTX A4000", source="simulated") > 0
+        )
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=20)
     finally:
@@ -260,9 +262,9 @@ def test_without_a_name_every_real_board_is_served(
 
     monkeypatch.setattr(MetricsServer, "url", property(served))
     assert main(["monitor", "--openmetrics", ":0", "--duration", "1.2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [each["gpu"] for each in told["gpus"]] == [gpu.info.name for gpu in boards]
-    assert all(each["energy_j"] > 0 for each in told["gpus"])
+    found = json.loads(capsys.readouterr().out)
+    assert [each["gpu"] for each in found["gpus"]] == [gpu.info.name for gpu in boards]
+    assert all(each["energy_j"] > 0 for each in found["gpus"])
     families = parse(documents[-1])
     assert value_of(families["wattridge_power_instant_watts"], gpu="0", name=boards[0].info.name) > 0
     assert value_of(families["wattridge_power_instant_watts"], gpu="1", name=boards[1].info.name) > 0
@@ -283,13 +285,13 @@ def test_a_trace_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     words = ["--gpu", "simulated:h200", "--duration", "2", "--speed", "8", "--out", str(file), "--json"]
     assert main(["monitor", *words]) == 0
     document = json.loads(capsys.readouterr().out)
-    told = json.loads(file.read_text())
-    assert (told["gpu"], told["source"]) == ("NVIDIA H200 (simulated)", "simulated")
-    assert told["units"]["power_instant_w"] == "W"
-    columns = told["readings"]
+    found = json.loads(file.read_text())
+    assert (found["gpu"], found["source"]) == ("NVIDIA H200 (simulated)", "simulated")
+    assert found["units"]["power_instant_w"] == "W"
+    columns = found["readings"]
     assert len({len(column) for column in columns.values()}) == 1
     assert columns["time_s"] == sorted(columns["time_s"])
-    assert len(told["power_samples"]["time_s"]) == len(told["power_samples"]["power_samples_w"])
+    assert len(found["power_samples"]["time_s"]) == len(found["power_samples"]["power_samples_w"])
     told_w = [w for w in columns["power_instant_w"] if w is not None]
     assert max(told_w) == pytest.approx(document["channels"]["power_instant_w"]["max"], rel=1e-6)
 

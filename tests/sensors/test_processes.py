@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 from app.sensors.errors import GpuLost, NoPermission, NotSupported
+from app.sensors.gpu import GpuProcess, ListsProcesses
 from app.sensors.load import Load
-from app.sensors.nvml import NvmlGpu
-from app.sensors.processes import UNSEEN, GpuProcess, TellsProcesses, nvml_processes, process_name
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.processes import UNSEEN, nvml_processes, process_name
 from app.sensors.select import open_gpu
 from app.sensors.simulated.gpu import SimulatedGpu
 
 COMPUTE, GRAPHICS = "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3"
 
 
-def told(pid: int, mib: float | None) -> Any:
+def entry(pid: int, mib: float | None) -> Any:
     return SimpleNamespace(pid=pid, usedGpuMemory=None if mib is None else int(mib * 2**20))
 
 
@@ -37,18 +38,18 @@ def asking(answers: dict[str, Any]) -> Any:
 def test_the_largest_comes_first_and_one_of_both_kinds_once() -> None:
     mine = os.getpid()
     found = nvml_processes(
-        asking({COMPUTE: [told(999_999_999, 100), told(mine, 2048)], GRAPHICS: [told(mine, 2048), told(7, None)]})
+        asking({COMPUTE: [entry(999_999_999, 100), entry(mine, 2048)], GRAPHICS: [entry(mine, 2048), entry(7, None)]})
     )
     assert [p.pid for p in found] == [mine, 999_999_999, 7]
     assert found[0].use == "compute and graphics"
     assert found[0].memory_mib == 2048
     assert "python" in found[0].name or "pytest" in found[0].name
     assert found[1] == GpuProcess(999_999_999, UNSEEN, 100.0, "compute")
-    assert math.isnan(found[2].memory_mib), "what is not told is not 0"
+    assert math.isnan(found[2].memory_mib), "what is unknown is not 0"
 
 
 def test_an_older_driver_is_asked_in_its_own_words() -> None:
-    assert [p.pid for p in nvml_processes(asking({COMPUTE.replace("_v3", "_v2"): [told(7, 1)]}))] == [7]
+    assert [p.pid for p in nvml_processes(asking({COMPUTE.replace("_v3", "_v2"): [entry(7, 1)]}))] == [7]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_an_older_driver_is_asked_in_its_own_words() -> None:
     [(NotSupported("no"), NotSupported), (NoPermission("no"), NoPermission), (GpuLost("gone"), GpuLost)],
     ids=["unsupported", "refused", "lost"],
 )
-def test_a_board_that_tells_nothing_says_why(error: Exception, kind: type[Exception]) -> None:
+def test_a_board_that_lists_nothing_says_why(error: Exception, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         nvml_processes(asking({COMPUTE: error, GRAPHICS: error}))
 
@@ -82,10 +83,10 @@ def test_a_script_is_named_and_nothing_odd_is_shown(tmp_path: Path) -> None:
     ]
 
 
-def test_the_simulated_board_tells_its_load() -> None:
+def test_the_simulated_board_lists_its_load() -> None:
     gpu = open_gpu("simulated:a100", speed=math.inf)
     assert isinstance(gpu, SimulatedGpu)
-    assert isinstance(gpu, TellsProcesses)
+    assert isinstance(gpu, ListsProcesses)
     assert gpu.processes() == []
     gpu.begin(Load("sgemm", "fp32", 1e12, 1e9))
     [process] = gpu.processes()
@@ -94,5 +95,5 @@ def test_the_simulated_board_tells_its_load() -> None:
     assert gpu.processes() == []
 
 
-def test_real_boards_tell_them() -> None:
-    assert issubclass(NvmlGpu, TellsProcesses)
+def test_real_boards_list_them() -> None:
+    assert issubclass(NvmlGpu, ListsProcesses)

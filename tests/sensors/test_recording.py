@@ -18,10 +18,10 @@ from app.errors import InputError, WattridgeError
 from app.sensors.channel import PowerSample, Reading
 from app.sensors.clock import VirtualClock
 from app.sensors.errors import NotSupported
-from app.sensors.nvml import NvmlGpu
-from app.sensors.nvml_library import NvmlLibrary
-from app.sensors.recorded import RecordedGpu
-from app.sensors.recording import Recording, RecordingWriter, read_recording
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import NvmlLibrary
+from app.sensors.recorded.gpu import RecordedGpu
+from app.sensors.recorded.recording import Recording, RecordingWriter, read_recording
 from app.sensors.sampler import Sampler
 from app.sensors.trace import Trace
 
@@ -43,7 +43,7 @@ def recording(tmp_path: Path) -> Recording:
     return read_recording(record(tmp_path / "board.csv.gz", [100.0, 101.5, math.nan, 103.25]))
 
 
-def test_what_was_told_comes_back(recording: Recording) -> None:
+def test_what_was_recorded_comes_back(recording: Recording) -> None:
     assert recording.title == "board"
     assert (recording.name, recording.recorded_from) == ("Scripted", "simulated")
     assert [c.name for c in recording.channels][:2] == ["power_instant_w", "energy_j"]
@@ -101,12 +101,12 @@ def test_where_a_recording_cannot_be_written_or_finished_it_is_one_line(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.sensors.recording.os.replace", full)
+    monkeypatch.setattr("app.sensors.recorded.recording.os.replace", full)
     with pytest.raises(WattridgeError, match="No space left"):
         writer.close()
 
 
-def test_a_reading_told_twice_is_written_once(tmp_path: Path) -> None:
+def test_a_reading_given_twice_is_written_once(tmp_path: Path) -> None:
     gpu = ScriptedGpu()
     with RecordingWriter(tmp_path / "r.csv.gz", gpu) as writer:
         reading = gpu.read()
@@ -227,7 +227,7 @@ def test_a_looped_replay_breaks_the_traces_line(recording: Recording) -> None:
     assert set(values[~np.isnan(values)].tolist()) == {40.0}
 
 
-def test_replayed_samples_are_told_once_they_were_recorded(recording: Recording) -> None:
+def test_replayed_samples_are_reported_once_they_were_recorded(recording: Recording) -> None:
     clock = VirtualClock()
     gpu = RecordedGpu(recording, clock=clock)
     begin = clock.now_ns()

@@ -16,7 +16,7 @@ from scripted_gpu import ScriptedGpu
 from app.sensors.channel import PowerSample
 from app.sensors.clock import HostClock, ScaledClock
 from app.sensors.errors import GpuLost, NoPermission
-from app.sensors.recording import RecordingWriter, read_recording
+from app.sensors.recorded.recording import RecordingWriter, read_recording
 from app.sensors.sampler import Sampler, SensorEvent
 from app.sensors.trace import Trace
 
@@ -91,14 +91,14 @@ def test_a_lost_gpu_is_an_event_and_tried_again_every_few_seconds() -> None:
     assert silent.sum() == 4
 
 
-def test_a_channel_that_falls_silent_is_told_once_and_again_when_it_speaks() -> None:
+def test_a_channel_without_values_is_reported_once_and_again_when_it_has_them() -> None:
     gpu = ScriptedGpu(temperature=lambda read: math.nan if 200 < read < 400 else 40.0)
     _, events = sample_until(gpu, lambda: gpu.reads > 700)
     assert [(e.kind, e.what) for e in events] == [("failed", "temperature_c"), ("recovered", "temperature_c")]
     assert "GPU temperature" in events[0].message
 
 
-def test_a_fault_of_our_own_is_told_and_the_thread_lives_on() -> None:
+def test_a_fault_of_our_own_is_reported_and_the_thread_lives_on() -> None:
     gpu = ScriptedGpu(failing(ZeroDivisionError("a bug"), range(20, 22)))
     trace, events = sample_until(gpu, lambda: gpu.reads > 60)
     assert [e.kind for e in events] == ["failed", "recovered"]
@@ -127,7 +127,7 @@ def test_the_drivers_buffer_is_drained_about_ten_times_a_second_and_nothing_is_m
     assert trace.power_name == "power_samples_w"
 
 
-def test_a_buffer_that_fails_costs_no_reading_and_is_told_once() -> None:
+def test_a_buffer_that_fails_costs_no_reading_and_is_reported_once() -> None:
     def samples(since_ns: int, now_ns: int) -> Sequence[PowerSample]:
         raise NoPermission("refused")
 

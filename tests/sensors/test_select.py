@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from fake_pynvml import LOST, Board, FakePynvml, sampled_board
 from scripted_gpu import ScriptedGpu
 
 from app.errors import InputError
-from app.sensors import nvml_library, select
+from app.sensors import select
 from app.sensors.gpu import Gpu
-from app.sensors.recording import RecordingWriter
+from app.sensors.nvml.library import LIBRARY
+from app.sensors.recorded.recording import RecordingWriter
 from app.sensors.select import gpu_selectors, list_gpus, open_gpu
 
 
@@ -25,11 +27,19 @@ def opened() -> Iterator[list[Gpu]]:
         gpu.close()
 
 
+@pytest.fixture(autouse=True)
+def library_loaded_here() -> Iterator[None]:
+    """No test sees the driver's library as another one has loaded it."""
+    LIBRARY.close()
+    yield
+    LIBRARY.close()
+
+
 def put_in(monkeypatch: pytest.MonkeyPatch, module: FakePynvml) -> None:
-    """Have the one choke point call a stand-in for pynvml, and ask no nvidia-smi."""
-    monkeypatch.setattr(nvml_library.LIBRARY, "_module", module)
-    monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
-    monkeypatch.setattr("app.sensors.voltage.shutil.which", lambda program: None)
+    """A stand-in for pynvml, and no nvidia-smi."""
+    LIBRARY.close()
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    monkeypatch.setattr("app.sensors.nvml.voltage.shutil.which", lambda program: None)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import sys
 import threading
@@ -19,8 +20,10 @@ from hypothesis import strategies as st
 
 from app.sensors.channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel
 from app.sensors.event_reasons import EventReason
+from app.sensors.gpu import GpuInfo, PowerLimit
 from app.sensors.ring import Ring
 from app.sensors.trace import Trace
+from app.sensors.trace_files import write_trace
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -28,7 +31,7 @@ BEGIN = 5 * SECOND
 
 
 def make_trace(*names: str, span_s: float = 600.0, missing: tuple[str, ...] = (), rate_hz: float = 50.0) -> Trace:
-    channels = [channel(n) for n in names] + [channel(n, "this board does not tell it") for n in missing]
+    channels = [channel(n) for n in names] + [channel(n, "this board does not report it") for n in missing]
     return Trace(channels, span_s=span_s, rate_hz=rate_hz)
 
 
@@ -299,7 +302,7 @@ def test_reasons_become_spans_of_each_reason() -> None:
     assert [(s.reason, s.start_ns, s.end_ns) for s in clipped] == [(cap, at[1] + 5 * MS, at[1] + 10 * MS)]
 
 
-def test_spans_too_close_to_be_told_apart_are_shown_as_one_and_none_is_lost() -> None:
+def test_spans_too_close_to_be_distinguished_are_shown_as_one_and_none_is_lost() -> None:
     trace = make_trace("event_reasons")
     fill(trace, [float(4 * (row // 2 % 2)) for row in range(10_000)] + [0.0] * 10_000 + [4.0, 0.0])
     spans = trace.event_spans(BEGIN, trace.last_ns)
@@ -324,13 +327,36 @@ def test_a_failed_reading_ends_a_reason() -> None:
     assert span.end_ns == BEGIN + 200 * MS
 
 
-def test_csv_has_units_in_its_header_and_empty_cells_for_the_unknown(tmp_path: Path) -> None:
+INFO = GpuInfo(0, "GPU-0", "A100", "simulated", "1.0", PowerLimit(None, None, None, None))
+
+
+def trace_to_write() -> Trace:
     trace = make_trace("power_instant_w", "energy_j", missing=("fan_percent",))
     trace.append(Reading(BEGIN, (100.5, 12_345_678.901, math.nan)))
     trace.append(Reading(BEGIN + 20 * MS, (math.nan, 12_345_680.0, math.nan)))
     trace.append_power_samples([PowerSample(BEGIN + 10 * MS, 99.25)])
+    return trace
+
+
+def test_json_has_columns_with_their_units_and_null_for_the_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    write_trace(trace_to_write(), path, BEGIN, BEGIN + SECOND, INFO, as_json=True)
+    assert json.loads(path.read_text("utf-8")) == {
+        "gpu": "A100 (simulated)",
+        "source": "simulated",
+        "units": {"power_instant_w": "W", "energy_j": "J", "power_samples_w": "W"},
+        "readings": {
+            "time_s": [0.0, 0.02],
+            "power_instant_w": [100.5, None],
+            "energy_j": [12345678.901, 12345680.0],
+        },
+        "power_samples": {"time_s": [0.01], "power_samples_w": [99.25]},
+    }
+
+
+def test_csv_has_units_in_its_header_and_empty_cells_for_the_unknown(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
-    trace.write_csv(path, BEGIN, BEGIN + SECOND, gpu="A100 (simulated)")
+    write_trace(trace_to_write(), path, BEGIN, BEGIN + SECOND, INFO, as_json=False)
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["time_s", "power_instant_w", "energy_j", "power_samples_w", "gpu"]
@@ -505,7 +531,7 @@ def test_no_rate_makes_a_trace_that_eats_the_machine() -> None:
 
 def test_a_channel_that_is_not_available_takes_no_memory() -> None:
     every: list[Channel] = [channel(n) for n in CHANNELS]
-    few = [c if c.name == "power_instant_w" else channel(c.name, "not told") for c in every]
+    few = [c if c.name == "power_instant_w" else channel(c.name, "not reported") for c in every]
     values = tuple([100.0] * len(every))
     sizes = []
     for channels in (every, few):

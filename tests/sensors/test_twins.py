@@ -212,7 +212,7 @@ def test_a_name_may_be_written_in_many_ways(text: str) -> None:
     assert load_twin(text).name == "NVIDIA TITAN RTX"
 
 
-def test_an_unknown_name_is_told_with_those_that_exist() -> None:
+def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
     with pytest.raises(InputError, match="a100, a4000"):
         load_twin("h300")
 
@@ -255,7 +255,7 @@ def test_a_person_can_bring_a_board_of_their_own(own_twin: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "replacement", "told"),
+    ("pattern", "replacement", "words"),
     [
         (r"^ridge_mhz = ", "rigde_mhz = ", "did you mean 'ridge_mhz'"),
         (r"^static_w = .*", "", "'power.static_w' is missing"),
@@ -278,18 +278,18 @@ def test_a_person_can_bring_a_board_of_their_own(own_twin: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_one_line_with_file_key_and_remedy(
-    own_twin: Path, pattern: str, replacement: str, told: str
+    own_twin: Path, pattern: str, replacement: str, words: str
 ) -> None:
     edit(own_twin, pattern, replacement)
     with pytest.raises(InputError) as caught:
         load_twin(str(own_twin))
-    assert told in str(caught.value)
+    assert words in str(caught.value)
     assert str(own_twin) in str(caught.value)
     assert caught.value.remedy
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_missing_huge_or_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_huge_or_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     with pytest.raises(InputError, match="No such file"):
         load_twin(str(path))

@@ -15,13 +15,13 @@ from ...errors import PermissionRefused, WattridgeError
 from ...sensors.errors import GpuLost, NoPermission, NotSupported, SensorError
 from .helper.grammar import Refused, line_of
 
-BEAT_S: Final = 1.0  # the helper takes five seconds of silence for our death
+BEAT_S: Final = 1.0  # after five seconds without a request the helper puts the board back
 ANSWER_S: Final = 20.0  # a driver may take seconds; the helper tries three times to put a setting back
 END_S: Final = 5.0
 UNREADABLE_REMEDY: Final = "to unlock the clocks and set the default power limit instead: wattridge restore --defaults"
 _LONGEST_LINE: Final = 1 << 16
 _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
-    "refused": (PermissionRefused, "see what the board takes: wattridge gpus"),
+    "refused": (PermissionRefused, "see what the board supports: wattridge gpus"),
     "policy": (PermissionRefused, "root decides what may be set on this machine; see: wattridge helper"),
     "installation": (PermissionRefused, "install the helper again: wattridge helper install"),
     "not_supported": (NotSupported, "leave this setting out"),
@@ -30,12 +30,12 @@ _KINDS: Final[Mapping[str, tuple[type[WattridgeError], str]]] = {
     "busy": (PermissionRefused, "end the other session first; one at a time may set a board"),
     "record": (PermissionRefused, "make room in that folder or repair it, as root; then: wattridge restore"),
     "unreadable": (PermissionRefused, UNREADABLE_REMEDY),
-    "driver": (SensorError, "try again; nvidia-smi tells whether the driver works"),
+    "driver": (SensorError, "try again; nvidia-smi shows whether the driver works"),
 }
 
 
 class HelperGone(WattridgeError):
-    """The helper has ended, or does not answer any more. `back`: whether the board is known to be as it was before."""
+    """The helper has ended, or no longer answers. `back`: whether the board is known to be as it was before."""
 
     def __init__(self, what: str, where: str, remedy: str, *, back: bool = False) -> None:
         super().__init__(what, where, remedy)
@@ -46,7 +46,7 @@ _unended: list[subprocess.Popen[bytes]] = []  # helpers that did not end in time
 
 
 class Helper:
-    """One helper process, told that we live every second. Thread-safe. `state` is what it said last."""
+    """One helper process, sent a request every second at least. Thread-safe. `state` is the last one reported."""
 
     def __init__(self, process: subprocess.Popen[bytes], label: str) -> None:
         """`label` names the board in errors. `hello` has to follow."""
@@ -70,22 +70,22 @@ class Helper:
     @property
     def process(self) -> int:
         """The id of the process that holds the rights, which is not that of the sudo that started it."""
-        told = self.state.get("holder")
-        return told if isinstance(told, int) else self._process.pid
+        holder = self.state.get("holder")
+        return holder if isinstance(holder, int) else self._process.pid
 
     def hello(self, timeout_s: float, cancel: threading.Event | None = None) -> bool:
-        """Wait until it is ready; False where it ended without a word (no rights), or in time. Raises what it says."""
+        """Wait until it is ready; False where it ends without a reply (no rights), or too late. Raises its error."""
         until = time.monotonic() + timeout_s
         while True:
             try:
-                told = self._inbox.get(timeout=0.1)
+                reply = self._inbox.get(timeout=0.1)
             except queue.Empty:
                 if time.monotonic() > until or (cancel is not None and cancel.is_set()):
                     return False
                 continue
-            if told is None:
+            if reply is None:
                 return False
-            self._take(told)
+            self._accept(reply)
             self._threads[1].start()
             return True
 
@@ -129,22 +129,22 @@ class Helper:
         until = time.monotonic() + ANSWER_S
         while True:
             try:
-                told = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
+                reply = self._inbox.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
-                self._stalled = True  # from here on it gets no sign of life either
+                self._stalled = True  # from here on no heartbeat is sent either
                 raise self._gone() from None
-            if told is None:
-                self._inbox.put(None)  # for whoever asks next
+            if reply is None:
+                self._inbox.put(None)  # for the next request
                 raise self._gone()
-            if told.get("id") == self._number:
-                self._take(told)
+            if reply.get("id") == self._number:
+                self._accept(reply)
                 return self.state
 
-    def _take(self, told: Mapping[str, Any]) -> None:
-        state = told.get("state")
+    def _accept(self, reply: Mapping[str, Any]) -> None:
+        state = reply.get("state")
         if isinstance(state, dict):
             self.state = state
-        error = told.get("error")
+        error = reply.get("error")
         if isinstance(error, dict):
             kind, remedy = _KINDS.get(str(error.get("kind")), _KINDS["driver"])
             raise kind(str(error.get("what", "it failed")), self._label, remedy)
@@ -158,17 +158,17 @@ class Helper:
 
     def _beat(self) -> None:
         while not self._ending.wait(BEAT_S):
-            with contextlib.suppress(WattridgeError):  # whoever asks next is told
+            with contextlib.suppress(WattridgeError):  # the next request reports it
                 self.ask("state")
 
     def _read(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError), stream:
             while line := stream.readline(_LONGEST_LINE):
                 try:
-                    told = json.loads(line)
+                    reply = json.loads(line)
                 except (ValueError, RecursionError):
                     break
-                if not isinstance(told, dict):
+                if not isinstance(reply, dict):
                     break
-                self._inbox.put(told)
+                self._inbox.put(reply)
         self._inbox.put(None)

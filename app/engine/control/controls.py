@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from ...errors import PermissionRefused, WattridgeError
+from ...numbers import finite_or_none
 from ...sensors.gpu import Gpu, SettableGpu
 from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
 from .client import UNREADABLE_REMEDY, Helper, HelperGone
@@ -33,7 +33,7 @@ class Control(Protocol):
     """
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Make ready, asking for rights where they are needed; what a person should know before the first setting."""
+        """Get ready, asking for rights where they are needed; notes for the user."""
         ...
 
     def set(self, settings: Mapping[str, Setting]) -> None: ...
@@ -51,11 +51,11 @@ class Control(Protocol):
         ...
 
     def read_back(self) -> dict[str, float | None]:
-        """What is set now; None where a board does not tell, as it never tells a lock."""
+        """What is set now; None where a board does not report it, as none reports a lock."""
         ...
 
     def close(self) -> None:
-        """Put back what nobody confirmed, and let go. Safe to call twice."""
+        """Put back what was not confirmed, and give up the rights. Safe to call twice."""
         ...
 
 
@@ -177,12 +177,12 @@ class HelperControl:
     def read_back(self) -> dict[str, float | None]:
         state = self._ask("state") if self._helper is not None else {}
         applied, by, now = state.get("applied", {}), state.get("by", {}), state.get("now", {})
-        told: dict[str, float | None] = {"power_limit_w": watts(now.get("power_limit_mw"))}
+        found: dict[str, float | None] = {"power_limit_w": watts(now.get("power_limit_mw"))}
         for at, name in enumerate(("memory_clock_mhz", "graphics_clock_mhz")):
             clocks = now.get("application_clocks_mhz")
-            tells = name in applied and by.get(name) == "application_clocks_mhz" and clocks
-            told[name] = float(clocks[at]) if tells else None
-        return told
+            reported = name in applied and by.get(name) == "application_clocks_mhz" and clocks
+            found[name] = float(clocks[at]) if reported else None
+        return found
 
     def close(self) -> None:
         helper, self._helper = self._helper, None
@@ -210,7 +210,7 @@ class HelperControl:
     def _after_its_end(self) -> bool:
         """Whether the board is known to be back.
 
-        Where the process behind it was killed too, another one puts back what is left, if nobody need be asked.
+        Where the process behind it was killed too, another one puts back what is left, if no password is needed.
         """
         self.close()
         info = self._gpu.info
@@ -231,7 +231,7 @@ class HelperControl:
 def channels_now(gpu: Gpu) -> dict[str, float | None]:
     """Every channel now, None where unknown."""
     values = zip(gpu.channels, gpu.read().values, strict=True)
-    return {channel.name: None if math.isnan(value) else value for channel, value in values}
+    return {channel.name: finite_or_none(value) for channel, value in values}
 
 
 def _on_the_wire(name: str, value: Setting) -> Any:

@@ -14,7 +14,7 @@ from ...errors import WattridgeError
 from ...paths import data_folder, open_private, private_folder
 from ...sensors.gpu import GpuInfo
 
-_MOST_BYTES: Final = 1 << 20  # then the older half is let go
+_MOST_BYTES: Final = 1 << 20  # then the older half is dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Change:
 
     @property
     def line(self) -> str:
-        """For people."""
+        """The change as a line of text."""
         when = datetime.fromtimestamp(self.time_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
         return f"{when}  {self.gpu}: {self.what} ({self.by}): {self.outcome}"
 
@@ -46,7 +46,7 @@ def log_file() -> Path:
 
 
 def keep(change: Change) -> None:
-    """Write a change down. A log that cannot be written must not keep a board from being put back."""
+    """Append a change. A log that cannot be written must not keep a board from being put back."""
     line = json.dumps(asdict(change), ensure_ascii=False) + "\n"
     try:
         path = private_folder() / log_file().name
@@ -63,4 +63,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name
-        return "somebody"
+        return "unknown user"

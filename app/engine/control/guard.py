@@ -11,13 +11,13 @@ from typing import Final
 from ...errors import PermissionRefused, WattridgeError
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
-from ..board_settings import SETTINGS, WORDS, Setting, in_words, taken, upper, why_not_set
+from ..board_settings import SETTINGS, WORDS, Setting, in_words, nearest_supported, upper, why_not_set
 from ..metering.characterisation.store import stored_characterisation
 from .client import HelperGone
 from .controls import Control, DirectControl, HelperControl
 from .device_log import Change
 from .left_over import confirmed
-from .obeying import Watched, differences, watch_board
+from .obeying import Observation, differences, watch_board
 from .rights import Asking, read_only, why_read_only
 
 SETTLE_S: Final = 0.5  # from a setting to a clock worth looking at, where the board was never characterised
@@ -41,13 +41,13 @@ class DeviceGuard:
         on_change: Callable[[Change], None] | None = None,
         outer: DeviceGuard | None = None,
     ) -> None:
-        """`asking` says how a person may be asked for the rights; `by` and `on_change` are for the log of changes.
+        """`asking` says how the user may be asked for the rights; `by` and `on_change` are for the log of changes.
 
         Within an `outer` guard, whose rights it shares, it restores what that one had set.
         """
-        self._gpu = gpu
+        self.gpu = gpu
         self._by = by
-        self.on_change = on_change  # is told of every change, and of every one that was refused
+        self.on_change = on_change  # called for every change, and for every one that was refused
         self._shared: _Shared = _Shared(allow_control, asking) if outer is None else outer._shared
         self._outer: dict[str, Setting] = {} if outer is None else dict(outer._applied)  # in force when this one began
         self._applied: dict[str, Setting] = dict(self._outer)  # in force
@@ -60,18 +60,18 @@ class DeviceGuard:
     @property
     def allowed(self) -> bool:
         """Whether settings may be made here at all."""
-        source = self._gpu.info.source
-        return source == "simulated" or (source == "nvml" and self._shared.allowed and not self._why_read_only())
+        return not self.why_forbidden
 
     @property
     def why_forbidden(self) -> str:
-        """Why no setting may be made here, for people; empty where they may."""
-        if self.allowed:
+        """Why no setting may be made here; empty where they may."""
+        info = self.gpu.info
+        if info.source == "simulated":
             return ""
-        if self._gpu.info.source == "nvml":
-            off = "control is off (--allow-control, or the switch in the window)"
-            return self._why_read_only() or off
-        return "a recording cannot be set"
+        if info.source != "nvml":
+            return "a recording cannot be set"
+        off = "control is off (--allow-control, or the switch in the window)"
+        return why_read_only(info.uuid) or ("" if self._shared.allowed else off)
 
     @property
     def holder(self) -> int | None:
@@ -80,7 +80,7 @@ class DeviceGuard:
         return control.helper if isinstance(control, HelperControl) else None
 
     def allow(self, asking: Asking, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Allow settings from now on, and get the rights: the person may be asked. What they should know first.
+        """Allow settings and obtain the rights, for which the user may be asked. Returns notes for the user.
 
         Raises PermissionRefused where there are no rights to be had.
         """
@@ -102,12 +102,12 @@ class DeviceGuard:
             self._shared.allowed = False
 
     def open(self, cancel: threading.Event | None = None) -> tuple[str, ...]:
-        """Make ready to set; what a person should know before the first setting. Raises where it must not be."""
+        """Get ready to set; notes for the user. Raises where the board must not be set."""
         return self._control().open(cancel)
 
     def why_not(self, name: str) -> str | None:
         """Why a setting is not supported by this board; None where it is, as far as is known."""
-        return self._shared.refused.get(name) or why_not_set(self._gpu, name)
+        return self._shared.refused.get(name) or why_not_set(self.gpu, name)
 
     # --- settings ---------------------------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class DeviceGuard:
     @property
     def settle_s(self) -> float:
         """How long this board takes from a setting until its sensors show it, as characterised."""
-        known = stored_characterisation(self._gpu.info) if self._shared.settle_s is None else None
+        known = stored_characterisation(self.gpu.info) if self._shared.settle_s is None else None
         if self._shared.settle_s is None:
             self._shared.settle_s = SETTLE_S if known is None else known.settle_ms / 1e3
         return self._shared.settle_s
@@ -139,20 +139,20 @@ class DeviceGuard:
     @property
     def settling_s(self) -> float:
         """What is left of that time since a setting was last made; 0 for a simulated board, which needs none."""
-        if self._shared.changed_ns is None or self._gpu.info.source != "nvml":
+        if self._shared.changed_ns is None or self.gpu.info.source != "nvml":
             return 0.0
-        return max(0.0, self.settle_s - (self._gpu.clock.now_ns() - self._shared.changed_ns) / 1e9)
+        return max(0.0, self.settle_s - (self.gpu.clock.now_ns() - self._shared.changed_ns) / 1e9)
 
     def unmet(self) -> str:
         """Settings of a real board that read back as something else, in words; empty where there are none."""
-        if self._gpu.info.source != "nvml" or not self._applied:
+        if self.gpu.info.source != "nvml" or not self._applied:
             return ""
-        return "; ".join(differences(self._gpu, self._applied, self._read_back()))
+        return "; ".join(differences(self.gpu, self._applied, self._read_back()))
 
     def nested(self, by: str | None = None) -> DeviceGuard:
         """A guard for a passing use of the same board: when it is left, the settings are as they are now."""
         self._shared.settle_s = None  # the board may have been characterised meanwhile
-        return DeviceGuard(self._gpu, by=by or self._by, on_change=self.on_change, outer=self)
+        return DeviceGuard(self.gpu, by=by or self._by, on_change=self.on_change, outer=self)
 
     def apply(
         self,
@@ -164,7 +164,7 @@ class DeviceGuard:
         """Make settings; None leaves one as it is, and one in force already costs nothing. Whether any was made.
 
         A clock between two supported ones becomes the nearest. Raises PermissionRefused, NotSupported or InputError
-        with the remedy; settings made before the refused one stay, and `restore` takes them back.
+        with the remedy; settings made before the refused one stay, and `restore` undoes them.
         """
         wanted = {
             "power_limit_w": power_limit_w,
@@ -180,7 +180,7 @@ class DeviceGuard:
         self.open()
         changes = {}
         for name, value in asked.items():
-            settled, self._snapped[name] = taken(self._gpu, name, value)
+            settled, self._snapped[name] = nearest_supported(self.gpu, name, value)
             if self._applied.get(name) != settled:
                 changes[name] = settled
         if changes:
@@ -209,7 +209,7 @@ class DeviceGuard:
         self._settled(self._outer)
 
     def confirm(self) -> None:
-        """What is set stays, also when this program ends; `wattridge restore` takes it back.
+        """What is set stays, also when this program ends; `wattridge restore` undoes it.
 
         Raises WattridgeError where that cannot be recorded; then everything has been put back.
         """
@@ -239,7 +239,7 @@ class DeviceGuard:
         self._settled({})
 
     def close(self) -> None:
-        """Let go of the rights; what nobody confirmed is put back. Safe to call twice."""
+        """Give up the rights; what was not confirmed is put back. Safe to call twice."""
         control, self._shared.control = self._shared.control, None
         if control is not None:
             control.close()
@@ -253,9 +253,9 @@ class DeviceGuard:
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
-    def watch(self, stop: threading.Event | None = None) -> Watched:
+    def watch(self, stop: threading.Event | None = None) -> Observation:
         """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
-        seen = watch_board(self._gpu, self._applied, self._read_back, self.settle_s, stop)
+        seen = watch_board(self.gpu, self._applied, self._read_back, self.settle_s, stop)
         snapped = [said for said in self._snapped.values() if said]
         return replace(seen, message="; ".join([seen.message, *snapped]))
 
@@ -265,21 +265,18 @@ class DeviceGuard:
         """What sets this board. Raises where it must not be set."""
         self._require_allowed(putting_back=putting_back)
         if self._shared.control is None:
-            simulated = self._gpu.info.source == "simulated"
+            simulated = self.gpu.info.source == "simulated"
             self._shared.control = (
-                DirectControl(self._gpu) if simulated else HelperControl(self._gpu, self._shared.asking)
+                DirectControl(self.gpu) if simulated else HelperControl(self.gpu, self._shared.asking)
             )
         return self._shared.control
 
-    def _why_read_only(self) -> str:
-        return why_read_only(self._gpu.info.uuid)
-
     def _require_allowed(self, *, putting_back: bool = False) -> None:
         """Raises where no setting may be made, or nothing may be put back."""
-        source, label = self._gpu.info.source, self._gpu.info.label
+        source, label = self.gpu.info.source, self.gpu.info.label
         if source == "recorded":
             raise NotSupported("a recording cannot be set", label, "open the board itself or a simulated one")
-        if source == "nvml" and (reason := self._why_read_only()) and (read_only() or not putting_back):
+        if source == "nvml" and (reason := why_read_only(self.gpu.info.uuid)) and (read_only() or not putting_back):
             remedy = "unset it to allow control" if read_only() else "root decides this; see: wattridge helper"
             raise PermissionRefused(reason, label, remedy)
         if source == "nvml" and not self._shared.allowed:
@@ -318,10 +315,10 @@ class DeviceGuard:
             raise
 
     def _show_locks(self) -> None:
-        """Have the board's own readings tell what is locked here, and what was confirmed: no driver does."""
-        note = getattr(self._gpu, "note_locks", None)
+        """Have the board's readings show what is locked here, and what was confirmed: no driver reports locks."""
+        note = getattr(self.gpu, "note_locks", None)
         if note is not None:
-            clocks = {**confirmed(self._gpu.info.uuid), **self.applied}
+            clocks = {**confirmed(self.gpu.info.uuid), **self.applied}
             note({name: mhz for name, mhz in clocks.items() if name.endswith("_mhz") and mhz is not None})
 
     @contextmanager
@@ -336,9 +333,9 @@ class DeviceGuard:
                 self._settled({})  # nothing is left that this guard could put back
             raise
         finally:
-            self._shared.changed_ns = self._gpu.clock.now_ns()
+            self._shared.changed_ns = self.gpu.clock.now_ns()
             if self.on_change is not None:
-                self.on_change(Change.now(self._gpu.info, what, self._by, outcome))
+                self.on_change(Change.now(self.gpu.info, what, self._by, outcome))
 
 
 class _Shared:

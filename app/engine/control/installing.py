@@ -34,7 +34,7 @@ from .rights import (
 
 _PACKAGE: Final = "wattridge/engine/control/helper"
 _SETUP: Final = Path(__file__).resolve().with_name("root_setup.py")  # read here, and run by root
-_MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
+MODULES: Final = ("__init__", "board", "grammar", "holding", "keeper", "policy", "record", "serve", "watchdog")
 _MOST_BYTES: Final = 4 << 20
 _ANSWER_S: Final = 0.1  # between two looks at whether the user gave up
 _END_S: Final = 2.0
@@ -107,7 +107,7 @@ def tree() -> dict[str, bytes]:
     for depth in range(1, len(parts)):  # the packages around the helper, empty: it needs nothing of theirs
         files["/".join((*parts[:depth], "__init__.py"))] = b""
     files[f"{_PACKAGE}/__main__.py"] = files[LAUNCHER]  # other modules import its checks
-    for name in _MODULES:
+    for name in MODULES:
         files[f"{_PACKAGE}/{name}.py"] = _read(helper / f"{name}.py")
     lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items())]
     return {**files, MANIFEST: "".join(lines).encode()}
@@ -192,7 +192,7 @@ def _piped(command: list[str], program: str, prompts: bool, cancel: threading.Ev
         return ""
     assert process.stdin is not None
     assert process.stdout is not None
-    # the program is larger than a pipe, and nobody reads it before the password is given
+    # the program is larger than a pipe, and it is not read before the password is given
     feeding = threading.Thread(target=_feed, args=(process.stdin, program), name="helper's setup", daemon=True)
     feeding.start()
     while process.poll() is None and not (cancel is not None and cancel.is_set()):
@@ -230,7 +230,7 @@ def _entry(content: bytes, *, executable: bool = False) -> dict[str, Any]:
 
 
 def _version(manifest: bytes) -> list[bytes]:
-    """What of a list of files tells two versions of the helper apart: all but pynvml, which has its own."""
+    """The part of a list of files by which versions of the helper differ: all but pynvml, which has its own."""
     return [line for line in manifest.splitlines() if not line.endswith(b"  pynvml.py")]
 
 

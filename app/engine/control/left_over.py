@@ -1,4 +1,4 @@
-"""What a crash or a power cut left set: the helper's record, read by anybody, compared with the board as it is now."""
+"""What a crash or a power cut left set: the helper's record, which all may read, against the board as it is now."""
 
 from __future__ import annotations
 
@@ -20,25 +20,14 @@ class LeftOver:
     uuid: str
     name: str
     prior: dict[str, float | None]
-    kept: dict[str, float | None]  # what a person confirmed, and no restart of the machine has undone
+    kept: dict[str, float | None]  # what the user confirmed, and no restart of the machine has undone
     written_s: float  # wall clock, since the epoch
     held_by: int | None  # the process that has it in hand just now
-    unfinished: bool  # something is set that nobody confirmed and nobody has in hand
+    unfinished: bool  # something is set that was not confirmed, and no process has it in hand
     unreadable: str = ""  # why the record cannot be read in full; empty where it can
 
-    def as_json(self) -> dict[str, Any]:
-        """For `wattridge gpus --json`."""
-        return {
-            "prior": self.prior,
-            "kept": self.kept,
-            "written_s": self.written_s,
-            "held_by": self.held_by,
-            "unfinished": self.unfinished,
-            "unreadable": self.unreadable,
-        }
-
     def differences(self, gpu: Gpu) -> list[str]:
-        """How the board differs from what it was before, as far as it tells, in words."""
+        """How the board differs from what it was before, as far as it reports that, in words."""
         limit_w = gpu.info.power_limit.current_w
         found = []
         for name, value in self.prior.items():
@@ -60,11 +49,11 @@ def left_over(uuid: str) -> LeftOver | None:
             found = folder.read(uuid)
     except records.RecordError as error:
         found = records.Record(uuid, open=True, unreadable=str(error))
-    return None if found is None else _as_told(found)
+    return None if found is None else _left_over_of(found)
 
 
 def confirmed(uuid: str) -> dict[str, float | None]:
-    """The settings of a board that a person confirmed, and that hold until they are put back."""
+    """The settings of a board that the user confirmed, and that hold until they are put back."""
     found = left_over(uuid)
     return {} if found is None else found.kept
 
@@ -82,7 +71,7 @@ def all_left_over() -> list[LeftOver]:
     return [found for found in (left_over(uuid) for uuid in uuids) if found is not None]
 
 
-def _as_told(record: records.Record) -> LeftOver:
+def _left_over_of(record: records.Record) -> LeftOver:
     pid = record.holder.get("pid", 0)
     alive = bool(pid) and records.started(pid) == record.holder.get("started")
     unfinished = not alive and (record.open or record.boot != records.boot())

@@ -18,10 +18,10 @@ _LOOK_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """What the board does after a setting."""
+class Observation:
+    """What a board does after a setting."""
 
-    observed: dict[str, float | None]  # graphics_clock_mhz, memory_clock_mhz, power_limit_w; None where not told
+    observed: dict[str, float | None]  # graphics_clock_mhz, memory_clock_mhz, power_limit_w; None where unknown
     obeyed: bool
     message: str
 
@@ -32,32 +32,32 @@ def watch_board(
     read_back: Callable[[], Mapping[str, float | None]],
     settle_s: float,
     stop: threading.Event | None = None,
-) -> Watched:
+) -> Observation:
     """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
     until_ns = gpu.clock.now_ns() + round(settle_s * 1e9)
     asked = applied.get("graphics_clock_mhz")
     while True:
         stopped = gpu.clock.wait(_LOOK_S, stop)
-        now, told = channels_now(gpu), read_back()
+        now, settings = channels_now(gpu), read_back()
         clock, reasons = now.get("graphics_clock_mhz"), int(now.get("event_reasons") or 0)
         low = asked is not None and clock is not None and clock < lower(asked) - step_mhz(gpu)
-        problems = differences(gpu, applied, told)
-        unruly = disobeyed(gpu, asked, clock, reasons)
+        problems = differences(gpu, applied, settings)
+        disobedience = disobeyed(gpu, asked, clock, reasons)
         late = stopped or gpu.clock.now_ns() >= until_ns
-        if late or not (problems or unruly or low):
+        if late or not (problems or disobedience or low):
             break
-    if unruly and not problems:
-        problems = [unruly]
+    if disobedience and not problems:
+        problems = [disobedience]
     observed = {name: now.get(name) for name in ("graphics_clock_mhz", "memory_clock_mhz", "power_limit_w")}
-    observed["power_limit_w"] = told.get("power_limit_w") or observed["power_limit_w"]
+    observed["power_limit_w"] = settings.get("power_limit_w") or observed["power_limit_w"]
     message = in_words(applied) if applied else "the settings are as they were before"
     if low:
         message += f"; the clock is {clock:g} MHz now ({', '.join(names(reasons))})"
-    return Watched(observed, not problems, "; ".join(problems) or message)
+    return Observation(observed, not problems, "; ".join(problems) or message)
 
 
 def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reasons: int) -> str:
-    """How an observed graphics clock differs from the one asked for; empty where it does not, or is not told.
+    """How an observed graphics clock differs from the one asked for; empty where it does not, or is unknown.
 
     A clock below is explained by a limit that acts, and by a board without work. One supported step either way counts
     as the same.
@@ -73,7 +73,7 @@ def disobeyed(gpu: Gpu, asked_mhz: Setting | None, clock_mhz: float | None, reas
 
 
 def differences(gpu: Gpu, applied: Mapping[str, Setting], read_back: Mapping[str, float | None]) -> list[str]:
-    """Settings that read back as something else; one that a board does not tell cannot be caught."""
+    """Settings that read back as something else; one that a board does not report cannot be compared."""
     found = []
     for name, value in applied.items():
         now, asked = read_back.get(name), upper(value)

@@ -1,4 +1,4 @@
-"""Settings under a name, for one kind of board: kept in the person's data folder, to be applied again another day."""
+"""Settings under a name, for one kind of board: kept in the user's data folder, to be applied again later."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _all() -> dict[str, dict[str, dict[str, Setting]]]:
             for gpu, profiles in document["profiles"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError("the profiles cannot be read", str(path), "mend the file, or move it away") from None
+        raise InputError("the profiles cannot be read", str(path), "fix the file, or move it elsewhere") from None
 
 
 def _write(known: Mapping[str, Mapping[str, Mapping[str, Setting]]]) -> None:

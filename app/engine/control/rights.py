@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from ...errors import PermissionRefused
 from .client import Helper
@@ -36,7 +36,7 @@ _HELPER: Final = Path(__file__).resolve().parent / "helper"
 
 
 class Asking(Enum):
-    """How a person may be asked for a password. Only who has said that control is wanted may be asked at all."""
+    """How the user may be asked for a password, which is only done after they asked for control."""
 
     NEVER = "never"
     TERMINAL = "terminal"
@@ -58,14 +58,14 @@ def read_only() -> bool:
 
 
 def why_read_only(uuid: str) -> str:
-    """Why a real board may not be set, by this user's wish or by root's policy; empty where it may."""
+    """Why a real board may not be set, by the environment variable or by root's policy; empty where it may."""
     if read_only():
         return f"{READ_ONLY}=1 forbids every setting"
     return policy.require(uuid, {}) if os.name == "posix" else ""
 
 
 def ways_to_root(asking: Asking) -> Iterator[Way]:
-    """The ways that there are, those that ask nobody first."""
+    """The ways there are, those without a password first."""
     if os.geteuid() == 0:
         yield Way(())
         return
@@ -122,7 +122,7 @@ def helper_command(uuid: str, label: str) -> list[str]:
 def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event | None = None) -> Helper:
     """A helper that serves that board. Raises PermissionRefused, with the remedy, where there are no rights to be had.
 
-    Without a password first; where one is needed the person is asked as `asking` says, until `cancel` is set.
+    Without a password first; where one is needed the user is asked as `asking` says, until `cancel` is set.
     """
     if read_only():
         raise PermissionRefused(f"{READ_ONLY}=1 forbids every setting", label, "unset it to allow control")
@@ -136,7 +136,8 @@ def start_helper(uuid: str, label: str, asking: Asking, cancel: threading.Event 
     if os.environ.get(UNSAFE) == "1":
         print(_WARNING, file=sys.stderr, flush=True)  # noqa: T201  (whatever starts it, the user must see it)
     if os.geteuid() == 0:
-        helper = _try(command, label, _START_S, environment=_roots_environment())
+        kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}  # root's own to say
+        helper = _try(command, label, _START_S, environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **kept})
         if helper is None:
             raise PermissionRefused("the helper does not start", label, f"try it by hand: {' '.join(command)}")
         return helper
@@ -204,10 +205,17 @@ def _try(
     cancel: threading.Event | None = None,
     own_terminal: bool = True,
 ) -> Helper | None:
-    """Start it and wait until it is ready; None where it ends without a word, for want of rights."""
-    with tempfile.TemporaryFile() as errors:  # what sudo says of a missing password is not for the person
+    """Start it and wait until it is ready; None where it ends without a reply, for want of rights."""
+    with tempfile.TemporaryFile() as errors:  # what sudo says of a missing password is not for the user
         try:
-            process = _popen(command, environment, errors if own_terminal else None, own_terminal)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors if own_terminal else None,
+                env=environment,
+                start_new_session=own_terminal,  # Ctrl+C is for the session; only sudo's prompt needs the terminal
+            )
         except OSError:
             return None
     helper = Helper(process, label)
@@ -221,22 +229,3 @@ def _try(
                     process.terminate()  # it waits for a password
             helper.close()
     return helper if ready else None
-
-
-def _popen(
-    command: Sequence[str], environment: Mapping[str, str] | None, errors: IO[bytes] | None, own_terminal: bool
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        list(command),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        env=None if environment is None else dict(environment),
-        start_new_session=own_terminal,  # Ctrl+C is for the session; only sudo's prompt needs the terminal
-    )
-
-
-def _roots_environment() -> dict[str, str]:
-    """For a helper that root starts: nothing but where the driver's library lies, which is root's own to say."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **kept}

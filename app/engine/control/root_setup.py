@@ -133,7 +133,7 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
             _delete(parent, old)
             os.rename(name, old, src_dir_fd=parent, dst_dir_fd=parent)  # from here on no helper starts
         try:
-            _nobody_sets_a_board(places["locks"])
+            _require_no_session(places["locks"])
             left = _put_boards_back(os.path.join(os.path.dirname(library), old, order["launcher"]), places["records"])
             if left and not order["leave_records"]:
                 raise Refused(f"nothing was removed, because {left[0]}; to remove it all the same: --leave-records")
@@ -160,7 +160,7 @@ def _remove(order: dict[str, Any], done: list[str], notes: list[str]) -> None:
     notes.extend(f"{where} still names the helper: remove that rule with visudo" for where in _sudo_rules(order))
 
 
-def _nobody_sets_a_board(locks: str) -> None:
+def _require_no_session(locks: str) -> None:
     for name in os.listdir(locks) if os.path.isdir(locks) else []:
         with contextlib.suppress(FileNotFoundError):
             file = os.open(os.path.join(locks, name), READ_FILE)
@@ -225,7 +225,7 @@ def _unlink(path: str, done: list[str], notes: "list[str] | None" = None, unless
 
 
 def _remove_folder(path: str, *, locks: bool) -> None:
-    """Remove a folder that is empty but for locks that nobody holds."""
+    """Remove a folder that is empty but for locks that no process holds."""
     if not os.path.isdir(path):
         return
     with _folder(path, make=False) as folder:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...files import read_text
-from ...sensors.recording import read_recording
+from ...sensors.recorded.recording import read_recording
 from ..formats.dmon import dmon_columns, is_dmon
 from ..formats.gpu_benches import is_gpu_benches
 from ..formats.kinds import is_trace, refused_gpu_benches

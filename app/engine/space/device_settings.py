@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...sensors.gpu import Gpu
-from ..board_settings import taken, upper
+from ..board_settings import nearest_supported, upper
 from ..measurement import Value
 
 SettingValues = tuple[Value, ...] | Literal["supported", "ridge"] | int
@@ -51,7 +51,7 @@ def _resolved(
     clocks: list[Value] = []
     for value in values:
         try:
-            clock, note = taken(gpu, name, float(value))
+            clock, note = nearest_supported(gpu, name, float(value))
         except InputError as outside:
             raise InputError(outside.what, where, outside.remedy) from None
         clocks.append(round(upper(clock)))

@@ -1,4 +1,4 @@
-"""The figures of a simulated board. `resources/twins/README.md` describes them for a person who writes their own."""
+"""The figures of a simulated board. `resources/twins/README.md` describes them for those who write their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import PermissionRefused
 from ..device_limits import DeviceLimits, limits_of
 from ..load import Precision
 
@@ -52,7 +53,7 @@ class Voltage:
     ridge_mhz: float = figure(1, 1e4)
     slope_per_mhz: float = figure(0, 0.1)
     curve_per_mhz2: float = figure(0, 1e-3, 0.0)
-    floor_mv: float = figure(0, 2000, 0.0)  # volts below the ridge where the board tells them, else 0
+    floor_mv: float = figure(0, 2000, 0.0)  # volts below the ridge where the board reports them, else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class PowerBuffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensors:
-    """What stands between the physics and the person. A source that the board lacks is left out."""
+    """What stands between the physics and the user. A source that the board lacks is left out."""
 
     instant: PowerSensor | None = None
     average: PowerSensor | None = None
@@ -155,6 +156,13 @@ class Twin:
     rate: Rate
     thermal: Thermal
     sensors: Sensors
+
+    def require_limit(self, limit_w: float) -> None:
+        """Raise PermissionRefused for a power limit out of range."""
+        low, high = self.power.limit_minimum_w, self.power.limit_maximum_w
+        if not low <= limit_w <= high:
+            what = f"a power limit of {limit_w:g} W is out of range"
+            raise PermissionRefused(what, f"{self.name} (simulated)", f"choose {low:g} to {high:g} W")
 
     @property
     def limits(self) -> DeviceLimits:

@@ -1,4 +1,4 @@
-"""`SimulatedGpu`: a board that does not exist, seen through sensors like a real one's. All it says is simulated."""
+"""`SimulatedGpu`: a board that does not exist, seen through sensors like a real one's. All it reports is simulated."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from ...errors import PermissionRefused
 from ..channel import CHANNELS, Channel, PowerSample, Reading, channel
 from ..clock import Clock, HostClock
 from ..errors import NotSupported, SensorError
-from ..gpu import GpuInfo, PowerLimit
+from ..gpu import GpuInfo, GpuProcess, PowerLimit
 from ..load import Execution, Load
-from ..processes import GpuProcess
 from . import laws
 from .figures import Twin
 from .physics import Physics
@@ -54,14 +53,14 @@ class SimulatedGpu:
     # --- looking ----------------------------------------------------------------------------------------------------
 
     def read(self) -> Reading:
-        """All channels now; NaN where this board does not tell."""
+        """All channels now; NaN where this board does not report one."""
         with self._lock:
             now_ns = self._now()
             physics, nan = self._physics, math.nan
             history = physics.history
             _, _, busy, memory_busy = history.means(now_ns - _UTILISATION_NS, now_ns)
             clock, memory_clock = float(physics.clock_mhz), float(physics.memory_clock_mhz)
-            told = {
+            known = {
                 "power_instant_w": self._instant.value_w(history, now_ns) if self._instant else nan,
                 "power_average_w": self._average.value_w(history, now_ns) if self._average else nan,
                 "memory_power_w": self._memory.value_w(history, now_ns) if self._memory else nan,
@@ -81,7 +80,7 @@ class SimulatedGpu:
                 "performance_state": 8.0 if memory_clock < self.twin.clocks.memory_mhz[-1] and physics.at_rest else 0.0,
                 "event_reasons": float(physics.reasons),
             }
-            return Reading(now_ns, tuple(told.get(described.name, nan) for described in self.channels))
+            return Reading(now_ns, tuple(known.get(described.name, nan) for described in self.channels))
 
     def power_samples(self, since_ns: int) -> Sequence[PowerSample]:
         """The driver's samples newer than `since_ns`, oldest first. Raises NotSupported where there is no buffer."""
@@ -115,7 +114,7 @@ class SimulatedGpu:
         return [] if load is None else [GpuProcess(os.getpid(), f"{load.name} (simulated)", math.nan, "compute")]
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to release."""
 
     # --- running ----------------------------------------------------------------------------------------------------
 
@@ -137,7 +136,7 @@ class SimulatedGpu:
             self._physics.begin(load, now_ns)
 
     def end(self) -> Execution:
-        """Let the launch that runs now be the last, wait for it, and tell how long launches took.
+        """Let the launch that runs now be the last, wait for it, and return how long launches took.
 
         Raises SensorError when nothing runs.
         """
@@ -190,14 +189,8 @@ class SimulatedGpu:
 
     def set_power_limit(self, limit_w: float | None) -> None:
         """Set the power limit in W; None sets the default. Raises PermissionRefused out of range."""
-        power = self.twin.power
-        wanted = power.limit_default_w if limit_w is None else float(limit_w)
-        if not power.limit_minimum_w <= wanted <= power.limit_maximum_w:
-            raise PermissionRefused(
-                f"a power limit of {wanted:g} W is out of range",
-                self.info.label,
-                f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
-            )
+        wanted = self.twin.power.limit_default_w if limit_w is None else float(limit_w)
+        self.twin.require_limit(wanted)
         with self._lock:
             self._physics.set_limit(wanted, self._now())
             limit = dataclasses.replace(self.info.power_limit, current_w=wanted)
@@ -219,7 +212,7 @@ class SimulatedGpu:
         return math.nan if locked_mhz is None else float(locked_mhz)
 
     def _core_voltage_mv(self) -> float:
-        """As `nvidia-smi -q -d VOLTAGE` tells it on some boards."""
+        """As `nvidia-smi -q -d VOLTAGE` reports it on some boards."""
         floor_mv = self.twin.voltage.floor_mv
         if not floor_mv:
             return math.nan
@@ -235,16 +228,16 @@ class SimulatedGpu:
         return max(clock for clock in supported if clock <= clock_mhz)
 
     def _lacks(self, name: str) -> str | None:
-        """Why this board does not tell a channel; None where it does."""
+        """Why this board does not report a channel; None where it does."""
         twin = self.twin
         lacking = {
-            "power_instant_w": (twin.sensors.instant is None, "this board tells average power only"),
-            "power_average_w": (twin.sensors.average is None, "this board tells instant power only"),
-            "memory_power_w": (twin.sensors.memory is None, "only Hopper and newer boards tell it"),
+            "power_instant_w": (twin.sensors.instant is None, "this board reports average power only"),
+            "power_average_w": (twin.sensors.average is None, "this board reports instant power only"),
+            "memory_power_w": (twin.sensors.memory is None, "only Hopper and newer boards report it"),
             "energy_j": (not twin.sensors.counter_refresh_ms, "this board has no energy counter"),
             "requested_graphics_clock_mhz": (not twin.clocks.settable, "this board cannot lock clocks"),
             "requested_memory_clock_mhz": (not twin.clocks.memory_lockable, "this board cannot lock memory clocks"),
-            "core_voltage_mv": (not twin.voltage.floor_mv, "this board's driver does not tell it"),
+            "core_voltage_mv": (not twin.voltage.floor_mv, "this board's driver does not report it"),
         }
         if name in _NOT_SIMULATED:
             return "not simulated"
@@ -256,9 +249,9 @@ class SimulatedGpu:
         if sensors.buffer is not None:
             source = f"driver buffer ({sensors.buffer.sample_ms:g} ms samples)"
         else:
-            kind, told = ("instant", sensors.instant) if sensors.instant else ("average", sensors.average)
-            assert told is not None
-            source = f"power {kind}, polled (new every {told.refresh_ms:g} ms, mean of {told.window_ms:g} ms)"
+            kind, sensor = ("instant", sensors.instant) if sensors.instant else ("average", sensors.average)
+            assert sensor is not None
+            source = f"power {kind}, polled (new every {sensor.refresh_ms:g} ms, mean of {sensor.window_ms:g} ms)"
         return GpuInfo(
             index=index,
             uuid=f"simulated:{twin.key}",

@@ -21,6 +21,10 @@ class History:
         self._rates: list[tuple[float, float, float, float]] = []  # power W, memory W, busy 0..1, memory busy 0..1
         self._sums: list[tuple[float, float, float, float]] = []  # their integrals up to the piece's start, in s
 
+    def __len__(self) -> int:
+        """Pieces held."""
+        return len(self._start_ns)
+
     def append(self, start_ns: int, power_w: float, memory_w: float, busy: float, memory_busy: float) -> None:
         """A new piece from `start_ns` on. One that begins where the last began replaces it."""
         if self._start_ns and start_ns <= self._start_ns[-1]:

@@ -1,7 +1,7 @@
 """The equations of a simulated board: one physics for all of them, each with figures of its own.
 
-E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature): the energy roofline (source S4 of
-`resources/twins/README.md`, eq 5) with voltage as in S1, eq 6.1. What switches costs f V^2; what leaks costs V and
+E = W eps_flop(V) + Q eps_mem + B eps_onchip(V) + T pi_0(f, V, temperature): the energy roofline
+[Holtmann2024, eq. 5] with voltage as in [Schoonhoven2024, eq. 6.1]. What switches costs f V^2; what leaks costs V and
 doubles with temperature. The time of a launch is a roofline whose roofs blend into each other.
 """
 

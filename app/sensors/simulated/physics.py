@@ -1,7 +1,7 @@
 """How a simulated board moves through time: launches, clocks under their limits, temperature.
 
 Time goes in pieces during which clock and power are constant: 20 ms while a controller works, longer while nothing
-moves, and cut wherever somebody acts. Pieces depend on what was done to the board and when, never on who looks at it.
+moves, and cut wherever the board is acted on. Pieces depend on what was done to the board and when, not on readers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Physics:
 
     @property
     def ending(self) -> bool:
-        """Busy with the last launches of a load that was told to end."""
+        """Busy with the last launches of a load that is to end."""
         return self._last_launch is not None
 
     @property

@@ -1,6 +1,6 @@
 """The power sensors in front of the physics: refresh, averaging, lag, gain, noise, quantisation, the driver's buffer.
 
-A value belongs to its tick, whoever reads it and however often: noise is a hash of (seed, channel, tick).
+A value belongs to its tick, however often it is read: noise is a hash of (seed, channel, tick).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Imperfect:
         """Where in a period this board's ticks lie."""
         return hashed(self._seed, self._channel, -1) % period_ns
 
-    def told(self, power_w: float, tick: int) -> float:
+    def reported(self, power_w: float, tick: int) -> float:
         sensors = self._sensors
         noise = sensors.noise_share * power_w + sensors.noise_w
         value = power_w * sensors.gain + noise * gaussian(self._seed, self._channel, tick)
@@ -67,17 +67,17 @@ class PolledPower:
         self._last: tuple[int, float] = (-1, math.nan)
 
     def value_w(self, history: History, now_ns: int) -> float:
-        """What a read at this time tells."""
+        """What a read at this time reports."""
         tick = (now_ns - self._phase_ns) // self._refresh_ns
         if tick != self._last[0]:
             to_ns = tick * self._refresh_ns + self._phase_ns - self._lag_ns
             mean = history.means(to_ns - self._window_ns, to_ns)[self._which]
-            self._last = (tick, self._imperfect.told(mean, tick))
+            self._last = (tick, self._imperfect.reported(mean, tick))
         return self._last[1]
 
 
 class EnergyCounter:
-    """Cumulative energy in J, told in whole mJ."""
+    """Cumulative energy in J, reported in whole mJ."""
 
     def __init__(self, sensors: Sensors, seed: int, channel: int) -> None:
         self._refresh_ns = round(sensors.counter_refresh_ms * 1e6)
@@ -85,7 +85,7 @@ class EnergyCounter:
         self._phase_ns = _Imperfect(sensors, seed, channel).phase_ns(self._refresh_ns)
 
     def value_j(self, history: History, now_ns: int) -> float:
-        """What a read at this time tells."""
+        """What a read at this time reports."""
         tick_ns = (now_ns - self._phase_ns) // self._refresh_ns * self._refresh_ns + self._phase_ns
         return max(0, round(history.energy_j(tick_ns) * self._gain * 1e3)) / 1e3
 
@@ -109,5 +109,5 @@ class BufferedPower:
         for tick in range(first, last + 1):
             at_ns = tick * self._sample_ns + self._phase_ns
             mean = history.means(at_ns - self._sample_ns, at_ns)[0]
-            found.append(PowerSample(at_ns, self._imperfect.told(mean, tick)))
+            found.append(PowerSample(at_ns, self._imperfect.reported(mean, tick)))
         return found

@@ -1,11 +1,11 @@
-"""The truth behind a simulated board's sensors, for anybody to check the instruments. The program never uses it."""
+"""The truth behind a simulated board's sensors, to check the instruments against. The program never uses it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...errors import InputError, PermissionRefused
+from ...errors import InputError
 from ..errors import NotSupported
 from ..load import Load
 from . import laws
@@ -26,7 +26,7 @@ _USUAL: Final[Mapping[str, Mapping[str, int]]] = {
     "roofline": {"load_store": 1, "operations": 32, "block_size_x": 256, "blocks_per_multiprocessor": 8},
     "n_body": {"block_size_x": 256, "tile_size_x": 4, "loop_unroll_factor": 4, "n": 131072},
 }
-# What these do is told in bytes through memory: they hardly calculate.
+# The rate of these is in bytes through memory: they hardly calculate.
 IN_BYTES: Final = ("copy", "dot", "vector_add", "reduction", "transpose", "stencil")
 
 
@@ -55,14 +55,8 @@ def truth(
     Raises InputError for an unknown workload, or one whose precision this board lacks; PermissionRefused for a limit
     out of range.
     """
-    power = twin.power
-    limit_w = power.limit_default_w if power_limit_w is None else power_limit_w
-    if not power.limit_minimum_w <= limit_w <= power.limit_maximum_w:
-        raise PermissionRefused(
-            f"a power limit of {limit_w:g} W is out of range",
-            twin.name,
-            f"choose {power.limit_minimum_w:g} to {power.limit_maximum_w:g} W",
-        )
+    limit_w = twin.power.limit_default_w if power_limit_w is None else power_limit_w
+    twin.require_limit(limit_w)
     load = _load(twin, workload)
     amount, unit = (load.traffic_byte, "GB/s") if workload in IN_BYTES else (load.work_flop, "GFLOP/s")
     rows: list[dict[str, float | str | bool]] = []

@@ -73,7 +73,7 @@ def _read(path: Path) -> Twin:
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8 text", str(path), "save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not valid TOML: {error}", str(path), "mend that line") from error
+        raise InputError(f"not valid TOML: {error}", str(path), "fix that line") from error
     except RecursionError as error:
         raise InputError("nested too deeply", str(path), "see resources/twins/README.md") from error
     if "key" in document:
@@ -192,6 +192,6 @@ def _check_together(twin: Twin, file: str) -> None:
     if set(twin.energy.eps_flop_pj) != set(twin.rate.flop_per_clock):
         refuse("other precisions than rate.flop_per_clock", "energy.eps_flop_pj", "name the same ones in both")
     if twin.sensors.instant is None and twin.sensors.average is None:
-        refuse("the board tells no power at all", "sensors", "add [sensors.instant] or [sensors.average]")
+        refuse("the board reports no power at all", "sensors", "add [sensors.instant] or [sensors.average]")
     if not twin.thermal.ambient_c < twin.thermal.slowdown_c:
         refuse("lies below the ambient temperature", "thermal.slowdown_c", "raise it")

@@ -16,7 +16,7 @@ from ...engine.session.plan import SessionPlan
 from ...numbers import duration
 from ..plots.figures import count_text
 from ..plots.plot_figure import Figure, Series
-from ..plots.quantities import Quantity, quantities_of, quantity, parameter_text
+from ..plots.quantities import Quantity, parameter_text, quantities_of, quantity
 
 _NOTHING = "Nothing has succeeded so far, so there is nothing to compare."
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky")  # of the theme, for one series after the other

@@ -10,29 +10,23 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from ...numbers import UNKNOWN
+from ...sensors.channel import CHANNELS
 from ..plots import theme
 from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
-from .fleet import Watched
+from .fleet import WatchedBoard
 
 _SHOWN_S = 60.0
-# channel, unit, what it is, for the tool tip
-_FIGURES = (
-    ("graphics_clock_mhz", "MHz", "Graphics clock"),
-    ("temperature_c", "°C", "GPU temperature"),
-    ("utilisation_percent", "%", "GPU utilisation"),
-    ("memory_used_mib", "MiB", "Memory used"),
-)
+_FIGURES = ("graphics_clock_mhz", "temperature_c", "utilisation_percent", "memory_used_mib")
 
 
 class BoardRow(QFrame):
-    """`refresh` takes over what is new. Pressing 'In full' asks for the board to be the window's own."""
+    """`refresh` shows what is new. Pressing 'In full' asks for the board to be the window's own."""
 
     opened = Signal(str)  # the selector
     removed = Signal(str)
 
-    def __init__(self, board: Watched, *, removable: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, *, removable: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.board = board
         info = board.gpu.info
@@ -57,14 +51,14 @@ class BoardRow(QFrame):
         self.remove.setAccessibleName(f"Watch {info.label} no longer")
         self.remove.setVisible(removable)
         self.remove.clicked.connect(lambda: self.removed.emit(board.selector))
-        self._figures = {channel: PlainLabel() for channel, _, _ in _FIGURES}
+        self._figures = {name: PlainLabel() for name in _FIGURES}
         figures = QHBoxLayout()
         figures.setSpacing(16)
         figures.addWidget(self.power)
-        for channel, _, what in _FIGURES:
-            self._figures[channel].setToolTip(what)
-            self._figures[channel].setFont(theme.number_font(-0.5))
-            figures.addWidget(self._figures[channel])
+        for name, label in self._figures.items():
+            label.setToolTip(CHANNELS[name].label)
+            label.setFont(theme.number_font(-0.5))
+            figures.addWidget(label)
         figures.addStretch(1)
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 4, 6, 4)
@@ -79,21 +73,18 @@ class BoardRow(QFrame):
         self._recolour()
 
     def refresh(self) -> None:
-        """Take over the newest values."""
+        """Show the newest values."""
         trace = self.board.trace
         if not trace.last_ns:
             return
         now = trace.at(trace.last_ns)
         limit = self.board.gpu.info.power_limit.current_w
         of = f" of {limit:.0f} W" if limit is not None else ""
-        watts = now.get(trace.power_name, math.nan)
-        self.power.setText((value_text(trace.power_name, "W", watts) if not math.isnan(watts) else UNKNOWN) + of)
-        for channel, unit, _ in _FIGURES:
-            value = now.get(channel, math.nan)
-            known = not math.isnan(value)
-            self._figures[channel].setVisible(known)
-            if known:
-                self._figures[channel].setText(value_text(channel, unit, value))
+        self.power.setText(value_text(trace.power_name, "W", now.get(trace.power_name, math.nan)) + of)
+        for name, label in self._figures.items():
+            value = now.get(name, math.nan)
+            label.setVisible(not math.isnan(value))
+            label.setText(value_text(name, CHANNELS[name].unit, value))
         self.spark.refresh()
 
     @Slot()
@@ -106,7 +97,7 @@ class BoardRow(QFrame):
 class Spark(QWidget):
     """The power of the last minute, from nothing to the limit; the limit is the upper edge."""
 
-    def __init__(self, board: Watched, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._board = board
         self._x = self._y = np.empty(0)
@@ -119,8 +110,13 @@ class Spark(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(200, 44)
 
+    @property
+    def points(self) -> int:
+        """How many points are drawn."""
+        return len(self._y)
+
     def refresh(self) -> None:
-        """Take over the last minute."""
+        """Copy the last minute."""
         trace = self._board.trace
         end = trace.last_ns
         name = trace.power_name

@@ -1,4 +1,4 @@
-"""`Fleet`: boards that are watched at a glance beside the one in full: read ten times a second, ten minutes kept."""
+"""Boards watched at a glance, beside the one in full: read ten times a second, ten minutes kept."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...sensors.errors import SensorError
-from ...sensors.gpu import Gpu
-from ...sensors.processes import GpuProcess, TellsProcesses
+from ...sensors.gpu import Gpu, GpuProcess, ListsProcesses
 from ...sensors.sampler import Sampler
-from ...sensors.select import open_gpu
+from ...sensors.select import gpu_selectors, open_gpu
 from ...sensors.trace import Trace
 
 RATE_HZ = 10.0
 KEPT_S = 600.0
-SIMULATED = "simulated:"
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedBoard:
     """One board at a glance. `selector` opens it; `own` is the one that the window shows in full."""
 
     selector: str
@@ -43,28 +41,26 @@ class Watched:
             self.gpu.close()
 
 
-def watch(selector: str, *, speed: float = 1.0) -> Watched:
+def watch(selector: str, *, speed: float = 1.0) -> WatchedBoard:
     """Open a board and begin to read it. Raises InputError and SensorError; may take long."""
-    gpu = open_gpu(selector, speed=1.0 if _is_real(selector) else speed, voltage=False)
+    gpu = open_gpu(selector, speed=1.0 if is_real(selector) else speed, voltage=False)
     trace = Trace(gpu.channels, rate_hz=RATE_HZ, span_s=KEPT_S)
     sampler = Sampler(gpu, trace, interval_s=1.0 / RATE_HZ)
     sampler.start()
-    return Watched(selector, gpu, trace, sampler)
+    return WatchedBoard(selector, gpu, trace, sampler)
 
 
 def other_boards(uuid: str) -> list[str]:
     """The UUIDs of the real boards beside one; none where no driver answers."""
-    from ...sensors.select import gpu_selectors
-
-    return [selector for selector, _ in gpu_selectors() if _is_real(selector) and selector != uuid]
+    return [selector for selector, _ in gpu_selectors() if is_real(selector) and selector != uuid]
 
 
-def processes_of(boards: Sequence[Watched]) -> list[tuple[Watched, list[GpuProcess], str]]:
-    """(board, its processes, why it does not tell them) of each board; asks the driver, a few ms a board."""
-    found: list[tuple[Watched, list[GpuProcess], str]] = []
+def processes_of(boards: Sequence[WatchedBoard]) -> list[tuple[WatchedBoard, list[GpuProcess], str]]:
+    """(board, its processes, why they are unknown) of each board; asks the driver, a few ms a board."""
+    found: list[tuple[WatchedBoard, list[GpuProcess], str]] = []
     for board in boards:
         gpu = board.gpu
-        if not isinstance(gpu, TellsProcesses):
+        if not isinstance(gpu, ListsProcesses):
             found.append((board, [], "a recording holds no processes"))
             continue
         try:
@@ -74,5 +70,6 @@ def processes_of(boards: Sequence[Watched]) -> list[tuple[Watched, list[GpuProce
     return found
 
 
-def _is_real(selector: str) -> bool:
-    return not selector.startswith((SIMULATED, "recorded:"))
+def is_real(selector: str) -> bool:
+    """Whether a selector names a real board."""
+    return not selector.startswith(("simulated:", "recorded:"))

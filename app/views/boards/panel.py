@@ -21,19 +21,19 @@ from PySide6.QtWidgets import (
 )
 
 from ...numbers import UNKNOWN
-from ...sensors.processes import GpuProcess
+from ...sensors.gpu import GpuProcess
 from ...sensors.select import gpu_selectors
 from ..context import Context
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask, TaskQueue
 from .board_row import BoardRow
-from .fleet import Watched, other_boards, processes_of, watch
+from .fleet import WatchedBoard, is_real, other_boards, processes_of, watch
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
 _COLUMNS = ("Board", "PID", "Process", "Memory", "Use")
-_Told = list[tuple[Watched, list[GpuProcess], str]]
+_Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 
 class BoardsPanel(QWidget):
@@ -48,8 +48,8 @@ class BoardsPanel(QWidget):
         self._speed = context.gpu.clock.speed
         self._given: list[str] = []  # simulated and recorded ones; real ones are always there
         self._selectors: list[tuple[str, str]] = []  # what can be watched, and its label
-        self._rows: list[BoardRow] = []
-        self._opened: list[Watched] = []
+        self.rows: list[BoardRow] = []
+        self._opened: list[WatchedBoard] = []
         self._ticks = 0
         self.add = QToolButton()
         self.add.setText("Add a board")
@@ -72,7 +72,7 @@ class BoardsPanel(QWidget):
         self._timer.timeout.connect(self._tick)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
-        self._put(Watched(context.gpu.info.uuid, context.gpu, context.trace))
+        self._put(WatchedBoard(context.gpu.info.uuid, context.gpu, context.trace))
         self._tasks.run(gpu_selectors, self._selectors.extend)
         uuid = context.gpu.info.uuid
         if context.gpu.info.source == "nvml":
@@ -125,9 +125,9 @@ class BoardsPanel(QWidget):
             board.close()
 
     @property
-    def boards(self) -> list[Watched]:
+    def boards(self) -> list[WatchedBoard]:
         """What is watched, the window's own first."""
-        return [row.board for row in self._rows]
+        return [row.board for row in self.rows]
 
     def watch(self, selector: str) -> None:
         """Watch one more board; opening it may take long, and happens elsewhere."""
@@ -137,7 +137,7 @@ class BoardsPanel(QWidget):
             self._tasks.run(lambda: [self._open(selector, speed)], self._put_all)
             self.boards_changed.emit(tuple(self._given))
 
-    def _open(self, selector: str, speed: float) -> Watched:
+    def _open(self, selector: str, speed: float) -> WatchedBoard:
         """On the queue's thread. What is opened is closed in the end, whether its row was still made or not."""
         board = watch(selector, speed=speed)
         self._opened.append(board)
@@ -147,23 +147,23 @@ class BoardsPanel(QWidget):
     def forget(self, selector: str) -> None:
         """Watch it no longer."""
         self._given = [each for each in self._given if each != selector]
-        for row in [row for row in self._rows if not row.board.own and row.board.selector == selector]:
-            self._rows.remove(row)
+        for row in [row for row in self.rows if not row.board.own and row.board.selector == selector]:
+            self.rows.remove(row)
             self._opened.remove(row.board)
             self._tasks.run(row.board.close)
             row.hide()
             row.deleteLater()
         self.boards_changed.emit(tuple(self._given))
 
-    def _put_all(self, boards: Sequence[Watched]) -> None:
+    def _put_all(self, boards: Sequence[WatchedBoard]) -> None:
         for board in boards:
             self._put(board)
 
-    def _put(self, board: Watched) -> None:
+    def _put(self, board: WatchedBoard) -> None:
         row = BoardRow(board, removable=board.selector in self._given)
         row.opened.connect(self.in_full)
         row.removed.connect(self.forget)
-        self._rows.append(row)
+        self.rows.append(row)
         self._column.insertWidget(self._column.count() - 1, row)
         row.refresh()
 
@@ -173,7 +173,7 @@ class BoardsPanel(QWidget):
         menu.clear()
         watched = {board.selector for board in self.boards}
         for selector, label in self._selectors:
-            if selector not in watched and selector.startswith(("simulated:", "recorded:")):
+            if selector not in watched and not is_real(selector):
                 menu.addAction(label).setData(selector)
 
     @Slot(QAction)
@@ -194,7 +194,7 @@ class BoardsPanel(QWidget):
 
     @Slot()
     def _tick(self) -> None:
-        for row in self._rows:
+        for row in self.rows:
             row.refresh()
         if self._ticks % _PROCESSES_EVERY == 0 and not self._asking.busy:
             boards = self.boards
@@ -202,8 +202,8 @@ class BoardsPanel(QWidget):
         self._ticks += 1
 
     @Slot(object)
-    def _show_processes(self, told: _Told) -> None:
-        lines = [(board.gpu.info.name, process) for board, found, _ in told for process in found]
+    def _show_processes(self, reports: _Found) -> None:
+        lines = [(board.gpu.info.name, process) for board, found, _ in reports for process in found]
         self.processes.setRowCount(len(lines))
         for row, (board, process) in enumerate(lines):
             memory = UNKNOWN if math.isnan(process.memory_mib) else f"{process.memory_mib:,.0f} MiB"
@@ -216,7 +216,7 @@ class BoardsPanel(QWidget):
                     self.processes.setItem(row, column, item)
                 if item.text() != text:
                     item.setText(text)
-        why = [f"{board.gpu.info.name}: processes not told ({words})" for board, _, words in told if words]
+        why = [f"{board.gpu.info.name}: processes unknown ({words})" for board, _, words in reports if words]
         self.note.setText("; ".join(why) if why else "" if lines else "No process uses these boards.")
         self.note.setVisible(bool(self.note.text()))
         self.processes.setVisible(bool(lines))

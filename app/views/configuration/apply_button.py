@@ -10,7 +10,7 @@ from ...engine.measurement import Measurement
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ..context import Context
-from ..control.setting_commands import apply_command
+from ..control.confirm_bar import apply_command
 
 _OFF = "This window is read-only: switch control on in the toolbar first"
 

@@ -1,16 +1,26 @@
-"""`ConfirmBar`: what was set by hand, over the traces, with the seconds after which it returns unless confirmed."""
+"""Settings by hand: the command that makes them, and `ConfirmBar`, which counts down until they return."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any, Final
 
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from ...engine.session import events
+from ...sensors.gpu import Gpu
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.bridge import EngineBridge
+
+CONFIRM_S: Final = 10.0
+
+
+def apply_command(gpu: Gpu, settings: Mapping[str, Any]) -> events.Apply:
+    """The command that makes settings by hand; those of a real board return unless they are confirmed in time."""
+    return events.Apply(**settings, confirm_s=CONFIRM_S if gpu.info.source == "nvml" else None)
 
 
 class ConfirmBar(QFrame):

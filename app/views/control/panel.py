@@ -1,9 +1,10 @@
-"""The manual controls: clocks and power limit by hand, profiles, what can be taken away, and the log of changes."""
+"""The manual controls: clocks and power limit by hand, profiles, their export as files, and the log of changes."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QTimer, Slot
@@ -25,28 +26,25 @@ from ...engine.control.rights import read_only, why_read_only
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...errors import WattridgeError
+from ...numbers import UNKNOWN
 from ..context import Context
 from ..file_dialogs import save_file
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
+from .confirm_bar import apply_command
 from .helper_row import HelperRow
-from .setting_commands import apply_command
 from .setting_rows import Choices, SettingRows, choices_of
 
 _PRESENT_MS = 500
 _KEPT_LINES = 200
-_CHANNELS = {
-    "graphics_clock_mhz": "graphics_clock_mhz",
-    "memory_clock_mhz": "memory_clock_mhz",
-    "power_limit_w": "power_limit_w",
-}
 _OFF = "This window is read-only: switch control on in the toolbar to apply anything."
+_EXPORT = "Export the settings"
 _SESSION = "A session is running: it sets the board itself."
 
 
 class ControlPanel(QWidget):
-    """Nothing here sets anything by itself: it asks the engine, and shows what came back."""
+    """Sets nothing itself: it asks the engine, and shows what the engine reports."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,7 +63,7 @@ class ControlPanel(QWidget):
         self._lay_out()
         self._connect()
         self._asker = LatestTask(self)
-        self._asker.done.connect(self._told)
+        self._asker.done.connect(self._show_rows)
         self._asker.failed.connect(context.bridge.report)
         self._asker.run(lambda _stop: choices_of(self._gpu))
         self.helper.failed.connect(context.bridge.report)
@@ -96,9 +94,9 @@ class ControlPanel(QWidget):
             label.setWordWrap(True)
         self._grid.setContentsMargins(0, 4, 0, 4)
         self._grid.setColumnStretch(1, 1)
-        buttons, named, away = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        for button in (self.apply, self.restore):
-            buttons.addWidget(button)
+        buttons, named, export = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        buttons.addWidget(self.apply)
+        buttons.addWidget(self.restore)
         buttons.addStretch(1)
         self.profiles.setEditable(True)
         self.profiles.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
@@ -109,10 +107,10 @@ class ControlPanel(QWidget):
         named.addWidget(self.profiles, 1)
         named.addWidget(self.save)
         named.addWidget(self.delete)
-        away.addWidget(PlainLabel("Take away as"))
-        away.addWidget(self.script)
-        away.addWidget(self.unit)
-        away.addStretch(1)
+        export.addWidget(PlainLabel("Export as"))
+        export.addWidget(self.script)
+        export.addWidget(self.unit)
+        export.addStretch(1)
         self.log.setReadOnly(True)
         self.log.setMaximumBlockCount(_KEPT_LINES)
         self.log.setAccessibleName("Log of changes")
@@ -125,7 +123,7 @@ class ControlPanel(QWidget):
         column.addLayout(buttons)
         column.addWidget(self.outcome)
         column.addLayout(named)
-        column.addLayout(away)
+        column.addLayout(export)
         column.addWidget(self.log, 1)
         self.setMinimumWidth(360)
 
@@ -136,8 +134,8 @@ class ControlPanel(QWidget):
         self.delete.clicked.connect(self._delete)
         self.profiles.activated.connect(self._profile_chosen)
         self.profiles.editTextChanged.connect(self._set_buttons)
-        self.script.clicked.connect(self._write_script)
-        self.unit.clicked.connect(self._write_unit)
+        self.script.clicked.connect(self._export_script)
+        self.unit.clicked.connect(self._export_unit)
         bridge = self._context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.setting_applied.connect(self._setting_applied)
@@ -148,7 +146,7 @@ class ControlPanel(QWidget):
         theme.notifier().changed.connect(self._recolour)
 
     @Slot(object)
-    def _told(self, choices: Choices) -> None:
+    def _show_rows(self, choices: Choices) -> None:
         self.rows = SettingRows(self._gpu, choices, self._grid)
         self.rows.setParent(self)
         self.rows.changed.connect(self._set_buttons)
@@ -191,7 +189,7 @@ class ControlPanel(QWidget):
         self._session = self._session and alive
         self._set_buttons()
 
-    # --- what a person does -------------------------------------------------------------------------------------------
+    # --- what the user does -------------------------------------------------------------------------------------------
 
     @Slot()
     def _apply(self) -> None:
@@ -206,11 +204,13 @@ class ControlPanel(QWidget):
 
     @Slot()
     def _save(self) -> None:
-        self._try(lambda: save_profile(self._gpu.info.name, self.profiles.currentText(), self._chosen()))
+        name = self.profiles.currentText()
+        self._change_profiles(lambda: save_profile(self._gpu.info.name, name, self._chosen()), name)
 
     @Slot()
     def _delete(self) -> None:
-        self._try(lambda: delete_profile(self._gpu.info.name, self.profiles.currentText()))
+        name = self.profiles.currentText()
+        self._change_profiles(lambda: delete_profile(self._gpu.info.name, name), name)
 
     @Slot()
     def _profile_chosen(self) -> None:
@@ -219,23 +219,23 @@ class ControlPanel(QWidget):
             self.rows.choose(settings)
 
     @Slot()
-    def _write_script(self) -> None:
-        save_file(self, "Take the settings away", "clocks.sh", "Shell script (*.sh)", self._script_chosen)
+    def _export_script(self) -> None:
+        save_file(self, _EXPORT, "clocks.sh", "Shell script (*.sh)", self.write_script)
 
     @Slot()
-    def _write_unit(self) -> None:
-        save_file(
-            self, "Take the settings away", "wattridge-clocks.service", "systemd unit (*.service)", self._unit_chosen
-        )
+    def _export_unit(self) -> None:
+        save_file(self, _EXPORT, "wattridge-clocks.service", "systemd unit (*.service)", self.write_unit)
 
-    def _script_chosen(self, path: Path) -> None:
+    def write_script(self, path: Path) -> None:
+        """Write what is ticked as a shell script of nvidia-smi commands."""
         from ...engine.formats.nvidia_smi import clock_script, settings_for_smi
 
         settings = settings_for_smi(self._gpu, self._chosen())
         text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
         self._write(path, text, executable=True)
 
-    def _unit_chosen(self, path: Path) -> None:
+    def write_unit(self, path: Path) -> None:
+        """Write what is ticked as a systemd unit for the start of the machine."""
         from ...engine.formats.nvidia_smi import clock_unit
 
         self._write(path, clock_unit(self._gpu, self._chosen()))
@@ -245,12 +245,10 @@ class ControlPanel(QWidget):
     def _chosen(self) -> dict[str, Setting]:
         return {} if self.rows is None else self.rows.settings()
 
-    def _try(self, do: object) -> None:
-        """Change the profiles and show them anew."""
-        assert callable(do)
-        name = self.profiles.currentText()
+    def _change_profiles(self, change: Callable[[], None], name: str) -> None:
+        """Change the profiles and show them, with `name` chosen if it is still there."""
         try:
-            do()
+            change()
         except WattridgeError as error:
             self._context.bridge.report(error.what, error.remedy)
             return
@@ -303,9 +301,9 @@ class ControlPanel(QWidget):
             return
         now = trace.at(trace.last_ns)
         for name, label in self.rows.present.items():
-            value = now.get(_CHANNELS[name], math.nan)
-            label.setText("–" if math.isnan(value) else f"now {value:.0f} {unit(name)}")
-            label.setToolTip(f"{WORDS[name]}, as the board tells it now")
+            value = now.get(name, math.nan)
+            label.setText(UNKNOWN if math.isnan(value) else f"now {value:.0f} {unit(name)}")
+            label.setToolTip(f"{WORDS[name]}, as the board reports it now")
 
     @Slot()
     def _set_buttons(self) -> None:

@@ -10,13 +10,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
 
 from ...engine.board_settings import WORDS, Setting, lower, step_mhz, upper, why_not_set
+from ...numbers import UNKNOWN
 from ...sensors.gpu import Gpu
 from ..plots.label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a board can be set to, asked off Qt's thread: some boards take seconds to tell."""
+    """What a board can be set to, asked off Qt's thread: some boards take seconds to answer."""
 
     graphics_mhz: tuple[int, ...]
     memory_mhz: tuple[int, ...]
@@ -125,7 +126,7 @@ class SettingRows(QObject):
         box = QCheckBox(f"{words[:1].upper()}{words[1:]}")
         box.toggled.connect(self.changed)
         self.boxes[name] = box
-        now, facts = PlainLabel("–"), PlainLabel(self._facts(name))
+        now, facts = PlainLabel(UNKNOWN), PlainLabel(self._facts(name))
         facts.setObjectName("muted")
         facts.setWordWrap(True)
         self.present[name] = now

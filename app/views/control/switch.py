@@ -18,8 +18,8 @@ _OFF = (
     "Switched on, you and the sessions that you start may set its graphics clock, memory clock and power limit, and "
     "nothing else. A small helper with the rights of root does it, for this board alone; you may be asked for your "
     "password. What was there before is written down first, and returns when the window is closed, crashes or hangs, "
-    "and after a power cut at the next start. A clock lock that somebody else has set is the one thing that no driver "
-    "tells: putting back unlocks it.\n\n"
+    "and after a power cut at the next start. A clock lock that another program has set is the one thing that no "
+    "driver reports: putting back unlocks it.\n\n"
     "It is off again at every start."
 )
 _FORBIDDEN = (
@@ -34,7 +34,7 @@ _ON = (
 
 
 class ControlSwitch(QToolButton):
-    """In the toolbar of a real board. It shows what the engine says, never what was wished."""
+    """In the toolbar of a real board. It shows what the engine says, never what was asked for."""
 
     def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)

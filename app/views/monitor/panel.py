@@ -169,17 +169,14 @@ class MonitorPanel(QWidget):
         Reports by `saved` or `failed`.
         """
         start, end = self.shown_span()
-        label, source = self._gpu.info.label, self._gpu.info.source
+        info = self._gpu.info
 
         def work(_: threading.Event) -> Path:
+            from ...sensors.trace_files import write_trace  # imported late: few ask for it
+
             part = path.with_name(path.name + ".part")
             try:
-                if path.suffix.lower() == ".json":
-                    from ...sensors.trace_json import write_json  # imported late: few ask for it
-
-                    write_json(self._trace, part, start, end, gpu=label, source=source)
-                else:
-                    self._trace.write_csv(part, start, end, gpu=label)
+                write_trace(self._trace, part, start, end, info, as_json=path.suffix.lower() == ".json")
                 os.replace(part, path)
             except OSError as error:
                 raise WattridgeError(error.strerror or str(error), str(path), _OTHER_FOLDER) from error

@@ -89,7 +89,7 @@ def test_a_helper_that_ends_is_gone_for_every_question(helper: Callable[[str], H
         assert "wattridge restore" in gone.value.remedy
 
 
-def test_a_helper_that_does_not_answer_is_told_after_a_while(
+def test_a_helper_that_does_not_answer_is_reported_after_a_while(
     helper: Callable[[str], Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "ANSWER_S", 0.1)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from app.engine.session.load import load_specification
 from app.engine.session.planning import plan_resume, plan_specification
 from app.engine.store.database import Store
 from app.errors import PermissionRefused
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import LIBRARY
 
 Boards = Callable[..., StandIn]
 SPECIFICATION = """
@@ -61,12 +62,11 @@ def specification(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Any]]:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     """`run("apply", ...)`: the command in this process, kernels on the stand-in's boards; status, document, errors."""
     from app.engine.metering import meter
     from app.engine.runner.cuda import open as opening
     from app.engine.runner.cuda import runner
-    from app.sensors import nvml_library
 
     replaced = (
         (opening, "require_cuda"),
@@ -79,14 +79,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     program.install()
 
     def command(*words: str) -> tuple[int, Any, str]:
-        monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
+        LIBRARY.close()
         status = main([*words, "--json"])
-        told = capsys.readouterr()
-        return status, json.loads(told.out), told.err
+        output = capsys.readouterr()
+        return status, json.loads(output.out), output.err
 
-    yield command
-    nvml_library.LIBRARY._ready = False
-    nvml_library.LIBRARY._module = None
+    return command
 
 
 def test_tune_apply_obeyed_restore(with_rights: Boards, run: Callable[..., Any], specification: Path) -> None:
@@ -239,7 +237,9 @@ def test_a_configuration_that_is_not_obeyed_says_so(
     assert "power limit" not in messages[900, 645]
 
 
-def test_what_a_board_does_not_let_be_set_is_told_with_the_reason(with_rights: Boards, run: Callable[..., Any]) -> None:
+def test_what_a_board_does_not_let_be_set_is_refused_with_the_reason(
+    with_rights: Boards, run: Callable[..., Any]
+) -> None:
     with_rights("h200", "laptop", "mig")
     _, [h200, laptop, mig], said = run("gpus")
     assert h200["cannot_set"] == {}
@@ -253,9 +253,9 @@ def test_what_a_board_does_not_let_be_set_is_told_with_the_reason(with_rights: B
 def test_the_settings_as_files_set_nothing(with_rights: Boards, run: Callable[..., Any], tmp_path: Path) -> None:
     stand_in = with_rights("h200")
     words = ("--gpu", "0", "--clock", "1200", "--power-limit", "500", "--out", str(tmp_path / "out"))
-    status, told, _ = run("apply", *words)
+    status, output, _ = run("apply", *words)
     assert status == 0
-    script, unit = (Path(file) for file in told["files"])
+    script, unit = (Path(file) for file in output["files"])
     assert subprocess.run(["/bin/sh", "-n", str(script)]).returncode == 0
     assert "-lgc 1200,1200" in script.read_text()
     text = unit.read_text()

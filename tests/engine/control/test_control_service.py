@@ -30,7 +30,7 @@ from app.engine.session.events import (
 )
 from app.engine.session.tuner import Tuner
 from app.engine.store.database import Store
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 
@@ -100,8 +100,8 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     assert "only looked at" in refused.what
     on = one.ask(Allow(), ControlChanged)
     assert on.allowed
-    told = left_over(stand_in.uuids[0])
-    assert told is None  # nothing is set yet
+    found = left_over(stand_in.uuids[0])
+    assert found is None  # nothing is set yet
     assert any("unlock" in note for note in on.notes)
     stand_in.work(30.0)
     applied = one.ask(Apply(graphics_clock_mhz=1200, power_limit_w=300.0), SettingApplied)
@@ -109,9 +109,9 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     assert applied.prior == {"graphics_clock_mhz": None, "power_limit_w": 650}
     assert applied.obeyed, applied.message
     assert applied.confirm_s is None
-    told = left_over(stand_in.uuids[0])
-    assert told is not None
-    assert told.held_by == on.holder
+    found = left_over(stand_in.uuids[0])
+    assert found is not None
+    assert found.held_by == on.holder
     off = one.ask(Forbid(), ControlChanged)
     assert (off.allowed, off.holder) == (False, None)
     assert stand_in.settings() == before
@@ -168,7 +168,7 @@ def test_what_is_declined_goes_back_to_what_was_confirmed_before(
     assert stand_in.settings()["lock"] == (1200, 1200)
 
 
-def test_what_cannot_be_confirmed_is_back_and_the_window_hears_both(
+def test_what_cannot_be_confirmed_is_back_and_the_window_shows_both(
     by_sudo: Boards, window: Callable[[], Window]
 ) -> None:
     stand_in = by_sudo("h200")
@@ -252,11 +252,11 @@ def test_read_only_wins_over_the_switch(
 def test_the_log_keeps_its_newer_half() -> None:
     for number in range(3):
         keep(Change(float(number), "Some board", "x" * 500_000, "by hand", "done", "GPU-1"))
-    keep(Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done", "GPU-1"))
+    keep(Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, alice", "done", "GPU-1"))
     lines = log_file().read_text().splitlines()
     assert len(lines) < 4
     assert '"graphics clock 1200 MHz"' in lines[-1]
     assert (
-        "Some board: graphics clock 1200 MHz (by hand, somebody): done"
-        in Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, somebody", "done", "GPU-1").line
+        "Some board: graphics clock 1200 MHz (by hand, alice): done"
+        in Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, alice", "done", "GPU-1").line
     )

@@ -11,17 +11,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from boards import AS_ROOT, StandIn
-from test_helper import Process, changed
+from helper_process import Process, changed
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import left_over
 from app.errors import PermissionRefused
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 pytestmark = pytest.mark.skipif(not AS_ROOT, reason="only root can mount a disk")
 Boards = Callable[..., StandIn]
@@ -77,133 +78,130 @@ def disk() -> Iterator[Callable[..., Disk]]:
         each.close()
 
 
+@dataclass(frozen=True)
+class Fault:
+    """A way in which a disk fails, and what the system says of it."""
+
+    kind: str
+    begin: Callable[[Disk], None]
+    end: Callable[[Disk], None]
+    words: str
+
+
+@pytest.fixture(
+    params=[
+        Fault("full", Disk.fill, Disk.empty, "No space left on device"),
+        Fault("read-only", Disk.forbid, Disk.allow, "Read-only file system"),
+    ],
+    ids=lambda fault: fault.kind,
+)
+def fault(request: pytest.FixtureRequest) -> Fault:
+    found: Fault = request.param
+    return found
+
+
 @pytest.fixture
-def helper() -> Iterator[Callable[..., Process]]:
-    made: list[Process] = []
-
-    def start(stand_in: StandIn, *words: str, **environment: str) -> Process:
-        made.append(Process(stand_in, *words, **environment))
-        return made[-1]
-
-    yield start
-    for each in made:
-        each.input.close()
-        each._process.wait(10)
-        each.output.close()
+def stand_in(boards: Boards) -> StandIn:
+    return boards("h200")
 
 
-FAULTS: dict[str, tuple[Callable[[Disk], None], Callable[[Disk], None], str]] = {
-    "full": (Disk.fill, Disk.empty, "No space left on device"),
-    "read-only": (Disk.forbid, Disk.allow, "Read-only file system"),
-}
-fault = pytest.mark.parametrize("fault", FAULTS)
+@pytest.fixture
+def records(stand_in: StandIn, disk: Callable[..., Disk]) -> Disk:
+    """The disk that holds the helper's records and nothing else."""
+    return disk(stand_in.folder / "root" / "records")
 
 
-@fault
 def test_what_cannot_be_recorded_is_never_set(
-    fault: str, boards: Boards, helper: Callable[..., Process], disk: Callable[..., Disk]
+    fault: Fault, stand_in: StandIn, helper: Callable[..., Process], records: Disk
 ) -> None:
-    stand_in = boards("h200")
-    records = disk(stand_in.folder / "root" / "records")
-    begin, end, words = FAULTS[fault]
     process, before = helper(stand_in), stand_in.settings()
-    begin(records)
+    fault.begin(records)
     for _ in range(3):  # neither the first attempt nor a later one
-        told = process.ask("set", settings={"power_limit_w": 300, "graphics_clock_mhz": [1200, 1200]})
-        assert told["error"]["kind"] == "record"
-        assert words in told["error"]["what"]
+        reply = process.ask("set", settings={"power_limit_w": 300, "graphics_clock_mhz": [1200, 1200]})
+        assert reply["error"]["kind"] == "record"
+        assert fault.words in reply["error"]["what"]
         assert stand_in.calls() == []
-    end(records)
+    fault.end(records)
     changed(stand_in, process)
     assert process.end() == 0
     assert stand_in.settings() == before
     assert list(process.records.glob("GPU-*")) == []
 
 
-@fault
 @pytest.mark.parametrize("kept", [False, True], ids=["nothing kept", "a lock kept"])
 def test_what_cannot_be_confirmed_is_put_back_at_once(
-    fault: str, kept: bool, boards: Boards, helper: Callable[..., Process], disk: Callable[..., Disk]
+    fault: Fault, kept: bool, stand_in: StandIn, helper: Callable[..., Process], records: Disk
 ) -> None:
-    stand_in = boards("h200")
     original = stand_in.settings()
-    records = disk(stand_in.folder / "root" / "records")
-    begin, end, words = FAULTS[fault]
     process = helper(stand_in)
     if kept:
         process.ask("set", settings={"graphics_clock_mhz": [900, 900]})
         process.ask("confirm")
     before = stand_in.settings()
     process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
-    begin(records)
-    told = process.ask("confirm")
-    assert told["error"]["kind"] == "record"
-    assert "not confirmed" in told["error"]["what"]
-    assert words in told["error"]["what"]
-    assert told["state"]["applied"] == {}
+    fault.begin(records)
+    reply = process.ask("confirm")
+    assert reply["error"]["kind"] == "record"
+    assert "not confirmed" in reply["error"]["what"]
+    assert fault.words in reply["error"]["what"]
+    assert reply["state"]["applied"] == {}
     assert stand_in.settings() == before
     process.end()
     assert stand_in.settings() == before
-    end(records)
+    fault.end(records)
     again = helper(stand_in)
     again.ask("reset", to="prior")
     assert stand_in.settings() == original
     assert list(process.records.glob("GPU-*")) == []
 
 
-@fault
 def test_a_disk_that_fails_never_keeps_a_board_from_being_put_back(
-    fault: str, boards: Boards, helper: Callable[..., Process], disk: Callable[..., Disk]
+    fault: Fault, stand_in: StandIn, helper: Callable[..., Process], records: Disk
 ) -> None:
-    stand_in = boards("h200")
-    records = disk(stand_in.folder / "root" / "records")
-    begin, end, words = FAULTS[fault]
     process = helper(stand_in)
     before = changed(stand_in, process)
-    begin(records)
-    told = process.ask("reset")
+    fault.begin(records)
+    reply = process.ask("reset")
     assert stand_in.settings() == before
-    if fault == "read-only":  # what is not removed is reported until it is
-        assert "the board is as it was before, but its record stays" in told["error"]["what"]
-        assert words in told["error"]["what"]
+    if fault.kind == "read-only":  # what is not removed is reported until it is
+        assert "the board is as it was before, but its record stays" in reply["error"]["what"]
+        assert fault.words in reply["error"]["what"]
         process.end()
         assert list(process.records.glob("GPU-*.json")) != []
-        end(records)
+        fault.end(records)
         again = helper(stand_in)
         assert again.hello["state"]["left_over"]
         again.ask("reset")
     else:
-        assert "error" not in told  # it takes no room to remove a file
+        assert "error" not in reply  # it takes no room to remove a file
         process.end()
     assert stand_in.settings() == before
     assert list(process.records.glob("GPU-*")) == []
 
 
 def test_a_disk_without_room_for_another_file_is_a_full_one(
-    boards: Boards, helper: Callable[..., Process], disk: Callable[..., Disk]
+    stand_in: StandIn, helper: Callable[..., Process], disk: Callable[..., Disk]
 ) -> None:
-    stand_in = boards("h200")
     disk(stand_in.folder / "root" / "records", "nr_inodes=1")
     process = helper(stand_in)
-    told = process.ask("set", settings={"power_limit_w": 300})
-    assert "No space left on device" in told["error"]["what"]
+    reply = process.ask("set", settings={"power_limit_w": 300})
+    assert "No space left on device" in reply["error"]["what"]
     assert stand_in.calls() == []
 
 
 @pytest.mark.parametrize("limit", [0, 40])
 def test_a_limit_on_the_size_of_files_is_a_fault_like_any_other(
-    limit: int, boards: Boards, helper: Callable[..., Process]
+    limit: int, stand_in: StandIn, helper: Callable[..., Process]
 ) -> None:
-    stand_in = boards("h200")
     process = helper(stand_in)
     before = changed(stand_in, process)
     for pid in (process.waiting, process.serving):  # EFBIG from now on, in the middle of a write where it is 40 bytes
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
-    told = process.ask("confirm")
-    assert "File too large" in told["error"]["what"]
+    reply = process.ask("confirm")
+    assert "File too large" in reply["error"]["what"]
     assert stand_in.settings() == before
-    told = process.ask("set", settings={"power_limit_w": 400})
-    assert "File too large" in told["error"]["what"]
+    reply = process.ask("set", settings={"power_limit_w": 400})
+    assert "File too large" in reply["error"]["what"]
     assert stand_in.settings() == before
     process.end()
     assert list(process.records.glob("GPU-*")) == []
@@ -212,25 +210,23 @@ def test_a_limit_on_the_size_of_files_is_a_fault_like_any_other(
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-@fault
 def test_apply_says_what_is_true_when_enter_comes_too_late_for_the_disk(
-    fault: str, by_sudo: Boards, opened: Callable[..., NvmlGpu], disk: Callable[..., Disk]
+    fault: Fault, by_sudo: Boards, opened: Callable[..., NvmlGpu], disk: Callable[..., Disk]
 ) -> None:
     stand_in = by_sudo("h200")
     before = stand_in.settings()
     records = disk(Path(record.FOLDER))
-    begin, end, words = FAULTS[fault]
     own = DeviceGuard(opened(), allow_control=True)
     with closing(own), own as guard:
         guard.apply(graphics_clock_mhz=1200, power_limit_w=300.0)
-        begin(records)
+        fault.begin(records)
         with pytest.raises(PermissionRefused, match="not confirmed") as refused:
             guard.confirm()
-        assert words in str(refused.value)
+        assert fault.words in str(refused.value)
         assert "nothing was set" not in str(refused.value)
         assert guard.applied == {}
         assert stand_in.settings() == before
-        end(records)
+        fault.end(records)
         guard.apply(power_limit_w=400.0)
         assert guard.prior["power_limit_w"] == 650.0
     assert stand_in.settings() == before

@@ -56,7 +56,7 @@ def test_a_nested_use_ends_where_it_began() -> None:
     assert board.settings_made[-1] == ("graphics_clock_mhz", None)
 
 
-def test_watching_tells_whether_the_board_obeys() -> None:
+def test_watching_shows_whether_the_board_obeys() -> None:
     board, deaf = FakeBoard(), FakeBoard(obeys=False)
     for each in (board, deaf):
         DeviceGuard(each)

@@ -17,7 +17,7 @@ from app.engine.control.left_over import left_over
 from app.engine.control.rights import Asking
 from app.errors import InputError, PermissionRefused, WattridgeError
 from app.sensors.errors import GpuLost, NotSupported, SensorError
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 Opened = Callable[..., NvmlGpu]
@@ -55,10 +55,10 @@ def test_a_board_with_locks_is_set_obeys_and_is_as_it_was_again(
     assert seen.obeyed, seen.message
     assert seen.observed["power_limit_w"] == pytest.approx(limit_w)
     assert guard.prior == {"power_limit_w": before["limit"] / 1000, "graphics_clock_mhz": None}
-    told = left_over(stand_in.uuids[0])
-    assert told is not None
-    assert told.held_by is not None
-    assert not told.unfinished
+    found = left_over(stand_in.uuids[0])
+    assert found is not None
+    assert found.held_by is not None
+    assert not found.unfinished
     guard.restore()
     assert stand_in.settings() == before
     assert left_over(stand_in.uuids[0]) is None
@@ -144,7 +144,7 @@ def test_success_does_not_mean_obeyed(with_rights: Boards, guarded: Callable[...
     assert "the power limit is 500 W instead of 600" in seen.message
 
 
-def test_a_clock_below_for_a_reason_is_obeyed_and_the_reason_is_told(
+def test_a_clock_below_for_a_reason_is_obeyed_and_the_reason_is_shown(
     with_rights: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:
     stand_in = with_rights("h200", "a4000")
@@ -164,7 +164,7 @@ def test_a_clock_below_for_a_reason_is_obeyed_and_the_reason_is_told(
 def test_what_is_locked_shows_in_the_readings(with_rights: Boards, guarded: Callable[..., DeviceGuard]) -> None:
     with_rights("h200")
     guard = guarded()
-    gpu = guard._gpu
+    gpu = guard.gpu
     at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
     assert gpu.read().values[at] == 1920  # the application clock
     guard.apply(graphics_clock_mhz=1200)
@@ -173,29 +173,29 @@ def test_what_is_locked_shows_in_the_readings(with_rights: Boards, guarded: Call
     assert gpu.read().values[at] == 1920
 
 
-def test_what_was_confirmed_shows_in_the_readings_of_whoever_looks(
+def test_what_was_confirmed_shows_in_the_readings_of_every_reader(
     with_either_right: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:
     with_either_right("h200")
     first = guarded()
 
-    def told(guard: DeviceGuard) -> float:
-        gpu = guard._gpu
+    def requested_mhz(guard: DeviceGuard) -> float:
+        gpu = guard.gpu
         at = [channel.name for channel in gpu.channels].index("requested_graphics_clock_mhz")
         return gpu.read().values[at]
 
     first.apply(graphics_clock_mhz=1200)
     first.confirm()
-    assert told(first) == 1200
+    assert requested_mhz(first) == 1200
     first.apply(graphics_clock_mhz=900)
-    assert told(first) == 900
+    assert requested_mhz(first) == 900
     first.restore()
-    assert told(first) == 1200  # it went back to what was confirmed
+    assert requested_mhz(first) == 1200  # it went back to what was confirmed
     first.close()
     next_one = guarded()
-    assert told(next_one) == 1200  # no driver tells it, our own record does
+    assert requested_mhz(next_one) == 1200  # no driver reports it, our record does
     next_one.restore_prior()
-    assert told(next_one) == 1920
+    assert requested_mhz(next_one) == 1920
 
 
 def test_a_range_of_clocks_is_a_range_for_the_board(with_rights: Boards, guarded: Callable[..., DeviceGuard]) -> None:
@@ -223,7 +223,7 @@ def test_nested_guards_put_back_what_the_outer_one_set(
     assert stand_in.settings() == before
 
 
-def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
+def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_undone(
     with_either_right: Boards, guarded: Callable[..., DeviceGuard]
 ) -> None:
     stand_in = with_either_right("h200")
@@ -236,7 +236,7 @@ def test_what_is_confirmed_stays_is_known_to_the_next_and_can_be_taken_back(
     kept = {**before, "lock": (1200, 1200), "limit": 400_000, "persistence": 1}
     assert stand_in.settings() == kept  # persistence, or a driver that nobody uses forgets it all
     second = guarded()
-    assert UNLOCKING not in second.open()  # our own record tells the lock that NVML does not
+    assert UNLOCKING not in second.open()  # our record has the lock that NVML does not report
     second.apply(graphics_clock_mhz=900)
     assert second.prior == {"graphics_clock_mhz": 1200}
     second.close()
@@ -305,7 +305,9 @@ def test_one_writer_per_board(
         second.apply(graphics_clock_mhz=900)
 
 
-def test_faults_of_the_driver_are_told_and_cost_nothing(by_sudo: Boards, guarded: Callable[..., DeviceGuard]) -> None:
+def test_faults_of_the_driver_are_reported_and_cost_nothing(
+    by_sudo: Boards, guarded: Callable[..., DeviceGuard]
+) -> None:
     stand_in = by_sudo("h200")
     before = stand_in.settings()
     guard = guarded()
@@ -343,10 +345,10 @@ def test_a_lost_board_keeps_its_record_until_it_is_back(by_sudo: Boards, guarded
     with pytest.raises(GpuLost):
         guard.restore()
     guard.close()
-    told = left_over(stand_in.uuids[0])
-    assert told is not None
-    assert told.unfinished
-    assert told.prior == {"power_limit_w": 650.0, "graphics_clock_mhz": None}
+    found = left_over(stand_in.uuids[0])
+    assert found is not None
+    assert found.unfinished
+    assert found.prior == {"power_limit_w": 650.0, "graphics_clock_mhz": None}
     stand_in.boards[0].lost = 0
     again = guarded()
     notes = again.open()

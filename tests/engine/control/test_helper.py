@@ -11,116 +11,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
-import rights
 from boards import StandIn
+from helper_process import HELPER, Process, changed, killed_whole, until_back
 from hostile import hostile
 
 from app.engine.control.helper.record import started
 from app.engine.control.helper.serve import BEAT_S
 
-HELPER = Path(__file__).parents[3] / "app" / "engine" / "control" / "helper"
 Boards = Callable[..., StandIn]
-
-
-class Process:
-    """A helper with rights over a stand-in, its records in the stand-in's folder."""
-
-    def __init__(self, stand_in: StandIn, *words: str, **environment: str) -> None:
-        root = stand_in.folder / "root"
-        root.mkdir(exist_ok=True)
-        command = [sys.executable, "-I", "-B", rights.__file__, str(HELPER), str(stand_in.folder), str(root)]
-        self.records = root / "records"
-        self._process = subprocess.Popen(
-            [*command, *(words or (stand_in.uuids[0],))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={"STAND_IN_RIGHTS": "1", **environment},
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self.input, self.output = self._process.stdin, self._process.stdout
-        self._number = 0
-        self.hello = self.told()
-
-    def told(self) -> dict[str, Any]:
-        line = self.output.readline()
-        return dict(json.loads(line)) if line.startswith(b"{") else {}
-
-    def send(self, line: bytes) -> None:
-        self.input.write(line)
-        self.input.flush()
-
-    def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
-        self._number += 1
-        self.send(json.dumps({"id": self._number, "do": verb, **fields}).encode() + b"\n")
-        told = self.told()
-        assert told["id"] == self._number
-        return told
-
-    @property
-    def waiting(self) -> int:
-        """The process that waits to put the board back."""
-        return self._process.pid
-
-    @property
-    def serving(self) -> int:
-        return int(Path(f"/proc/{self.waiting}/task/{self.waiting}/children").read_text().split()[0])
-
-    def end(self) -> int:
-        self.input.close()
-        status = self._process.wait(10)
-        self.output.close()
-        return status
-
-    def gone(self, seconds: float = 10.0) -> int:
-        """The exit status of one that ends by itself."""
-        status = self._process.wait(seconds)
-        self.input.close()
-        self.output.close()
-        return status
-
-
-@pytest.fixture
-def helper() -> Iterator[Callable[..., Process]]:
-    made: list[Process] = []
-
-    def start(stand_in: StandIn, *words: str, **environment: str) -> Process:
-        made.append(Process(stand_in, *words, **environment))
-        return made[-1]
-
-    yield start
-    for each in made:
-        each.input.close()
-        each._process.wait(10)
-        each.output.close()
-
-
-def changed(stand_in: StandIn, process: Process) -> dict[str, Any]:
-    """Set a clock and a cap; the settings before."""
-    before = stand_in.settings()
-    told = process.ask("set", settings={"graphics_clock_mhz": [1200, 1200], "power_limit_w": 300})
-    assert "error" not in told
-    assert stand_in.settings() == {**before, "lock": (1200, 1200), "limit": 300_000}
-    return before
-
-
-def killed_whole(process: Process) -> None:
-    """Kill both of its processes, so that neither puts the board back in the moment that it outlives the other."""
-    waiting, serving = process.waiting, process.serving
-    os.kill(serving, signal.SIGSTOP)
-    for pid in (waiting, serving):
-        os.kill(pid, signal.SIGKILL)
-
-
-def until_back(stand_in: StandIn, before: dict[str, Any], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while stand_in.settings() != before:
-        assert time.monotonic() < deadline, f"not back after {seconds} s: {stand_in.settings()}"
-        time.sleep(0.005)
 
 
 def test_five_verbs(boards: Boards, helper: Callable[..., Process]) -> None:
@@ -160,7 +61,7 @@ def test_the_prior_state_is_on_disk_before_the_first_setting(boards: Boards, hel
     assert document["prior"] == {"power_limit_mw": 650_000}
     assert document["open"]
     assert record.stat().st_mode & 0o777 == 0o644
-    process.told()
+    process.reply()
 
 
 @pytest.mark.parametrize(
@@ -236,7 +137,7 @@ def test_a_serving_process_that_hangs_is_killed_and_the_board_is_back_within_ten
     assert list(process.records.glob("*.json")) == []
 
 
-def test_a_driver_that_is_slow_is_not_taken_for_hung(boards: Boards, helper: Callable[..., Process]) -> None:
+def test_a_driver_that_is_slow_does_not_count_as_hung(boards: Boards, helper: Callable[..., Process]) -> None:
     stand_in = boards("h200")
     process = helper(stand_in, STAND_IN_STALL_S="2.5")
     serving = process.serving
@@ -414,7 +315,7 @@ def test_hostile_requests_change_nothing_and_stop_nothing(boards: Boards, helper
         line = hostile(rng)
         process.send(line)
         if line.strip():
-            assert "error" in process.told(), line
+            assert "error" in process.reply(), line
     assert "error" not in process.ask("state")
     assert stand_in.settings() == before
     assert stand_in.calls() == []
@@ -428,10 +329,10 @@ def test_lines_in_pieces_and_lines_in_heaps(boards: Boards, helper: Callable[...
         process.send(piece)
         time.sleep(0.01)
     process.send(b"\n" + b'{"id": 8, "do": "state"}\n\n \n{"id": 9, "do": "state"}\n')
-    assert [process.told()["id"] for _ in range(3)] == [7, 8, 9]
+    assert [process.reply()["id"] for _ in range(3)] == [7, 8, 9]
     process.send(b"x" * 100_000 + b"\n" + b'{"id": 10, "do": "state"}\n')
-    assert "longer than" in process.told()["error"]["what"]
-    assert process.told()["id"] == 10
+    assert "longer than" in process.reply()["error"]["what"]
+    assert process.reply()["id"] == 10
 
 
 @pytest.mark.parametrize(
@@ -461,14 +362,14 @@ def test_it_does_not_even_start(
 
 def test_it_needs_nothing_but_python_and_pynvml() -> None:
     """No site-packages but for pynvml, none of this project but its own folder."""
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-X", "importtime", str(HELPER), "not a board"],
         capture_output=True,
         text=True,
         env={},
     )
-    assert "UUID" in json.loads(told.stdout)["error"]["what"]
-    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines() if line.startswith("import time")}
+    assert "UUID" in json.loads(done.stdout)["error"]["what"]
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time")}
     ours = {name for name in loaded if name.startswith("app")}
     assert ours <= {"app", "app.engine", "app.engine.control"} | {n for n in ours if ".control.helper" in n}
     assert not {name for name in loaded if name.split(".")[0] in ("numpy", "scipy", "PySide6", "site", "subprocess")}

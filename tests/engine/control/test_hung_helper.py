@@ -17,7 +17,7 @@ from app.engine.control.client import HelperGone
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import left_over
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 pytestmark = pytest.mark.skipif(not AS_ROOT, reason="root's helper is stopped")
@@ -55,7 +55,7 @@ def processes(guard: DeviceGuard) -> tuple[int, int]:
     return guard.holder, int(serving)
 
 
-def test_a_session_whose_helper_is_stopped_hears_that_the_board_is_back(
+def test_a_session_whose_helper_is_stopped_learns_that_the_board_is_back(
     guard: tuple[StandIn, DeviceGuard], stop: Callable[[int], None]
 ) -> None:
     stand_in, one = guard
@@ -86,14 +86,14 @@ def test_a_session_whose_helper_is_stopped_whole_is_not_held_up(
     assert str(guardian) in gone.value.what
     assert "wattridge restore" in gone.value.remedy
     assert stand_in.settings()["limit"] == 300_000
-    told = left_over(stand_in.uuids[0])
-    assert told is not None
+    found = left_over(stand_in.uuids[0])
+    assert found is not None
     began = time.monotonic()
     one.close()  # nor by that
     assert time.monotonic() - began < 30.0
 
 
-def test_a_session_is_not_told_that_the_board_is_back_where_the_driver_hangs(
+def test_a_session_does_not_learn_that_the_board_is_back_where_the_driver_hangs(
     guard: tuple[StandIn, DeviceGuard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in, one = guard
@@ -108,10 +108,10 @@ def test_a_session_is_not_told_that_the_board_is_back_where_the_driver_hangs(
     while record.started(guardian) is not None:
         assert time.monotonic() < deadline, "the guardian hangs with the driver"
         time.sleep(0.1)
-    told = left_over(stand_in.uuids[0])
-    assert told is not None
-    assert told.unfinished
-    assert told.prior["power_limit_w"] == 650.0
+    found = left_over(stand_in.uuids[0])
+    assert found is not None
+    assert found.unfinished
+    assert found.prior["power_limit_w"] == 650.0
     stand_in.no_faults()
     one.restore_prior()
     assert stand_in.settings()["limit"] == 650_000

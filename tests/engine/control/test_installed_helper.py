@@ -12,6 +12,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from app.engine.control.rights import PYTHON, UNSAFE, Asking, helper_command
 from app.errors import PermissionRefused, WattridgeError
 
 NOBODY = 65534
+PATHS = {"PATH": "/usr/bin:/bin"}
 Boards = Callable[..., StandIn]
 
 
@@ -58,7 +60,7 @@ class Machine:
             stdin=subprocess.DEVNULL,
             cwd="/",
             env={
-                "PATH": "/usr/bin:/bin",
+                **PATHS,
                 "LD_LIBRARY_PATH": str(self.stand_in.folder),
                 "WATTRIDGE_DATA": str(data),
                 **environment,
@@ -72,9 +74,29 @@ class Machine:
             input=lines,
             stdout=subprocess.PIPE,
             text=True,
-            **{"cwd": "/", "env": {"PATH": "/usr/bin:/bin"}, **more},
+            **{"cwd": "/", "env": PATHS, **more},
         )
         return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    @contextmanager
+    def session(self, *prefix: str) -> Iterator[Callable[[str], Any]]:
+        """The installed helper while it runs: `ask(line)` gives its reply."""
+        words = [*prefix, str(self.launcher), self.board]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env=PATHS)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def ask(line: str) -> Any:
+            stdin.write(line)
+            stdin.flush()
+            return json.loads(stdout.readline())
+
+        with stdout:
+            stdout.readline()
+            with stdin:
+                yield ask
+            process.wait(10)
 
     def everything(self) -> dict[str, tuple[int, int, bytes]]:
         """Every file and folder of the installation: its mode, owner and content."""
@@ -151,7 +173,7 @@ def test_an_ordinary_user_installs_sets_restores_and_removes_by_the_real_sudo(ma
 def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_change(machine: Machine) -> None:
     machine.install()
     files = {str(path.relative_to(machine.library)) for path in machine.library.rglob("*") if not path.is_dir()}
-    helper = {f"wattridge/engine/control/helper/{name}.py" for name in ("__main__", *installing._MODULES)}
+    helper = {f"wattridge/engine/control/helper/{name}.py" for name in ("__main__", *installing.MODULES)}
     around = {"wattridge/__init__.py", "wattridge/engine/__init__.py", "wattridge/engine/control/__init__.py"}
     assert files == helper | around | {LAUNCHER, MANIFEST, "pynvml.py"}
     for path in [machine.library, *machine.library.rglob("*")]:
@@ -165,7 +187,7 @@ def test_what_is_installed_is_a_fixed_list_of_plain_files_that_only_root_can_cha
 def test_every_module_of_the_helper_is_on_the_list(machine: Machine) -> None:
     """A new module that the installer does not know would be missed only on a user's machine."""
     own = Path(installing.__file__).parent / "helper"
-    assert {path.stem for path in own.glob("*.py")} == {"__main__", *installing._MODULES}
+    assert {path.stem for path in own.glob("*.py")} == {"__main__", *installing.MODULES}
 
 
 def test_the_policy_for_polkit_and_the_unit_name_the_launcher() -> None:
@@ -203,7 +225,7 @@ def test_a_newer_version_replaces_the_installed_one_and_keeps_root_s_policy(mach
     assert sorted(os.listdir(machine.library.parent)) == ["wattridge"]  # nothing of the change is left beside it
 
 
-def test_the_user_hears_that_the_installed_helper_is_of_another_version(
+def test_the_user_reads_that_the_installed_helper_is_of_another_version(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.install()
@@ -217,101 +239,73 @@ def test_the_user_hears_that_the_installed_helper_is_of_another_version(
 # --- attacks on the installed tree ------------------------------------------------------------------------------------
 
 
-def changed(library: Path) -> Path:
-    path = library / "wattridge" / "engine" / "control" / "helper" / "board.py"
+HELPER = "wattridge/engine/control/helper"
+
+
+def append(path: Path) -> None:
     path.write_text(path.read_text() + "\n# changed\n")
-    return path
 
 
-def planted_bytecode(library: Path) -> Path:
-    path = library / "wattridge" / "engine" / "control" / "helper" / "__pycache__" / "board.cpython-311.pyc"
+def plant_bytecode(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"not even bytecode")
-    return path
 
 
-def extra_module(library: Path) -> Path:
-    path = library / "ctypes_of_mine.py"
-    path.write_text("")
-    return path
-
-
-def another_users_file(library: Path) -> Path:
-    path = library / "pynvml.py"
+def give_away(path: Path) -> None:
     os.chown(path, NOBODY, NOBODY)
-    return path
 
 
-def another_users_folder(library: Path) -> Path:
-    path = library / "wattridge" / "engine"
-    os.chown(path, NOBODY, NOBODY)
-    return path
+def replace_by_link(path: Path) -> None:
+    path.rename(path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
 
 
-def group_can_write(library: Path) -> Path:
-    path = library / "wattridge" / "engine" / "control" / "helper"
-    path.chmod(0o775)
-    return path
+# what is done to which path of the installed tree; the refusal names that path
+ATTACKS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a changed file": (f"{HELPER}/board.py", append),
+    "planted bytecode": (f"{HELPER}/__pycache__/board.cpython-311.pyc", plant_bytecode),
+    "an extra module": ("ctypes_of_mine.py", Path.touch),
+    "another user's file": ("pynvml.py", give_away),
+    "another user's folder": ("wattridge/engine", give_away),
+    "a group can write": (HELPER, lambda path: path.chmod(0o775)),
+    "the folder above can be written": ("..", lambda path: path.chmod(0o1777)),
+    "a link in place of a file": ("pynvml.py", replace_by_link),
+    "a link in place of the tree": (".", replace_by_link),
+    "a missing file": (f"{HELPER}/policy.py", Path.unlink),
+}
 
 
-def parent_can_be_written(library: Path) -> Path:
-    library.parent.chmod(0o1777)
-    return library.parent
+def refused_for(machine: Machine, kind: str) -> str:
+    """Why the installed helper refuses a setting; nothing is set."""
+    refused = machine.sudo(lines=set_clock(1200))[-1]["error"]  # started past the client's own check
+    assert refused["kind"] == kind
+    assert "\n" not in refused["what"]
+    assert machine.stand_in.calls() == []
+    return str(refused["what"])
 
 
-def link_in_place_of_a_file(library: Path) -> Path:
-    path = library / "pynvml.py"
-    path.rename(library.parent / "elsewhere.py")
-    path.symlink_to(library.parent / "elsewhere.py")
-    return path
-
-
-def link_in_place_of_the_tree(library: Path) -> Path:
-    library.rename(library.parent / "elsewhere")
-    library.symlink_to("elsewhere")
-    return library
-
-
-def missing_file(library: Path) -> Path:
-    path = library / "wattridge" / "engine" / "control" / "helper" / "policy.py"
-    path.unlink()
-    return path
-
-
-def missing_list(library: Path) -> Path:
-    (library / MANIFEST).unlink()
-    return library
-
-
-ATTACKS = [
-    changed,
-    planted_bytecode,
-    extra_module,
-    another_users_file,
-    another_users_folder,
-    group_can_write,
-    parent_can_be_written,
-    link_in_place_of_a_file,
-    link_in_place_of_the_tree,
-    missing_file,
-    missing_list,
-]
-
-
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_a_tree_that_is_not_as_root_installed_it_does_not_run(attack: Callable[[Path], Path], machine: Machine) -> None:
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_tree_that_is_not_as_root_installed_it_does_not_run(attack: str, machine: Machine) -> None:
     machine.install()
     assert "state" in machine.sudo()[0]
-    path = attack(machine.library)
-    [refused] = machine.sudo(lines=set_clock(1200))  # started past the client's own check
-    assert refused["error"]["kind"] == "installation"
-    assert str(path) in refused["error"]["what"]
+    where, attacked = ATTACKS[attack]
+    path = Path(os.path.normpath(machine.library / where))
+    attacked(path)
+    assert str(path) in refused_for(machine, "installation")
     with pytest.raises(PermissionRefused, match="may not run as root") as by_the_client:
         helper_command(machine.board, "board")
     assert str(path) in by_the_client.value.what
     assert "wattridge helper install" in by_the_client.value.remedy
     assert str(path) in installing.why_install()
-    assert machine.stand_in.calls() == []
+
+
+def test_a_tree_without_its_list_of_files_does_not_run(machine: Machine) -> None:
+    machine.install()
+    (machine.library / MANIFEST).unlink()
+    assert f"{machine.library} has no list of its files" in refused_for(machine, "installation")
+    with pytest.raises(PermissionRefused, match="may not run as root"):
+        helper_command(machine.board, "board")
+    assert str(machine.library) in installing.why_install()
 
 
 def test_nothing_of_the_user_s_environment_runs_as_root(machine: Machine) -> None:
@@ -320,17 +314,8 @@ def test_nothing_of_the_user_s_environment_runs_as_root(machine: Machine) -> Non
     evil.mkdir()
     ran = evil / "ran-as-root"
     code = f"import os\nif os.geteuid() == 0:\n    open({str(ran)!r}, 'w').close()\n"
-    for name in (
-        "sitecustomize",
-        "usercustomize",
-        "json",
-        "ctypes",
-        "pynvml",
-        "app",
-        "wattridge",
-        "configparser",
-        "startup",
-    ):
+    custom, library_of_python, ours = ("sitecustomize", "usercustomize"), ("json", "ctypes", "configparser"), ("app",)
+    for name in (*custom, *library_of_python, *ours, "wattridge", "pynvml", "startup"):
         (evil / f"{name}.py").write_text(code)
     source, library = evil / "evil.c", evil / "evil.so"
     source.write_text(
@@ -338,7 +323,7 @@ def test_nothing_of_the_user_s_environment_runs_as_root(machine: Machine) -> Non
         f'{{ if (geteuid() == 0) close(open("{ran}", O_CREAT | O_WRONLY, 0600)); }}\n'
     )
     subprocess.run([compiler() or "cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    check = {"PATH": "/usr/bin:/bin", "LD_PRELOAD": str(library)}
+    check = {**PATHS, "LD_PRELOAD": str(library)}
     subprocess.run(["/bin/true"], env=check, check=True)
     assert ran.exists(), "the attack itself works"
     ran.unlink()
@@ -355,9 +340,7 @@ def test_nothing_of_the_user_s_environment_runs_as_root(machine: Machine) -> Non
     }
     preloading = ["/usr/bin/env", f"LD_PRELOAD={library}", *(f"{name}={value}" for name, value in environment.items())]
     words = installation.as_nobody(*preloading, "/usr/bin/sudo", "-n", "--", str(machine.launcher), machine.board)
-    answered = subprocess.run(
-        words, input=set_clock(1200), stdout=subprocess.PIPE, text=True, cwd=evil, env={"PATH": "/usr/bin:/bin"}
-    )
+    answered = subprocess.run(words, input=set_clock(1200), stdout=subprocess.PIPE, text=True, cwd=evil, env=PATHS)
     hello, reply = (json.loads(line) for line in answered.stdout.splitlines())
     assert hello["hello"] == 1
     assert "error" not in reply
@@ -539,20 +522,10 @@ def test_where_a_board_cannot_be_put_back_nothing_is_removed(machine: Machine) -
 
 def test_a_board_that_is_being_set_keeps_its_helper(machine: Machine) -> None:
     machine.install()
-    holding = subprocess.Popen(
-        [str(machine.launcher), machine.board], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}
-    )
-    assert holding.stdin is not None
-    assert holding.stdout is not None
-    holding.stdout.readline()
-    try:
+    with machine.session():
         with pytest.raises(WattridgeError, match=f"a session sets {machine.board} just now"):
             installing.remove(Asking.NEVER, places=machine.places)
         assert installing.installation().ready
-    finally:
-        holding.stdin.close()
-        holding.wait(10)
-        holding.stdout.close()
     installing.remove(Asking.NEVER, places=machine.places)
 
 
@@ -594,13 +567,10 @@ def test_read_only_does_not_remove(machine: Machine, monkeypatch: pytest.MonkeyP
 def test_the_helper_itself_obeys_root_s_policy(text: str, why: str, machine: Machine) -> None:
     machine.install()
     machine.policy.write_text(text.replace("BOARD", machine.board))
-    hello, refused = machine.sudo(lines=set_clock(1200))
-    assert "error" not in hello
-    assert refused["error"]["kind"] == "policy"
-    assert why in refused["error"]["what"]
-    assert str(machine.policy) in refused["error"]["what"]
-    assert "\n" not in refused["error"]["what"]
-    assert machine.stand_in.calls() == []
+    assert "error" not in machine.sudo()[0], "it starts, to put boards back"
+    refused = refused_for(machine, "policy")
+    assert why in refused
+    assert str(machine.policy) in refused
 
 
 def test_what_the_policy_allows_can_be_set(machine: Machine) -> None:
@@ -645,10 +615,7 @@ def test_a_policy_that_others_could_have_written_forbids_every_setting(way: str,
             "folder": lambda: path.mkdir(),
             "fifo": lambda: os.mkfifo(path),
         }[way]()
-    _, refused = machine.sudo(lines=set_clock(1200))
-    assert refused["error"]["kind"] == "policy"
-    assert str(path) in refused["error"]["what"]
-    assert machine.stand_in.calls() == []
+    assert str(path) in refused_for(machine, "policy")
 
 
 def test_the_policy_holds_for_sessions_that_run_already_but_never_keeps_a_board_from_going_back(
@@ -656,32 +623,17 @@ def test_the_policy_holds_for_sessions_that_run_already_but_never_keeps_a_board_
 ) -> None:
     before = machine.stand_in.settings()
     machine.install()
-    words = installation.as_nobody("sudo", "-n", "--", str(machine.launcher), machine.board)
-    session = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
-    assert session.stdin is not None
-    assert session.stdout is not None
-
-    def ask(line: str) -> Any:
-        assert session.stdin is not None
-        assert session.stdout is not None
-        session.stdin.write(line)
-        session.stdin.flush()
-        return json.loads(session.stdout.readline())
-
-    session.stdout.readline()
-    assert "error" not in ask(set_clock(1200))
-    machine.policy.write_text("[all boards]\nread_only = yes\n")
-    assert "read-only" in ask(set_clock(900))["error"]["what"]
-    assert "read-only" in ask('{"id": 2, "do": "confirm"}\n')["error"]["what"]
-    assert machine.stand_in.settings()["lock"] == (1200, 1200)
-    assert "error" not in ask('{"id": 3, "do": "reset"}\n')
-    assert machine.stand_in.settings() == before
-    session.stdin.close()
-    session.wait(10)
-    session.stdout.close()
+    with machine.session(*installation.as_nobody("sudo", "-n", "--")) as ask:
+        assert "error" not in ask(set_clock(1200))
+        machine.policy.write_text("[all boards]\nread_only = yes\n")
+        assert "read-only" in ask(set_clock(900))["error"]["what"]
+        assert "read-only" in ask('{"id": 2, "do": "confirm"}\n')["error"]["what"]
+        assert machine.stand_in.settings()["lock"] == (1200, 1200)
+        assert "error" not in ask('{"id": 3, "do": "reset"}\n')
+        assert machine.stand_in.settings() == before
 
 
-def test_a_user_is_told_of_the_policy_before_anything_is_asked_of_root(machine: Machine) -> None:
+def test_a_user_reads_of_the_policy_before_anything_is_asked_of_root(machine: Machine) -> None:
     machine.install()
     kept_by_a_user(machine)
     machine.policy.write_text("[all boards]\nread_only = yes\n")
@@ -706,7 +658,7 @@ def test_the_command_says_what_is_wrong_with_the_policy(machine: Machine) -> Non
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
-def test_without_its_python_the_user_hears_which_one_is_needed(
+def test_without_its_python_the_error_names_the_one_that_is_needed(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from app.engine.control import rights

@@ -29,38 +29,38 @@ def scene(scenario: str) -> dict[str, Any]:
     if done.returncode == real_sudo.NOT_HERE:
         pytest.skip("this container may not mount a file system")
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert "Traceback" not in told["said"]
-    return told
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert "Traceback" not in report["said"]
+    return report
 
 
 def test_nothing_is_set_where_it_cannot_be_recorded() -> None:
-    told = scene("full before")
-    assert (told["status"], told["back"], told["calls"], told["records"]) == (1, True, 0, [])
-    assert "No space left on device" in told["said"]
+    report = scene("full before")
+    assert (report["status"], report["back"], report["calls"], report["records"]) == (1, True, 0, [])
+    assert "No space left on device" in report["said"]
 
 
 def test_what_cannot_be_confirmed_is_put_back() -> None:
-    told = scene("full at Enter")
-    assert (told["status"], told["back"], told["records"]) == (1, True, [])
-    assert "not confirmed" in told["said"]
-    assert "the board is as it was before" in told["said"]
-    told = scene("read-only at Enter")
-    assert (told["status"], told["back"], told["records"]) == (1, True, ["json"])
-    assert "Read-only file system" in told["said"]
-    assert "the board is as it was before, but its record stays" in told["said"]
+    report = scene("full at Enter")
+    assert (report["status"], report["back"], report["records"]) == (1, True, [])
+    assert "not confirmed" in report["said"]
+    assert "the board is as it was before" in report["said"]
+    report = scene("read-only at Enter")
+    assert (report["status"], report["back"], report["records"]) == (1, True, ["json"])
+    assert "Read-only file system" in report["said"]
+    assert "the board is as it was before, but its record stays" in report["said"]
 
 
 @pytest.mark.parametrize("how", ["stopped", "hung"])
 def test_the_board_is_back_within_ten_seconds_of_a_hang(how: str) -> None:
-    told = scene(how)
-    assert (told["status"], told["back"], told["records"]) == (1, True, [])
-    assert told["back_s"] < 10.0
-    assert "has ended, and what was there before is back" in told["said"]
+    report = scene(how)
+    assert (report["status"], report["back"], report["records"]) == (1, True, [])
+    assert report["back_s"] < 10.0
+    assert "has ended, and what was there before is back" in report["said"]
 
 
 def test_an_unreadable_record_is_named_until_the_board_is_unlocked() -> None:
-    told = scene("truncated")
-    assert told["statuses"] == [1, 1, 0]  # gpus, restore, restore --defaults
-    assert (told["status"], told["lock"], told["records"]) == (0, [0, 0], ["unreadable"])
-    assert "Nothing is left over" in told["said"]
+    report = scene("truncated")
+    assert report["statuses"] == [1, 1, 0]  # gpus, restore, restore --defaults
+    assert (report["status"], report["lock"], report["records"]) == (0, [0, 0], ["unreadable"])
+    assert "Nothing is left over" in report["said"]

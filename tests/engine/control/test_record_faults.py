@@ -267,7 +267,7 @@ def test_a_board_with_an_unreadable_record_is_not_set_but_can_be_unlocked(text: 
             keeper.reset("defaults")
 
 
-def test_what_an_unreadable_record_does_tell_is_put_back(tmp_path: Path) -> None:
+def test_what_an_unreadable_record_does_hold_is_put_back(tmp_path: Path) -> None:
     folder = tmp_path / "records"
     driver = Driver()
     with Records(str(folder), make=True) as records:

@@ -18,7 +18,7 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper.__main__ import unsafe_path
 from app.engine.control.rights import UNSAFE, Asking, helper_command, start_helper
 from app.errors import PermissionRefused
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 NVML = Path(__file__).parents[2] / "nvml"
 Boards = Callable[..., StandIn]

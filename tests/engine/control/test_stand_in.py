@@ -14,7 +14,7 @@ from boards import KINDS, LOST, NO_PERMISSION, StandIn
 
 from app.sensors.errors import GpuLost
 from app.sensors.event_reasons import EventReason
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
 
 Boards = Callable[..., StandIn]
 Opened = Callable[..., NvmlGpu]
@@ -22,10 +22,10 @@ Opened = Callable[..., NvmlGpu]
 
 def test_it_has_no_symbol_that_the_real_library_lacks(boards: Boards) -> None:
     stand_in = boards("h200")
-    told = subprocess.run(["/usr/bin/env", "nm", "-D", "--defined-only", str(stand_in.library)], capture_output=True)
-    if told.returncode != 0:
+    listed = subprocess.run(["/usr/bin/env", "nm", "-D", "--defined-only", str(stand_in.library)], capture_output=True)
+    if listed.returncode != 0:
         pytest.skip("nm is not here to list symbols")
-    ours = {line.split()[-1] for line in told.stdout.decode().splitlines()}
+    ours = {line.split()[-1] for line in listed.stdout.decode().splitlines()}
     named = set(re.findall(r'_nvmlGetFunctionPointer\("(\w+)"\)', Path(pynvml.__file__).read_text()))
     assert len(ours) > 30
     assert ours <= named

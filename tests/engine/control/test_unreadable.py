@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.left_over import all_left_over, left_over
 from app.errors import PermissionRefused, WattridgeError
-from app.sensors import nvml_library
-from app.sensors.nvml import NvmlGpu
+from app.sensors.nvml.gpu import NvmlGpu
+from app.sensors.nvml.library import LIBRARY
 
 Boards = Callable[..., StandIn]
 DAMAGE: dict[str, Callable[[str], str]] = {
@@ -36,18 +36,16 @@ UNDERSTOOD = ("another version", "an unknown field")  # of these all settings ar
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Any]]:
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     """`command("restore")`: exit status, JSON document and what was said."""
 
     def run(*words: str) -> tuple[int, Any, str]:
-        monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
+        LIBRARY.close()
         status = main([*words, "--json"])
-        told = capsys.readouterr()
-        return status, json.loads(told.out), told.err
+        output = capsys.readouterr()
+        return status, json.loads(output.out), output.err
 
-    yield run
-    nvml_library.LIBRARY._ready = False
-    nvml_library.LIBRARY._module = None
+    return run
 
 
 def left_set(stand_in: StandIn, gpu: NvmlGpu) -> tuple[dict[str, Any], Path]:
@@ -84,7 +82,7 @@ def test_it_is_named_and_the_board_can_still_be_unlocked(
     assert "nothing is left over" not in said
     assert path.read_bytes() == damaged  # it stays until it is dealt with
     if kind in UNDERSTOOD:
-        assert stand_in.settings() == before  # what it tells was put back
+        assert stand_in.settings() == before  # what it holds was put back
     elif kind == "an unknown setting":
         assert stand_in.settings() == {**before, "lock": (1200, 1200)}
     else:
@@ -116,7 +114,7 @@ def test_on_a_terminal_restore_asks_whether_to_unlock(
     said = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys, "stderr", said)
-    monkeypatch.setattr(nvml_library.LIBRARY, "_ready", False)
+    LIBRARY.close()
     assert main(["restore"]) == status
     assert "Unlock its clocks and set its default power limit? [y/N]" in said.getvalue()
     assert stand_in.settings()["lock"] == ((0, 0) if status == 0 else (1200, 1200))

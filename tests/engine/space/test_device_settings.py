@@ -56,8 +56,8 @@ def test_a_clock_between_two_supported_ones_becomes_the_nearest_and_is_said(gpu:
     values, said = resolve_device_settings({"graphics_clock_mhz": (high - 1, high, low + 1)}, gpu)
     assert values == {"graphics_clock_mhz": (high, low)}  # each once
     assert said == (
-        f"{high - 1} MHz lies between two supported clocks: {high} MHz was taken",
-        f"{low + 1} MHz lies between two supported clocks: {low} MHz was taken",
+        f"{high - 1} MHz lies between two supported clocks: {high} MHz is used",
+        f"{low + 1} MHz lies between two supported clocks: {low} MHz is used",
     )
 
 

@@ -1,4 +1,4 @@
-"""Every board at a glance: those that were given, added and taken away, any in full, and the processes on them."""
+"""Every board at a glance: those that were given, added and removed, any in full, and the processes on them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from fakes import FakeGpu, working
 from lab import Lab
+from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "nvml"))
 from stand_in_fixtures import boards  # noqa: F401
 
-from app.sensors import nvml_library
 from app.sensors.load import Load
 from app.sensors.select import open_gpu
 from app.views.boards.panel import BoardsPanel
@@ -52,21 +52,28 @@ def cells(panel: BoardsPanel) -> list[list[str]]:
     return [[table.item(row, column).text() for column in range(5)] for row in range(table.rowCount())]
 
 
+def offered(panel: BoardsPanel) -> dict[str, QAction]:
+    """What can be added, as the menu has it now."""
+    menu = panel.add.menu()
+    menu.aboutToShow.emit()
+    return {action.text(): action for action in menu.actions()}
+
+
 def test_every_board_has_a_row_that_draws(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
     panel = made(open_gpu("simulated:a100"), "simulated:h200", "recorded:h200-gemm")
     qtbot.waitUntil(lambda: len(panel.boards) == 3, timeout=10_000)
     assert [board.own for board in panel.boards] == [True, False, False]
-    names = [row.accessibleName() for row in panel._rows]
+    names = [row.accessibleName() for row in panel.rows]
     assert "A100" in names[0]
     assert "(simulated)" in names[1]
     assert "(recorded)" in names[2]
-    qtbot.waitUntil(lambda: all("W" in row.power.text() for row in panel._rows), timeout=5000)
-    assert "of 250 W" in panel._rows[0].power.text()
-    qtbot.waitUntil(lambda: all(len(row.spark._y) > 3 for row in panel._rows), timeout=5000)
-    assert not panel._rows[0].full.isEnabled(), "it is in full already"
+    qtbot.waitUntil(lambda: all("W" in row.power.text() for row in panel.rows), timeout=5000)
+    assert "of 250 W" in panel.rows[0].power.text()
+    qtbot.waitUntil(lambda: all(row.spark.points > 3 for row in panel.rows), timeout=5000)
+    assert not panel.rows[0].full.isEnabled(), "it is in full already"
 
 
-def test_processes_are_told_with_their_memory_or_why_not(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+def test_processes_are_shown_with_their_memory_or_why_not(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
     gpu = open_gpu("simulated:a100")
     panel = made(gpu, "recorded:h200-gemm")
     qtbot.waitUntil(lambda: "recording holds no processes" in panel.note.text(), timeout=10_000)
@@ -82,26 +89,23 @@ def test_processes_are_told_with_their_memory_or_why_not(qtbot: QtBot, made: Cal
     qtbot.waitUntil(lambda: cells(panel) == [], timeout=10_000)
 
 
-def test_a_board_is_added_and_taken_away(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
+def test_a_board_is_added_and_removed(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
     panel = made(FakeGpu(working, source="nvml", name="Board X"))
-    qtbot.waitUntil(lambda: bool(panel._selectors), timeout=10_000)
-    panel.add.menu().aboutToShow.emit()
-    action = next(a for a in panel.add.menu().actions() if "V100" in a.text())
+    qtbot.waitUntil(lambda: "V100" in " ".join(offered(panel)), timeout=10_000)
+    action = next(action for text, action in offered(panel).items() if "V100" in text)
     with qtbot.waitSignal(panel.boards_changed) as changed:
         panel.add.menu().triggered.emit(action)
     assert changed.args == [("simulated:v100",)]
     qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
-    panel.add.menu().aboutToShow.emit()
-    assert not any("V100" in a.text() for a in panel.add.menu().actions()), "it is there already"
-    row = panel._rows[1]
+    assert "V100" not in " ".join(offered(panel)), "it is there already"
+    row = panel.rows[1]
     with qtbot.waitSignal(panel.boards_changed) as changed:
         row.remove.click()
     assert changed.args == [()]
     assert len(panel.boards) == 1
     sampler = row.board.sampler
     assert sampler is not None
-    qtbot.waitUntil(lambda: not panel._tasks.busy, timeout=5000)
-    assert not sampler._thread.is_alive()
+    qtbot.waitUntil(lambda: not sampler.running, timeout=5000)
 
 
 def test_a_board_that_is_not_there_is_one_line(qtbot: QtBot, made: Callable[..., BoardsPanel]) -> None:
@@ -125,7 +129,7 @@ def test_any_board_in_full_and_the_other_takes_its_place(qtbot: QtBot, open_prog
             pass
         panel = first.panels["boards"]
         qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
-        panel._rows[1].full.click()
+        panel.rows[1].full.click()
         qtbot.waitUntil(lambda: program.window is not first, timeout=10_000)
         assert "H200" in program.window.windowTitle()
         assert program.window.others == ("simulated:a100",), "and its boards dock watches them"
@@ -137,19 +141,15 @@ def test_real_boards_are_there_of_themselves_with_their_processes(
     qtbot: QtBot, made: Callable[..., BoardsPanel], request: pytest.FixtureRequest
 ) -> None:
     stand_in = request.getfixturevalue("boards")("h200", "a4000")
-    nvml_library.LIBRARY._ready = False
-    try:
-        panel = made(open_gpu("0", voltage=False))
-        qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
-        assert [board.own for board in panel.boards] == [True, False]
-        assert panel.boards[1].gpu.info.uuid == stand_in.uuids[1]
-        assert not panel._rows[1].remove.isVisible(), "a board that is there is shown"
-        assert panel._rows[1].full.isEnabled()
-        qtbot.waitUntil(lambda: "W" in panel._rows[1].power.text(), timeout=5000)
-        panel.hide()
-        panel.show()
-        qtbot.waitUntil(lambda: len(cells(panel)) == 2, timeout=10_000)
-        assert [row[1] for row in cells(panel)] == [str(os.getpid())] * 2
-        assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2
-    finally:
-        nvml_library.LIBRARY._ready, nvml_library.LIBRARY._module = False, None
+    panel = made(open_gpu("0", voltage=False))
+    qtbot.waitUntil(lambda: len(panel.boards) == 2, timeout=10_000)
+    assert [board.own for board in panel.boards] == [True, False]
+    assert panel.boards[1].gpu.info.uuid == stand_in.uuids[1]
+    assert not panel.rows[1].remove.isVisible(), "a board that is there is shown"
+    assert panel.rows[1].full.isEnabled()
+    qtbot.waitUntil(lambda: "W" in panel.rows[1].power.text(), timeout=5000)
+    panel.hide()
+    panel.show()
+    qtbot.waitUntil(lambda: len(cells(panel)) == 2, timeout=10_000)
+    assert [row[1] for row in cells(panel)] == [str(os.getpid())] * 2
+    assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2

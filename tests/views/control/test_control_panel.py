@@ -202,13 +202,13 @@ def test_profiles_that_make_no_sense_are_refused() -> None:
             profiles_of("Test GPU")
 
 
-def test_settings_are_taken_away_as_script_and_unit(panel_of: Any, tmp_path: Path) -> None:
+def test_settings_are_exported_as_script_and_unit(panel_of: Any, tmp_path: Path) -> None:
     _, panel = panel_of(Board())
     assert not panel.script.isEnabled()
     panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
     panel.rows.low.setValue(900)
-    panel._script_chosen(tmp_path / "clocks.sh")
-    panel._unit_chosen(tmp_path / "clocks.service")
+    panel.write_script(tmp_path / "clocks.sh")
+    panel.write_unit(tmp_path / "clocks.service")
     assert "-lgc 900,1410" in (tmp_path / "clocks.sh").read_text()
     assert "ExecStart=/usr/bin/nvidia-smi -i GPU-1 -lgc 900,1410" in (tmp_path / "clocks.service").read_text()
 

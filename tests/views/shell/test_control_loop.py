@@ -22,7 +22,6 @@ from app.engine.control.guard import DeviceGuard  # noqa: E402
 from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.session_state import SessionState  # noqa: E402
-from app.sensors import nvml_library  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
 from app.views.shell.board_monitor import watched_gpu  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
@@ -76,7 +75,6 @@ def open_window(
     def open_it() -> tuple[StandIn, MainWindow]:
         if not stand_ins:
             stand_ins.append(with_rights("h200"))
-        nvml_library.LIBRARY._ready = False
         programs.append(Program(watched_gpu("0")))
         window = programs[-1].window
         qtbot.waitUntil(lambda: set(window.panels) >= {"tune", "configuration", "control"}, timeout=20_000)
@@ -85,7 +83,6 @@ def open_window(
     yield open_it
     for each in programs:
         each.close()
-    nvml_library.LIBRARY._ready, nvml_library.LIBRARY._module = False, None
 
 
 def switch_on(qtbot: QtBot, window: MainWindow) -> None:

@@ -37,7 +37,7 @@ def unsafe(path: str) -> str:
 
 
 def unsafe_path(path: str) -> str:
-    """As `unsafe`, of a path and every folder above it: whoever can write one of them can replace the rest."""
+    """As `unsafe`, of a path and every folder above it: a user who can write one of them can replace the rest."""
     while True:
         reason = unsafe(path)
         above = os.path.dirname(path)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .grammar import Failed
 from .record import KNOBS_OF
 
 GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
@@ -15,7 +16,7 @@ _TOLERANCE_MW = 1000
 
 # nvmlReturn -> (kind, words). Codes as in nvml.h, which never renumbers them.
 _ERRORS = {
-    2: ("refused", "the driver does not take this value"),
+    2: ("refused", "the driver refuses this value"),
     3: ("not_supported", "this board does not support it"),
     4: ("no_permission", "the driver refuses it to this user"),
     10: ("driver", "the driver did not answer in time"),
@@ -24,17 +25,6 @@ _ERRORS = {
     16: ("lost", "the GPU needs a reset"),
     28: ("lost", "the GPU is no longer there"),
 }
-
-
-class Failed(Exception):
-    """It was not done.
-
-    `kind`: refused, policy, not_supported, no_permission, lost, driver, busy, record or unreadable.
-    """
-
-    def __init__(self, kind: str, what: str) -> None:
-        super().__init__(what)
-        self.kind = kind
 
 
 class Board:
@@ -63,19 +53,19 @@ class Board:
             return [int(self._ask("nvmlDeviceGetApplicationsClock", kind)) for kind in (MEMORY, GRAPHICS)]
         return None
 
-    def told(self, knob: str) -> Any:
-        """As `read`, None where the board does not tell."""
+    def read_or_none(self, knob: str) -> Any:
+        """As `read`, None where the board does not report it."""
         try:
             return self.read(knob)
         except Failed:
             return None
 
     def memory_clocks_mhz(self) -> tuple[int, ...]:
-        """Supported memory clocks, ascending; empty where not told."""
+        """Supported memory clocks, ascending; empty where unknown."""
         return self._listed("nvmlDeviceGetSupportedMemoryClocks")
 
     def graphics_clocks_mhz(self, memory_mhz: int | None = None) -> tuple[int, ...]:
-        """Supported graphics clocks at a memory clock (None: the present one), ascending; empty where not told."""
+        """Supported graphics clocks at a memory clock (None: the present one), ascending; empty where unknown."""
         known = self.memory_clocks_mhz()
         if not known:
             return ()
@@ -97,7 +87,7 @@ class Board:
     def knobs(self, name: str) -> tuple[str, ...]:
         """The knobs that may make a setting, the first to be tried first. Raises Failed with the reason for none."""
         left = [knob for knob in KNOBS_OF[name] if knob not in self._without]
-        if "application_clocks_mhz" in left and not self.told("application_clocks_mhz"):
+        if "application_clocks_mhz" in left and not self.read_or_none("application_clocks_mhz"):
             left.remove("application_clocks_mhz")
         if not left:
             raise Failed("not_supported", self._without[KNOBS_OF[name][0]])
@@ -108,7 +98,7 @@ class Board:
         self._without[knob] = str(why)
 
     def check(self, settings: dict[str, Any], memory_mhz: int | None) -> None:
-        """Whether this board takes the values; `memory_mhz` is the memory clock that is set already."""
+        """Whether this board supports the values; `memory_mhz` is the memory clock that is set already."""
         if "power_limit_w" in settings:
             low, high = self.limits_mw()
             if not low <= round(settings["power_limit_w"] * 1000) <= high:

@@ -1,4 +1,4 @@
-"""What may be asked of the helper: five verbs, one JSON object a line, each field within bounds. Nothing else is taken.
+"""What may be asked of the helper: five verbs, one JSON object a line, each field within bounds, and nothing else.
 
     {"id": 1, "do": "state"}
     {"id": 2, "do": "set", "settings": {"graphics_clock_mhz": [900, 1200], "memory_clock_mhz": 2619}}
@@ -38,6 +38,21 @@ class Refused(Exception):
     def __init__(self, what: str, number: int | None = None) -> None:
         super().__init__(what)
         self.number = number
+
+
+class Failed(Exception):
+    """It was not done.
+
+    `kind`: refused, policy, not_supported, no_permission, lost, driver, busy, record or unreadable.
+    """
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(what)
+        self.kind = kind
+
+    def document(self) -> dict[str, str]:
+        """The error as replies hold it."""
+        return {"kind": self.kind, "what": str(self)}
 
 
 @dataclass(frozen=True)
@@ -93,25 +108,25 @@ def line_of(request: dict[str, Any]) -> bytes:
 def _settings(given: Any) -> dict[str, Any]:
     if not isinstance(given, dict) or not given:
         raise Refused("settings are missing")
-    taken = {}
+    accepted = {}
     for name, value in given.items():
         if name == "graphics_clock_mhz":
             if not isinstance(value, list) or len(value) != 2 or not all(_clock(end) for end in value):
                 raise Refused(f"{name} is not [low, high] in MHz")
             if value[0] > value[1]:
                 raise Refused(f"{name}: low is above high")
-            taken[name] = (value[0], value[1])
+            accepted[name] = (value[0], value[1])
         elif name == "memory_clock_mhz":
             if not _clock(value):
                 raise Refused(f"{name} is not a number of MHz")
-            taken[name] = value
+            accepted[name] = value
         elif name == "power_limit_w":
             if not _number(value) or not 1 <= value <= _MOST_W:
                 raise Refused(f"{name} is not a number of W")
-            taken[name] = value
+            accepted[name] = value
         else:
             raise Refused("there is no such setting")
-    return taken
+    return accepted
 
 
 def _names(given: Any) -> tuple[str, ...]:
@@ -145,10 +160,10 @@ def _number(value: Any) -> bool:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    taken = dict(pairs)
-    if len(taken) != len(pairs):
+    accepted = dict(pairs)
+    if len(accepted) != len(pairs):
         raise ValueError("a key stands twice")
-    return taken
+    return accepted
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -20,7 +20,8 @@ from typing import Any
 
 from . import policy
 from . import record as records
-from .board import Board, Failed
+from .board import Board
+from .grammar import Failed
 from .keeper import Keeper
 from .serve import serve
 from .watchdog import STALL_S, Child
@@ -54,9 +55,7 @@ def main(arguments: list[str]) -> int:
         _require_user(arguments[0], uid)
         return _hold(arguments[0], uid)
     except Failed as failed:
-        _say({"error": {"kind": failed.kind, "what": str(failed)}})
-    except records.RecordError as error:
-        _say({"error": {"kind": "record", "what": str(error)}})
+        _say(failed)
     return 1
 
 
@@ -77,7 +76,7 @@ def _hold(uuid: str, uid: int) -> int:
     os.close(alive)
     _give_up_streams()
     for name in _ENDING + _CRASHES:
-        signal.signal(getattr(signal, name), lambda *_: _tell(serving.pid))
+        signal.signal(getattr(signal, name), lambda *_: _terminate(serving.pid))
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     ended = serving.wait()
@@ -95,26 +94,24 @@ def _hold(uuid: str, uid: int) -> int:
 def _serving(uuid: str, holder: dict[str, int], alive: int, beat: Callable[[], None]) -> int:
     """The life of the process that serves; its exit status."""
     try:
-        told, tell = os.pipe()
-        os.set_blocking(tell, False)
-        signal.set_wakeup_fd(tell)
+        woken, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake)
         for name in _ENDING:
-            signal.signal(getattr(signal, name), lambda *_: None)  # the wake-up tells it
+            signal.signal(getattr(signal, name), lambda *_: None)  # the wake-up descriptor says it
         for name in _IGNORED:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         with records.Records(records.FOLDER, make=True) as folder:
             keeper = Keeper(Board(_nvml(), uuid, beat), folder, holder)
             try:
-                serve(keeper, 0, 1, alive, told, alive=beat)
+                serve(keeper, 0, 1, alive, woken, alive=beat)
             finally:
                 keeper.end()
         return 0
     except Failed as failed:
-        _say({"error": {"kind": failed.kind, "what": str(failed)}})
-    except records.RecordError as error:
-        _say({"error": {"kind": "record", "what": str(error)}})
+        _say(failed)
     except Exception as error:  # noqa: BLE001  (the other process puts the board back, and this is why)
-        _say({"error": {"kind": "driver", "what": f"{type(error).__name__}: {error}"}})
+        _say(Failed("driver", f"{type(error).__name__}: {error}"))
     return 1
 
 
@@ -150,14 +147,14 @@ def _putting_back(
             if keeper.left_over:
                 keeper.put_back("start", order, forget=forget)
         return 0
-    except (Failed, records.RecordError) as error:
+    except Failed as error:
         if report:
             print(f"{uuid}: {error}", file=sys.stderr, flush=True)
         return _NOT_DONE
 
 
 def _restore_all() -> int:
-    """For the start of the machine: every board that has a record and that nobody serves."""
+    """For the start of the machine: every board that has a record and that no helper serves."""
     status = 0
     with records.Records(records.FOLDER, make=True) as folder:
         uuids = folder.uuids()
@@ -165,7 +162,7 @@ def _restore_all() -> int:
     for uuid in uuids:
         try:
             lock = _lock(uuid, 0.0)
-        except (Failed, records.RecordError) as error:
+        except Failed as error:
             print(f"{uuid}: {error}", file=sys.stderr)
             status = 1
             continue
@@ -191,9 +188,9 @@ def _require_user(uuid: str, uid: int) -> None:
 
 
 def _lock(uuid: str, patience_s: float) -> int:
-    """The right to set one board, which the system takes back however its holders end. Raises Failed."""
+    """The right to set one board, which the system releases however its holders end. Raises Failed."""
     with records.Records(records.LOCK_FOLDER, make=True):
-        pass  # the folder is there, and nobody else can write to it
+        pass  # the folder is there, and no other user can write to it
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         file = os.open(f"{records.LOCK_FOLDER}/{uuid}.lock", flags, 0o600)  # others cannot open it, nor hold it
@@ -212,7 +209,7 @@ def _lock(uuid: str, patience_s: float) -> int:
             time.sleep(0.02)
     with contextlib.suppress(OSError):
         os.ftruncate(file, 0)
-        os.pwrite(file, str(os.getpid()).encode(), 0)  # for whoever is refused
+        os.pwrite(file, str(os.getpid()).encode(), 0)  # for those that are refused
     return file
 
 
@@ -224,12 +221,12 @@ def _nvml() -> Any:
     return pynvml
 
 
-def _say(document: dict[str, Any]) -> None:
+def _say(failed: Failed) -> None:
     with contextlib.suppress(OSError):
-        os.write(1, json.dumps(document).encode() + b"\n")
+        os.write(1, json.dumps({"error": failed.document()}).encode() + b"\n")
 
 
-def _tell(process: int) -> None:
+def _terminate(process: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, signal.SIGTERM)
 

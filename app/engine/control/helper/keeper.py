@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from .board import Board, Failed
-from .grammar import SETTINGS
+from .board import Board
+from .grammar import SETTINGS, Failed
 from .record import KNOBS, KNOBS_OF, Record, RecordError, Records, boot
 
 _TRIES, _BETWEEN_S = 3, 0.2  # of putting back
@@ -28,7 +28,7 @@ class Keeper:
         self._holder = holder
         self._applied: dict[str, Any] = {}  # setting -> value in force, made here
         self._in_force: dict[str, Any] = {}  # knob -> value put here
-        self._touched = False  # something may be set that nobody has confirmed
+        self._touched = False  # something may be set that was not confirmed
         found = records.read(board.uuid)
         if found is not None and found.unreadable:
             found.kept = {}  # what is put back of it is what was before everything
@@ -46,7 +46,7 @@ class Keeper:
 
     def state(self) -> dict[str, Any]:
         """What is set now, what was before, and what is in force."""
-        now = {knob: self._board.told(knob) for knob in KNOBS if not knob.startswith("locked_")}
+        now = {knob: self._board.read_or_none(knob) for knob in KNOBS if not knob.startswith("locked_")}
         return {
             "name": self._board.name,
             "now": now,
@@ -105,7 +105,7 @@ class Keeper:
         if not self._in_force or self.left_over:
             raise Failed("refused", "nothing is set that could be confirmed")
         try:
-            if self._board.told("persistence_mode") == 0:  # a driver that nobody uses forgets its settings
+            if self._board.read_or_none("persistence_mode") == 0:  # a driver without users forgets its settings
                 self._remember(["persistence_mode"])
                 try:
                     self._put("persistence_mode", 1)
@@ -123,7 +123,7 @@ class Keeper:
         self._in_force.clear()
 
     def end(self) -> None:
-        """Put back what was set here and nobody confirmed."""
+        """Put back what was set here and not confirmed."""
         if self._touched:
             self.reset("start")
 
@@ -203,14 +203,13 @@ class Keeper:
                     self._in_force[knob] = value  # another setting still stands by the same knob
                 else:
                     self._in_force.pop(knob, None)
-        if failures:
-            raise Failed(failures[0].kind, "not put back: {}".format("; ".join(str(failed) for failed in failures)))
+        _raise_all(failures, "not put back")
 
     def _reset_to_defaults(self, names: tuple[str, ...]) -> None:
         if not self._record.unreadable or names:
             raise Failed("refused", "only a board whose record cannot be read is reset to defaults, and as a whole")
         self._put_back_all("prior", ())
-        failures = []
+        failures: list[Failed] = []
         for knob in KNOBS:
             if knob not in self._record.prior and knob != "persistence_mode":  # which changes nothing by itself
                 try:
@@ -218,13 +217,15 @@ class Keeper:
                 except Failed as failed:
                     if failed.kind != "not_supported":
                         failures.append(failed)
-        if failures:
-            raise Failed(failures[0].kind, "not at its default: {}".format("; ".join(str(each) for each in failures)))
+        _raise_all(failures, "not at its default")
         try:
             self._records.set_aside(self._board.uuid)
         except RecordError as error:
             raise Failed("record", f"the board is at its defaults, but the record stays: {error}") from None
-        self._begin_again()
+        self._record = Record(self._board.uuid, self._board.name)
+        self._applied.clear()
+        self._in_force.clear()
+        self._on_disk = self.left_over = self._touched = False
 
     def _remember(self, knobs: list[str]) -> None:
         """Prior values to disk, before the first setting of each knob. Raises Failed: then it must not be set."""
@@ -243,12 +244,6 @@ class Keeper:
         record = replace(self._record, open=False) if kept else empty
         self._commit(record, "the board is as it was before, but its record stays")
         self.left_over = self._touched = False
-
-    def _begin_again(self) -> None:
-        self._record = Record(self._board.uuid, self._board.name)
-        self._applied.clear()
-        self._in_force.clear()
-        self._on_disk = self.left_over = self._touched = False
 
     def _commit(self, record: Record, otherwise: str) -> None:
         """Make that the record, on disk first. Where that fails the old one is still right. Raises Failed."""
@@ -274,11 +269,17 @@ class Keeper:
         record.kept = {}
         record.open = True
         readable = {knob: value for knob, value in record.prior.items() if value is not None}
-        if all(self._board.told(knob) == value for knob, value in readable.items()):
+        if all(self._board.read_or_none(knob) == value for knob, value in readable.items()):
             with contextlib.suppress(RecordError):  # it is as it was: a lock never outlives a restart
                 self._records.remove(record.uuid)
                 return None
         return record
+
+
+def _raise_all(failures: list[Failed], what: str) -> None:
+    """Raise the failures as one, of the first one's kind; nothing where there are none."""
+    if failures:
+        raise Failed(failures[0].kind, "{}: {}".format(what, "; ".join(str(each) for each in failures)))
 
 
 def _knobs_of(names: Iterable[str]) -> set[str]:

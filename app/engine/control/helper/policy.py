@@ -142,7 +142,7 @@ def _range(key: str, value: str) -> tuple[float, float]:
 
 
 def _is(uid: int, user: str) -> bool:
-    """Whether an entry of `users` means that user. A name that is not known means nobody."""
+    """Whether an entry of `users` means that user. An unknown name means no user."""
     import grp  # not on Windows, where this module is imported too
     import pwd
 

@@ -14,9 +14,11 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from .grammar import Failed
 
 FOLDER = "/var/lib/wattridge"
 LOCK_FOLDER = "/run/wattridge"
@@ -43,8 +45,11 @@ KNOBS_OF = {
 _BOUND = {"power_limit_mw": 10_000_000, "persistence_mode": 1}
 
 
-class RecordError(Exception):
+class RecordError(Failed):
     """The folder of records cannot be used, or a record cannot be written; one line with the reason."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("record", what)
 
 
 def is_uuid(text: str) -> bool:
@@ -64,7 +69,7 @@ class Record:
     name: str = ""
     prior: dict[str, Any] = field(default_factory=dict)  # knob -> value
     kept: dict[str, Any] = field(default_factory=dict)
-    open: bool = False  # something is set that nobody has confirmed
+    open: bool = False  # something is set that was not confirmed
     holder: dict[str, int] = field(default_factory=dict)  # pid, started (ticks since the boot), uid
     boot: str = ""
     written_s: float = 0.0  # since the epoch
@@ -76,18 +81,16 @@ class Record:
 
 
 class Records:
-    """The files in one folder, held open so that nobody can exchange it. Raises RecordError."""
+    """The files in one folder, held open so that no other folder takes its place. Raises RecordError."""
 
     def __init__(self, path: str, *, make: bool) -> None:
         """`make` for the helper: the folder is made where it is missing, and must be this user's alone to write."""
         self.path = path
-        try:
+        with _named(path):
             if make:
                 with contextlib.suppress(FileExistsError):
                     os.makedirs(path, 0o755)
             self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            raise RecordError(f"{path}: {error.strerror}") from None
         about = os.fstat(self._folder)
         if make and (about.st_uid != os.geteuid() or about.st_mode & 0o022):
             self.close()
@@ -105,10 +108,8 @@ class Records:
 
     def uuids(self) -> list[str]:
         """Boards that have a record. Raises RecordError."""
-        try:
+        with _named(self.path):
             listed = os.listdir(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
         names = (name[: -len(".json")] for name in listed if name.endswith(".json"))
         return sorted(name for name in names if is_uuid(name))
 
@@ -131,36 +132,30 @@ class Records:
         """
         record.boot, record.written_s = boot(), time.time()
         name = record.uuid + ".new"
-        try:
+        with _named(self.path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._folder)
             try:
                 self._put(name, json.dumps(_document_of(record)).encode())
                 os.replace(name, record.uuid + ".json", src_dir_fd=self._folder, dst_dir_fd=self._folder)
             except OSError:
-                with contextlib.suppress(OSError):  # a part of it would only take up room on a full disk
+                with contextlib.suppress(OSError):  # a part of it would only fill a full disk
                     os.unlink(name, dir_fd=self._folder)
                 raise
             os.fsync(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
 
     def remove(self, uuid: str) -> None:
         """Nothing is left over any more. Raises RecordError."""
-        try:
+        with _named(self.path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(uuid + ".json", dir_fd=self._folder)
             os.fsync(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
 
     def set_aside(self, uuid: str) -> None:
         """Keep a record that could not be read under another name, where it no longer counts. Raises RecordError."""
-        try:
+        with _named(self.path):
             os.rename(uuid + ".json", uuid + ".unreadable", src_dir_fd=self._folder, dst_dir_fd=self._folder)
             os.fsync(self._folder)
-        except OSError as error:
-            raise RecordError(f"{self.path}: {error.strerror}") from None
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -201,6 +196,15 @@ class Records:
             os.close(file)
 
 
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Raises RecordError that names the folder in place of an error of the system."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f"{path}: {error.strerror}") from None
+
+
 def boot() -> str:
     """Which start of the machine this is: a board forgets its settings between two."""
     try:
@@ -211,11 +215,11 @@ def boot() -> str:
 
 
 def started(pid: int) -> int | None:
-    """When a process began, in ticks since the boot; None where there is none. A reused pid tells another time."""
+    """When a process began, in ticks since the boot; None where there is none. A reused pid has another time."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             state, *fields = file.read(4096).rpartition(")")[2].split()
-            return None if state in "ZX" else int(fields[18])  # dead, though nobody has buried it yet
+            return None if state in "ZX" else int(fields[18])  # dead, though its parent has not reaped it yet
     except (OSError, ValueError, IndexError):
         return None
 

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import policy
-from .board import Failed
-from .grammar import MOST_BYTES, Refused, Request, parse
+from .grammar import MOST_BYTES, Failed, Refused, Request, parse
 from .keeper import Keeper
 
-BEAT_S = 5.0  # without a request for so long, whoever asked for the settings is taken for dead
+BEAT_S = 5.0  # without a request for so long, the program that asked for the settings counts as dead
 _TURN_S = 1.0
 _CHUNK = 4096
 
@@ -52,12 +51,12 @@ class _Conversation:
         if any(descriptor in ready for descriptor in self._watched):
             return False
         try:
-            told = os.read(self._in, _CHUNK)
+            chunk = os.read(self._in, _CHUNK)
         except OSError:
             return False
-        if not told:
+        if not chunk:
             return False
-        *lines, self._read = (self._read + told).split(b"\n")
+        *lines, self._read = (self._read + chunk).split(b"\n")
         for line in lines:
             if self._skipping:
                 self._skipping = False
@@ -94,14 +93,13 @@ class _Conversation:
         try:
             request = parse(line)
         except Refused as refused:
-            self.say({"id": refused.number, "error": {"kind": "refused", "what": str(refused)}})
+            self.say({"id": refused.number, "error": Failed("refused", str(refused)).document()})
             return
         try:
             self._do(request)
             self.say({"id": request.number, "state": self._keeper.state()})
         except Failed as failed:
-            error = {"kind": failed.kind, "what": str(failed)}
-            self.say({"id": request.number, "error": error, "state": self._keeper.state()})
+            self.say({"id": request.number, "error": failed.document(), "state": self._keeper.state()})
         self._beat = time.monotonic()  # a driver that takes its time is not silence
 
     def _do(self, request: Request) -> None:

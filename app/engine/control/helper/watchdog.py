@@ -1,6 +1,6 @@
 """A child process under a watchdog: it reports again and again that it goes on, and is killed when it does not.
 
-A process is stuck when the driver does not return from a call, or when somebody stops it. What it should have done, its
+A process is stuck when the driver does not return from a call, or when it is stopped. What it should have done, its
 parent can then have done by another child. The parent itself never waits for the driver.
 """
 
@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Callable
 
-STALL_S = 5.0  # between two signs of life; no single call of the driver may take longer
+STALL_S = 5.0  # between two heartbeats; no single call of the driver may take longer
 START_S = 30.0  # until the first one: the driver may have to be loaded
 KILLED_S = 1.0  # for a killed process to be gone: one that waits within the kernel (state D) does not go
 
@@ -37,7 +37,7 @@ class Child:
         os.close(pulse)
 
     def wait(self) -> bool:
-        """Until it has ended, by itself or killed for want of a sign of life; False where not even that ended it."""
+        """Until it has ended, by itself or killed for want of a heartbeat; False where not even that ended it."""
         patience_s = self._start_s
         while select.select([self._pulse], [], [], patience_s)[0]:
             if not os.read(self._pulse, 4096):  # closed: it has ended
@@ -71,5 +71,5 @@ def kill(process: int) -> None:
 
 
 def _beat(pulse: int) -> None:
-    with contextlib.suppress(OSError):  # nobody reads: then nobody watches
+    with contextlib.suppress(OSError):  # no reader: then the watchdog is gone
         os.write(pulse, b".")

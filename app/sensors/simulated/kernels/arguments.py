@@ -19,7 +19,7 @@ _PRECISIONS: Final[Mapping[str, tuple[Precision, int]]] = {
     "double": ("fp64", 8),
     "float64": ("fp64", 8),
     "fp16_tensor": ("fp16_tensor", 2),
-    "bf16_tensor": ("fp16_tensor", 2),  # costs the same, as far as the boards' figures tell
+    "bf16_tensor": ("fp16_tensor", 2),  # costs the same, as far as the boards' figures go
 }
 
 
@@ -42,6 +42,14 @@ class Arguments:
                     f"'{name}' is {value!r}", "kernel profile", f"it must be a whole number from {least} to {most}"
                 )
         return default
+
+    def size(self, default: int, most: int = 2**40) -> int:
+        """The problem's size, under its usual names."""
+        return self.whole(default, "n", "N", "size", most=most)
+
+    def shared(self, default: bool) -> bool:
+        """Whether the kernel uses shared memory."""
+        return self.switch(default, "use_shared_memory", "use_shmem", "use_shared")
 
     def switch(self, default: bool, *names: str) -> bool:
         """The first of these names that has a value: 0 or false is off."""

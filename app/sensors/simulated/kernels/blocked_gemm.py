@@ -1,4 +1,4 @@
-"""Matrix product with the parameters of Anzt et al. (source S2), as in `resources/kernels/blocked_gemm.cu`."""
+"""Matrix product with the parameters of [Anzt2015], as in `resources/kernels/blocked_gemm.cu`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     Raises LaunchRefused, also where the threads do not divide a tile or a stripe.
     """
     precision, word = given.precision()
-    n = given.whole(4096, "n", "N", "size", most=10**6)
+    n = given.size(4096, most=10**6)
     dim_m, dim_n = given.whole(16, "dim_m", most=4096), given.whole(16, "dim_n", most=4096)
     blk_m, blk_n = given.whole(64, "blk_m", most=4096), given.whole(64, "blk_n", most=4096)
     blk_k = given.whole(16, "blk_k", most=4096)

@@ -9,6 +9,8 @@ from ...load import Load
 from .arguments import Arguments
 from .residency import (
     bank_conflicts,
+    bounded,
+    issue_cycles,
     issue_slots_per_fma,
     latency_hiding,
     residency,
@@ -28,7 +30,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     once for the tile_x tile_y outputs of a thread. Raises LaunchRefused.
     """
     precision, word = given.precision()
-    n = given.whole(4096, "n", "N", "size", most=10**6)
+    n = given.size(4096, most=10**6)
     width = given.whole(n, "image_width", "width", most=10**6)
     height = given.whole(n, "image_height", "height", most=10**6)
     filter_x = given.whole(15, "filter_width", "fw", most=512)
@@ -38,7 +40,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     tile_x = given.whole(1, "tile_size_x", most=256)
     tile_y = given.whole(1, "tile_size_y", most=256)
     padded = given.switch(False, "use_padding")
-    shared = given.switch(True, "use_shared_memory", "use_shmem", "use_shared")
+    shared = given.shared(True)
     cached = given.switch(False, "read_only")
     unroll = given.whole(filter_x, "unroll", "loop_unroll_factor", most=512)
 
@@ -59,14 +61,14 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     taps = filter_x * filter_y
     fill = 4.0 * halo_x * halo_y / (threads * taps)  # instructions per thread and tap that fill the tile
     others = outputs + 1.0 + 2.0 / min(unroll, filter_x) + (fill if shared else outputs) + 4.0 * seat.spilled / taps
-    busy = ((slots * outputs) ** 4 + (outputs + others) ** 4) ** 0.25
+    busy = issue_cycles(slots * outputs, outputs + others)
     issue = slots * outputs / busy * latency_hiding(seat.warps, min(outputs, 16.0))
     if shared:
         cycles = taps * outputs * threads * slots / 128.0
         issue *= softly_capped(seat.blocks_per_multiprocessor * cycles / (cycles + _FILL_LATENCY_CYCLES) + 0.15)
     else:
         issue *= 0.75 if cached else 0.55
-    issue *= seat.wave_share * threads / (seat.warps_per_block * limits.warp_size)
+    issue *= seat.busy_share(threads, limits)
 
     covered = float(-(-width // columns) * columns) * (-(-height // rows) * rows)
     lanes = range(limits.warp_size)
@@ -80,6 +82,6 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
         work_flop=2.0 * width * height * taps,
         traffic_byte=traffic,
         occupancy=seat.occupancy,
-        issue_efficiency=max(1e-3, min(1.0, issue * width * height / covered)),
+        issue_efficiency=bounded(issue * width * height / covered),
         onchip_byte=word * (reads * (1.0 if shared else 1.5) + covered * per_tile),
     )

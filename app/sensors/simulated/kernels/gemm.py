@@ -16,7 +16,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     Raises LaunchRefused, also where the sizes are no multiples of the tiles.
     """
     precision, word = given.precision()
-    n = given.whole(4096, "n", "N", "size", most=10**6)
+    n = given.size(4096, most=10**6)
     m, k = given.whole(n, "m", "M", most=10**6), given.whole(n, "k", "K", most=10**6)
     block_x = given.whole(16, "block_size_x", most=4096)
     block_y = given.whole(16, "block_size_y", most=4096)
@@ -48,5 +48,5 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
         read_width=min(vector, tile_x),
         # the rows of A that a warp reads at once
         a_cost=bank_conflicts(lane // block_x * depth for lane in range(limits.warp_size)),
-        shared=given.switch(True, "use_shared_memory", "use_shared", "use_shmem"),
+        shared=given.shared(True),
     ).load(limits)

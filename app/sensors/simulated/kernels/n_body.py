@@ -7,7 +7,7 @@ from typing import Final
 from ...device_limits import DeviceLimits
 from ...load import Load
 from .arguments import Arguments
-from .residency import LaunchRefused, issue_slots_per_fma, latency_hiding, residency
+from .residency import LaunchRefused, bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency
 
 FLOP_PER_PAIR: Final = 20.0
 _FIXED_REGISTERS: Final = 20
@@ -25,10 +25,10 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     Per pair 20 operations in 13 instructions and a root; per tile_size_x pairs a body is read, the same one by a whole
     warp. All bodies fit in the caches. Raises LaunchRefused.
     """
-    n = given.whole(131072, "n", "N", "size", most=10**8)
+    n = given.size(131072, most=10**8)
     threads = given.whole(256, "block_size_x", most=4096)
     tile = given.whole(1, "tile_size_x", most=64)
-    shared = given.switch(True, "use_shared_memory", "use_shmem", "use_shared")
+    shared = given.shared(True)
     vector = given.whole(4, "vector_width", "vector", most=16)
     unroll = given.whole(1, "loop_unroll_factor", "unroll", most=1024)
     fast = given.switch(True, "use_rsqrt")
@@ -47,10 +47,10 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     arithmetic = _ARITHMETIC + (0.0 if fast else _EXACT_ROOT)
     reads = 4.0 / vector / tile
     others = 1.0 + reads * (1.0 if shared else 2.0) + 2.0 / (unroll * tile) + 4.0 * seat.spilled / tile
-    busy = ((slots * arithmetic) ** 4 + (arithmetic + others) ** 4 + _ROOT_CYCLES**4) ** 0.25
+    busy = issue_cycles(slots * arithmetic, arithmetic + others, _ROOT_CYCLES)
     issue = slots * FLOP_PER_PAIR / 2.0 / busy
     issue *= latency_hiding(seat.warps, min(16.0, tile * min(unroll, 4) ** 0.5))
-    issue *= seat.wave_share * threads / (seat.warps_per_block * limits.warp_size)
+    issue *= seat.busy_share(threads, limits)
     pairs = float(n) * n
     done = float(blocks * threads * tile) * n
     per_warp = 128.0 / limits.warp_size  # a read that all threads share takes as long as 4 bytes each
@@ -63,6 +63,6 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
         work_flop=FLOP_PER_PAIR * pairs,
         traffic_byte=2.0 * n * _BODY_BYTE,
         occupancy=seat.occupancy,
-        issue_efficiency=max(1e-3, min(1.0, issue * pairs / done)),
+        issue_efficiency=bounded(issue * pairs / done),
         onchip_byte=onchip + 8.0 * done * seat.spilled / tile,
     )

@@ -41,11 +41,15 @@ class Residency:
     def warps(self) -> int:
         return self.blocks_per_multiprocessor * self.warps_per_block
 
+    def busy_share(self, threads: int, limits: DeviceLimits) -> float:
+        """Share of the lanes with work, 0..1: waves are not full, and neither is a block's last warp."""
+        return self.wave_share * threads / (self.warps_per_block * limits.warp_size)
+
 
 def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int, blocks: int) -> Residency:
     """Blocks per multiprocessor by threads, registers and shared memory, as CUDA's occupancy calculation has it.
 
-    The kernels tell the compiler their block size, so that a block's registers always fit and the excess spills.
+    The compiler knows the block size of the kernels, so that a block's registers always fit and the excess spills.
     Raises LaunchRefused: too much static shared memory does not compile, too many threads do not launch.
     """
     if shared_byte > limits.shared_memory_per_block:
@@ -93,6 +97,20 @@ def latency_hiding(warps: int, independent: float, slowness: float = 1.0) -> flo
     return softly_capped(warps * math.sqrt(independent) * slowness / _LATENCY_WARPS)
 
 
+def issue_cycles(*bounds: float) -> float:
+    """Cycles per step under several bounds on the issue rate: the largest of them, with the corners rounded."""
+    total = 0.0
+    for bound in bounds:
+        total += bound**4
+    cycles: float = total**0.25
+    return cycles
+
+
+def bounded(efficiency: float) -> float:
+    """An efficiency within 0.001..1."""
+    return max(1e-3, min(1.0, efficiency))
+
+
 def softly_capped(x: float) -> float:
     """min(x, 1) with its corner rounded."""
     capped: float = x / (1.0 + x**4) ** 0.25
@@ -100,7 +118,7 @@ def softly_capped(x: float) -> float:
 
 
 def issue_slots_per_fma(compute_capability: float, precision: Precision = "fp32") -> float:
-    """Issue slots that pass while a multiprocessor's units take in one warp: its four schedulers' 128 lanes over units.
+    """Issue slots that pass while a multiprocessor's units accept one warp: its four schedulers' 128 lanes over units.
 
     FP32: Volta, Turing and GA100 have 64 units per multiprocessor; the others 128 (Kepler 192, of which 128 count).
     FP64: the boards for computing have 64 (GK110, Hopper) or 32, the others 2. Tensor cores: a product of 16 x 8 x 16

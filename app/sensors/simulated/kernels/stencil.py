@@ -7,7 +7,7 @@ from typing import Final
 from ...device_limits import DeviceLimits
 from ...load import Load
 from .arguments import Arguments
-from .residency import issue_slots_per_fma, latency_hiding, residency
+from .residency import bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency
 
 _FIXED_REGISTERS: Final = 26
 _FLOP: Final = 9.0  # five sums, then twice a product and a sum
@@ -28,7 +28,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     far as the caches have lost them. Raises LaunchRefused.
     """
     precision, word = given.precision()
-    n = given.whole(512, "n", "N", "size", most=10**5)
+    n = given.size(512, most=10**5)
     width = given.whole(n, "width", most=10**5)
     height = given.whole(n, "height", most=10**5)
     depth = given.whole(n, "depth", most=10**5)
@@ -36,7 +36,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     block_y = given.whole(8, "block_size_y", most=4096)
     tile_y = given.whole(1, "tile_size_y", most=256)
     planes = given.whole(8, "tile_size_z", most=4096)
-    shared = given.switch(False, "use_shared_memory", "use_shmem", "use_shared")
+    shared = given.shared(False)
     kept = given.switch(False, "keep_planes")
     unroll = min(planes, given.whole(1, "loop_unroll_factor", "unroll", most=1024))
 
@@ -62,7 +62,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
 
     slots = issue_slots_per_fma(limits.compute_capability, precision)
     others = through_l1 + through_shared + _BOUNDS * (1.0 / tile_y + 0.5 / unroll) + 4.0 * seat.spilled
-    busy = ((slots * _ARITHMETIC) ** 4 + (_ARITHMETIC + others) ** 4) ** 0.25
+    busy = issue_cycles(slots * _ARITHMETIC, _ARITHMETIC + others)
     issue = slots * _FLOP / 2.0 / busy * latency_hiding(seat.warps, tile_y * min(unroll, 4))
 
     under_way = tile_y * (1.0 if shared else min(unroll, 4) ** 0.5) * words_of_4
@@ -75,6 +75,6 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
         work_flop=_FLOP * points,
         traffic_byte=points * word * (2.0 + again),
         occupancy=concurrency * points / done,
-        issue_efficiency=max(1e-3, min(1.0, issue * points / done)),
+        issue_efficiency=bounded(issue * points / done),
         onchip_byte=done * word * (_L1_COST * lines * max(0.0, through_l1 - 1.0) + through_shared + 8.0 * seat.spilled),
     )

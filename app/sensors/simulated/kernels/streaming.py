@@ -55,7 +55,7 @@ def vector_add(given: Arguments, limits: DeviceLimits) -> Load:
 
 def _streamed(name: str, given: Arguments, limits: DeviceLimits, *, vectors: int, flop: int) -> Load:
     precision, word = given.precision()
-    n = given.whole(2**26, "n", "N", "size")
+    n = given.size(2**26)
     stream = _stream(given, limits, n, word)
     return Load(
         name=name,
@@ -70,7 +70,7 @@ def _streamed(name: str, given: Arguments, limits: DeviceLimits, *, vectors: int
 def dot(given: Arguments, limits: DeviceLimits) -> Load:
     """sum(a b) over `n` numbers, reduced per block. Parameters as for copy."""
     precision, word = given.precision()
-    n = given.whole(2**26, "n", "N", "size")
+    n = given.size(2**26)
     stream = _stream(given, limits, n, word)
     _whole_warps(stream.threads, limits)
     reduction = 6.0 * math.log2(max(2, stream.threads)) / stream.items  # instructions per number
@@ -91,7 +91,7 @@ def reduction(given: Arguments, limits: DeviceLimits) -> Load:
     their sums. Optional `use_shuffle`, else parameters as for copy, without items per thread.
     """
     precision, word = given.precision()
-    n = given.whole(2**26, "n", "N", "size")
+    n = given.size(2**26)
     threads = given.whole(256, "block_size_x", most=4096)
     blocks = limits.multiprocessors * given.whole(8, "blocks_per_multiprocessor", most=65536)
     blocks = given.whole(blocks, "blocks", "num_blocks", most=2**31)

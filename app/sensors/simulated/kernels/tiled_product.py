@@ -8,7 +8,7 @@ from typing import Final
 
 from ...device_limits import DeviceLimits
 from ...load import Load, Precision
-from .residency import issue_slots_per_fma, latency_hiding, residency, softly_capped
+from .residency import bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency, softly_capped
 
 _FIXED_REGISTERS: Final = 22  # addresses, indices, loop counters
 _GLOBAL_LATENCY_CYCLES: Final = 600.0  # load, store to shared memory, two barriers
@@ -74,13 +74,13 @@ class TiledProduct:
         guarded = self.m % self.rows or self.n % self.columns or self.k % self.depth
         per_fetch = 5.0 if guarded else 3.0  # a load, a store, an address; two comparisons at edges
         others = reads + per_fetch * fetches + 2.5 / self.unroll + 4.0 * spills
-        busy = ((slots * outputs) ** 4 + (outputs + others) ** 4) ** 0.25
+        busy = issue_cycles(slots * outputs, outputs + others)
         issue = slots * outputs / busy
         issue *= latency_hiding(seat.warps, min(outputs, 16.0), slowness)
         # Between two barriers a block waits for its loads, unless other blocks fill the time.
         cycles = self.depth * outputs * self.threads * slots / 128.0
         issue *= softly_capped(seat.blocks_per_multiprocessor * cycles / (cycles + _GLOBAL_LATENCY_CYCLES) + 0.15)
-        issue *= seat.wave_share * self.threads / (seat.warps_per_block * limits.warp_size)
+        issue *= seat.busy_share(self.threads, limits)
 
         wanted = float(self.m) * self.n * self.k
         done = float(down * self.rows) * (across * self.columns) * (steps * self.depth)  # edges included
@@ -102,7 +102,7 @@ class TiledProduct:
             work_flop=2.0 * wanted,
             traffic_byte=self._device_traffic(across, down, concurrent),
             occupancy=seat.occupancy,
-            issue_efficiency=max(1e-3, min(1.0, issue * wanted / done)),
+            issue_efficiency=bounded(issue * wanted / done),
             onchip_byte=onchip,
         )
 

@@ -26,13 +26,13 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     LaunchRefused.
     """
     precision, word = given.precision()
-    n = given.whole(8192, "n", "N", "size", most=10**6)
+    n = given.size(8192, most=10**6)
     width = given.whole(n, "width", "image_width", most=10**6)
     height = given.whole(n, "height", "image_height", most=10**6)
     side = given.whole(32, "tile_dim", "tile_size_x", most=1024)
     block_x = given.whole(min(32, side), "block_size_x", most=4096)
     block_y = given.whole(min(8, side), "block_size_y", most=4096)
-    shared = given.switch(True, "use_shared_memory", "use_shmem", "use_shared")
+    shared = given.shared(True)
     padding = int(given.switch(False, "use_padding"))
     if side % block_x or side % block_y:
         raise LaunchRefused("compile", f"{block_x} x {block_y} threads do not divide a tile of {side} x {side}")

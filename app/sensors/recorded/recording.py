@@ -1,13 +1,13 @@
-"""Recordings: what a GPU told, kept in a text file that can be replayed anywhere.
+"""Recordings: what a GPU reported, kept in a text file that can be replayed anywhere.
 
 The file is UTF-8 text, gzipped, `NAME.csv.gz`:
 
 - The first line is one JSON object: `format` "wattridge-recording", `version` 1, then `name`, `driver`,
   `recorded_from` (nvml or simulated), `power_limit_w` {min, max, default, current}, `compute_capability`
   [major, minor], `multiprocessors`, `memory_mib`, `power_source`, `graphics_clocks_mhz` and `memory_clocks_mhz`
-  (lists), and `channels`, an object of every channel in order: null where it is told, else the reason why not.
-- Each further line is `r,TIME,VALUE,...` for a reading (the told channels in order, an empty cell where unknown) or
-  `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
+  (lists), and `channels`, an object of every channel in order: null where it is available, else the reason why not.
+- Each further line is `r,TIME,VALUE,...` for a reading (the available channels in order, an empty cell where unknown)
+  or `p,TIME,WATT` for one sample of the driver's power buffer. TIME is in whole microseconds after the recording began.
 
 While it is written the file is called `NAME.csv.gz.part`; one that was left behind is read as far as it goes.
 
@@ -24,7 +24,7 @@ import math
 import os
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +33,10 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, WattridgeError
-from ..input_files import is_there, open_input
-from .channel import CHANNELS, Channel, PowerSample, Reading, channel
-from .gpu import Gpu, PowerLimit
+from ...errors import InputError, WattridgeError
+from ...input_files import is_there, open_input
+from ..channel import CHANNELS, POWER_SAMPLES, Channel, PowerSample, Reading, channel, figure_text
+from ..gpu import Gpu, PowerLimit
 
 _FORMAT, _VERSION = "wattridge-recording", 1
 _GZIP_BITS = 31  # of zlib: the largest window, and gzip's header and trailer
@@ -84,8 +84,8 @@ class RecordingWriter:
             raise InputError("this file exists already", str(path), "choose another name, or remove it first")
         self.path = path
         self.part = path.with_name(path.name + ".part")
-        self._told = [place for place, described in enumerate(gpu.channels) if described.available]
-        self._double = [described.name == "energy_j" for described in gpu.channels]
+        self._available = [place for place, described in enumerate(gpu.channels) if described.available]
+        self._names = [described.name for described in gpu.channels]
         self._origin_ns = gpu.clock.now_ns()
         self._rows = {"r": 0, "p": 0}
         self._last_us = {"r": -1, "p": -1}
@@ -118,13 +118,13 @@ class RecordingWriter:
 
         An error with a file name has ended the recording, and what was written lies there.
         """
-        cells = [_cell(reading.values[place], self._double[place]) for place in self._told]
+        cells = [figure_text(self._names[place], reading.values[place]) for place in self._available]
         self._line("r", reading.time_ns, ",".join(cells))
 
     def write_power_samples(self, samples: Sequence[PowerSample]) -> None:
         """Append samples of the driver's buffer. Raises OSError, also when the recording is full."""
         for sample in samples:
-            self._line("p", sample.time_ns, f"{sample.power_w:.7g}")
+            self._line("p", sample.time_ns, figure_text(POWER_SAMPLES.name, sample.power_w))
 
     def close(self) -> None:
         """Finish the file and give it its name, unless writing failed. Safe to call twice.
@@ -215,19 +215,21 @@ class _Parser:
             self._refuse("the first line is too long for a recording's header")
         header = self._header(line)
         channels = self._channels(header.get("channels"))
-        told = [place for place, described in enumerate(channels) if described.available]
+        available = [place for place, described in enumerate(channels) if described.available]
+        capability = self._fact(header, "compute_capability", _CAPABILITY)
+        multiprocessors = self._fact(header, "multiprocessors", _NUMBER)
         facts: dict[str, Any] = {
             "title": self._path.name.split(".")[0],
-            "name": self._text(header, "name") or "GPU",
-            "driver": self._text(header, "driver"),
-            "recorded_from": self._text(header, "recorded_from"),
+            "name": self._fact(header, "name", _TEXT, "") or "GPU",
+            "driver": self._fact(header, "driver", _TEXT, ""),
+            "recorded_from": self._fact(header, "recorded_from", _TEXT, ""),
             "power_limit": self._power_limit(header.get("power_limit_w")),
-            "compute_capability": self._capability(header.get("compute_capability")),
-            "multiprocessors": self._count(header.get("multiprocessors"), "multiprocessors"),
-            "memory_mib": self._figure(header.get("memory_mib"), "memory_mib"),
-            "power_source": self._text(header, "power_source"),
-            "graphics_clocks_mhz": self._clocks(header, "graphics_clocks_mhz"),
-            "memory_clocks_mhz": self._clocks(header, "memory_clocks_mhz"),
+            "compute_capability": tuple(capability) if capability else None,
+            "multiprocessors": None if multiprocessors is None else int(multiprocessors),
+            "memory_mib": _float(self._fact(header, "memory_mib", _NUMBER)),
+            "power_source": self._fact(header, "power_source", _TEXT, ""),
+            "graphics_clocks_mhz": tuple(self._fact(header, "graphics_clocks_mhz", _COUNTS, [])),
+            "memory_clocks_mhz": tuple(self._fact(header, "memory_clocks_mhz", _COUNTS, [])),
         }
         time_us, values, sample_us, sample_w = array("q"), array("d"), array("q"), array("d")
         for line in self._lines(text):
@@ -235,18 +237,20 @@ class _Parser:
             if len(line) > _MAX_LINE:
                 self._refuse("the line is too long")
             kind, *cells = line.rstrip("\n").split(",")
-            if kind == "r" and len(cells) == len(told) + 1:
+            if kind == "r" and len(cells) == len(available) + 1:
                 self._append_time(time_us, cells[0])
                 values.extend([self._number_of(cell) for cell in cells[1:]])
             elif kind == "p" and len(cells) == 2:
                 self._append_time(sample_us, cells[0])
                 sample_w.append(self._number_of(cells[1]))
             else:
-                self._refuse(f"expected r,TIME and {len(told)} values, or p,TIME,WATT")
+                self._refuse(f"expected r,TIME and {len(available)} values, or p,TIME,WATT")
         if len(time_us) < 2:
             self._refuse("there are fewer than two readings")
         table = np.full((len(time_us), len(channels)), np.nan)
-        table[:, told] = np.frombuffer(values, np.float64).reshape(len(time_us), len(told)) if told else 0.0
+        table[:, available] = (
+            np.frombuffer(values, np.float64).reshape(len(time_us), len(available)) if available else 0.0
+        )
         return Recording(
             **facts,
             channels=channels,
@@ -307,54 +311,46 @@ class _Parser:
             )
         return header
 
-    def _channels(self, told: object) -> tuple[Channel, ...]:
-        if not isinstance(told, dict) or not told:
-            self._refuse("'channels' must name every channel, with null or the reason why it is not told")
-        for name, reason in told.items():
+    def _channels(self, reasons: object) -> tuple[Channel, ...]:
+        if not isinstance(reasons, dict) or not reasons:
+            self._refuse("'channels' must name every channel, with null or the reason why it is not available")
+        for name, reason in reasons.items():
             if name not in CHANNELS or not (reason is None or isinstance(reason, str)):
                 self._refuse(f"'{str(name)[:40]}' is no channel, or its reason is no text")
-        return tuple(channel(name, reason) for name, reason in told.items())
+        return tuple(channel(name, reason) for name, reason in reasons.items())
 
-    def _text(self, header: dict[str, Any], key: str) -> str:
-        value = header.get(key, "")
-        if not isinstance(value, str):
-            self._refuse(f"'{key}' must be text")
+    def _fact(self, facts: dict[str, Any], key: str, kind: str, otherwise: Any = None) -> Any:
+        """A value of the header; `otherwise` where it is missing."""
+        value = facts.get(key, otherwise)
+        if value != otherwise and not _KINDS[kind](value):
+            self._refuse(f"'{key}' must be {kind}")
         return value
 
-    def _figure(self, value: object, key: str) -> float | None:
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
-            self._refuse(f"'{key}' must be a number")
-        return float(value)
+    def _power_limit(self, limits: object) -> PowerLimit:
+        facts = limits if isinstance(limits, dict) else {}
+        return PowerLimit(*(_float(self._fact(facts, key, _NUMBER)) for key in ("min", "max", "default", "current")))
 
-    def _count(self, value: object, key: str) -> int | None:
-        figure = self._figure(value, key)
-        return None if figure is None else int(figure)
 
-    def _power_limit(self, value: object) -> PowerLimit:
-        limits = value if isinstance(value, dict) else {}
-        minimum, maximum, default, current = (
-            self._figure(limits.get(key), "power_limit_w") for key in ("min", "max", "default", "current")
-        )
-        return PowerLimit(minimum, maximum, default, current)
-
-    def _capability(self, value: object) -> tuple[int, int] | None:
-        if value is None:
-            return None
-        if not isinstance(value, list) or len(value) != 2 or not all(map(_is_count, value)):
-            self._refuse("'compute_capability' must be [major, minor]")
-        return value[0], value[1]
-
-    def _clocks(self, header: dict[str, Any], key: str) -> tuple[int, ...]:
-        value = header.get(key, [])
-        if not isinstance(value, list) or len(value) > _MAX_CLOCKS or not all(map(_is_count, value)):
-            self._refuse(f"'{key}' must be a list of whole numbers")
-        return tuple(value)
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < _LARGEST
+
+
+def _is_counts(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= _MAX_CLOCKS and all(map(_is_count, value))
+
+
+# what a value of the header must be, as an error names it
+_TEXT, _NUMBER, _CAPABILITY, _COUNTS = "text", "a number", "[major, minor]", "a list of whole numbers"
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    _TEXT: lambda value: isinstance(value, str),
+    _NUMBER: lambda value: type(value) in (int, float) and abs(value) < _LARGEST,
+    _CAPABILITY: lambda value: _is_counts(value) and len(value) == 2,
+    _COUNTS: _is_counts,
+}
 
 
 def _header(gpu: Gpu) -> dict[str, Any]:
@@ -377,10 +373,3 @@ def _header(gpu: Gpu) -> dict[str, Any]:
         "memory_clocks_mhz": list(gpu.memory_clocks_mhz()),
         "channels": {described.name: described.unavailable for described in gpu.channels},
     }  # fmt: skip
-
-
-def _cell(value: float, double: bool) -> str:
-    """Seven digits hold all that a sensor tells; the energy counter keeps its millijoules."""
-    if math.isnan(value):
-        return ""
-    return f"{value:.3f}" if double else f"{value:.7g}"

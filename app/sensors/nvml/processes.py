@@ -1,16 +1,15 @@
-"""Which processes use a board, and how much of its memory each of them has."""
+"""The processes that use a board, and how much of its memory each of them has, by NVML."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any
 
-from .errors import GpuLost, NoDriver, NotSupported, SensorError
+from ..errors import GpuLost, NoDriver, NotSupported, SensorError
+from ..gpu import GpuProcess, Use
 
-Use = Literal["compute", "graphics", "compute and graphics"]
 UNSEEN = "not visible here"  # a process of another user's container, or one that has just ended
 
 # what for -> NVML's functions, newest first: an older driver lacks the newer ones. The name without a version raises an
@@ -21,43 +20,24 @@ _FUNCTIONS: tuple[tuple[Use, tuple[str, ...]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GpuProcess:
-    """One process. NaN where its memory is not told."""
-
-    pid: int
-    name: str
-    memory_mib: float
-    use: Use
-
-
-@runtime_checkable
-class TellsProcesses(Protocol):
-    """A board that tells what runs on it."""
-
-    def processes(self) -> Sequence[GpuProcess]:
-        """Those that run now, the one with the most memory first. Raises NotSupported, GpuLost."""
-        ...
-
-
 def nvml_processes(ask: Callable[[str], Any]) -> list[GpuProcess]:
-    """What NVML tells of a board; `ask` calls a function by name on it. Raises NotSupported, GpuLost, NoDriver.
+    """The processes on a board; `ask` calls an NVML function by name on it. Raises NotSupported, GpuLost, NoDriver.
 
-    A board that tells only one kind of use is taken at its word.
+    Where the driver reports only one kind of use, those are all.
     """
     found: dict[int, GpuProcess] = {}
     refused: SensorError | None = None
     answered = False
     for use, functions in _FUNCTIONS:
         try:
-            told = _first_answer(ask, functions)
+            answer = _first_answer(ask, functions)
         except (GpuLost, NoDriver):
             raise
         except SensorError as error:
             refused = error
             continue
         answered = True
-        for each in told:
+        for each in answer:
             pid = int(each.pid)
             used = each.usedGpuMemory
             before = found.get(pid)

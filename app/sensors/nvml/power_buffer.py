@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .channel import PowerSample
-from .errors import GpuLost, NotSupported, SensorError
-from .nvml_channels import watts
-from .nvml_library import NothingThere
+from ..channel import PowerSample
+from ..errors import GpuLost, NotSupported, SensorError
+from .channels import watts
+from .library import NothingThere
 
 _TOTAL_POWER_SAMPLES = 0  # NVML_TOTAL_POWER_SAMPLES
 _KEPT_SAMPLES = 512  # the driver holds 119 on an H200
@@ -48,10 +48,10 @@ class PowerBuffer:
             return [sample for sample in self._samples if sample.time_ns > since_ns]
 
     def _drain(self) -> None:
-        """Take over what is new. The offset between the clocks is measured at every drain, since it drifts."""
+        """Copy what is new. The offset between the clocks is measured at every drain, since it drifts."""
         offset_ns = wall_minus_monotonic_ns()
         if abs(offset_ns - self._offset_ns) > _CLOCK_STEP_NS:
-            self._last_stamp_us = 0  # stamps began anew; samples we have already are known by their monotonic time
+            self._last_stamp_us = 0  # stamps have started again; known samples are recognised by their monotonic time
         self._offset_ns = offset_ns
         try:
             value_type, entries = self._ask("nvmlDeviceGetSamples", _TOTAL_POWER_SAMPLES, self._last_stamp_us)

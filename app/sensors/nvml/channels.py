@@ -1,4 +1,4 @@
-"""Which NVML call tells which channel, in what unit and how often it is worth asking."""
+"""Which NVML call reports which channel, in what unit and how often it is worth asking."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def watts(value_type: int, value: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One call that tells one or more channels. `ways` are tried in order when a board is opened; the first counts."""
+    """A call for one or more channels. `ways` are tried in order when a board is opened; the first to work counts."""
 
     channels: tuple[str, ...]
     ways: tuple[tuple[str, tuple[Any, ...]], ...]  # (NVML function, arguments after the handle)
@@ -124,12 +124,12 @@ QUERIES: tuple[Query, ...] = (
 )
 
 # Where the driver lacks the power fields, nvmlDeviceGetPowerUsage is one or the other by generation
-# (arXiv 2312.02741): a 1 s average on GA10x, Ada and Hopper, instant before and on GA100.
+# [Yang2024]: a 1 s average on GA10x, Ada and Hopper, instant before and on GA100.
 POWER_USAGE = "nvmlDeviceGetPowerUsage"
 
 
 def power_usage_query(compute_capability: tuple[int, int] | None) -> Query:
-    """What nvmlDeviceGetPowerUsage tells on a board of that compute capability."""
+    """What nvmlDeviceGetPowerUsage reports on a board of that compute capability."""
     averaged = compute_capability is not None and compute_capability > (8, 0)
     channel = "power_average_w" if averaged else "power_instant_w"
     return _one(channel, POWER_USAGE, values=_from_milli, pace_s=EVERY_READ_S)

@@ -10,9 +10,9 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from .errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
+from ..errors import GpuLost, NoDriver, NoPermission, NotSupported, SensorError
 
-_SEEING_REMEDY = "in a container, start it with the GPU passed in; `nvidia-smi` shows whether the driver works"
+_REMEDY = "in a container, start it with the GPU passed in; `nvidia-smi` shows whether the driver works"
 
 
 class NothingThere(NotSupported):
@@ -26,7 +26,8 @@ class NvmlLibrary:
     """
 
     def __init__(self, module: ModuleType | None = None) -> None:
-        self._module: Any = module
+        self._stand_in = module
+        self._module: Any = None
         self._lock = threading.RLock()
         self._ready = False
         self.generation = 0
@@ -36,33 +37,32 @@ class NvmlLibrary:
         with self._lock:
             if self._ready:
                 return
-            if self._module is None:
-                try:
-                    import pynvml  # imported late: neither the window's first frame nor a simulated GPU needs it
-                except ImportError as error:
-                    raise NoDriver("nvidia-ml-py is not installed", remedy="pip install nvidia-ml-py") from error
-
-                self._module = pynvml
+            self._module = self._stand_in or _pynvml()
             try:
                 self._module.nvmlInit()
             except self._module.NVMLError as error:
-                raise NoDriver(
-                    f"no NVIDIA driver answers ({_code_text(self._module, error)})", remedy=_SEEING_REMEDY
-                ) from error
+                _, reason = _ERRORS.get(error.value, (NoDriver, str(error)))
+                raise NoDriver(f"no NVIDIA driver answers ({reason})", remedy=_REMEDY) from error
             self._ready = True
             self.generation += 1
 
     def reopen(self, generation: int) -> None:
-        """Initialise the library anew, after a GPU or its driver went away. Raises NoDriver.
+        """Initialise the library again, after a GPU or its driver went away. Raises NoDriver.
 
-        Nothing happens where somebody did so since `generation`.
+        Nothing happens where another thread did so since `generation`.
         """
         with self._lock:
-            if self._ready and generation == self.generation:
-                self._ready = False
-                with suppress(self._module.NVMLError):  # what is gone needs no goodbye
-                    self._module.nvmlShutdown()
+            if generation == self.generation:
+                self.close()
             self.open()
+
+    def close(self) -> None:
+        """Shut the library down; the next call loads it again. Safe to call twice."""
+        with self._lock:
+            if self._ready:
+                self._ready = False
+                with suppress(self._module.NVMLError):  # the driver may be gone
+                    self._module.nvmlShutdown()
 
     def call(self, function: str, *arguments: Any) -> Any:
         """Call one NVML function by name. Raises NotSupported, NoPermission, GpuLost, NoDriver or SensorError."""
@@ -85,11 +85,11 @@ class NvmlLibrary:
         return kind(f"{words} ({what})")
 
 
-# nvmlReturn code -> our type and the words for people. Codes as in nvml.h, which never renumbers them.
+# nvmlReturn code -> our type and what the user reads. Codes as in nvml.h, which never renumbers them.
 _ERRORS: dict[int, tuple[type[SensorError], str]] = {
     1: (NoDriver, "NVML is not initialised"),
     2: (NotSupported, "the driver does not know this query"),  # an older driver's answer to a newer argument
-    3: (NotSupported, "this board does not tell it"),
+    3: (NotSupported, "this board does not report it"),
     4: (NoPermission, "the driver refuses this to the present user"),
     6: (NothingThere, "the driver has nothing of this kind"),
     9: (NoDriver, "the NVIDIA driver is not loaded"),
@@ -101,15 +101,18 @@ _ERRORS: dict[int, tuple[type[SensorError], str]] = {
     18: (NoDriver, "the driver and its library are of different versions"),
     21: (NothingThere, "the driver has no data"),
     25: (NotSupported, "the driver does not know this version of the query"),
-    26: (NotSupported, "this driver no longer tells it"),
+    26: (NotSupported, "this driver no longer reports it"),
     28: (GpuLost, "the GPU is no longer there"),
 }
 
 
-def _code_text(module: Any, error: Any) -> str:
-    """The words of an initialisation that failed; NVML's own where we have none."""
-    known = _ERRORS.get(error.value)
-    return known[1] if known else str(error)
+def _pynvml() -> Any:
+    """pynvml, imported late: neither the window's first frame nor a simulated GPU needs it. Raises NoDriver."""
+    try:
+        import pynvml
+    except ImportError as error:
+        raise NoDriver("nvidia-ml-py is not installed", remedy="pip install nvidia-ml-py") from error
+    return pynvml
 
 
 LIBRARY = NvmlLibrary()

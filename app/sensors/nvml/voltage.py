@@ -1,4 +1,4 @@
-"""`VoltageReader`: the core voltage, which NVML does not tell: `nvidia-smi -q -d VOLTAGE`, in a thread of its own."""
+"""`VoltageReader`: the core voltage, which NVML does not report: `nvidia-smi -q -d VOLTAGE`, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from .gpu import Held
+from ..gpu import Held
 
 _PERIOD_S = 1.0  # never more often
 _DUTY = 20  # and never more than a twentieth of the time: on some boards one call takes a second
@@ -35,7 +35,7 @@ def ask_nvidia_smi(uuid: str) -> str:
 
 
 def parse_voltage_mv(answer: str) -> float | None:
-    """The graphics voltage in mV from nvidia-smi's answer; None where the board does not tell it."""
+    """The graphics voltage in mV from nvidia-smi's answer; None where the board does not report it."""
     line = _LINE.search(answer)
     found = _MILLIVOLT.fullmatch(line.group(1)) if line else None
     value = float(found.group(1)) if found else 0.0
@@ -65,7 +65,7 @@ class VoltageReader:
         return self._unavailable
 
     def start(self) -> None:
-        """Go on asking, about once a second."""
+        """Continue to ask, about once a second."""
         self._wanted.set()
 
     def latest_mv(self) -> float:
@@ -99,7 +99,7 @@ class VoltageReader:
         begin_ns = time.monotonic_ns()
         try:
             value = parse_voltage_mv(self._ask(self._uuid))
-            self._unavailable = None if value is not None else "NVML has no voltage and nvidia-smi tells none here"
+            self._unavailable = None if value is not None else "NVML has no voltage and nvidia-smi reports none here"
         except (OSError, subprocess.SubprocessError) as error:
             value = None
             reason = "it failed" if isinstance(error, subprocess.SubprocessError) else str(error)

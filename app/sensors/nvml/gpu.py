@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from .channel import CHANNELS, PowerSample, Reading, channel
-from .clock import Clock, HostClock
-from .errors import GpuLost, NoDriver, NotSupported, SensorError
-from .gpu import GpuInfo, Held, PowerLimit
-from .nvml_channels import (
+from ..channel import CHANNELS, PowerSample, Reading, channel
+from ..clock import Clock, HostClock
+from ..errors import GpuLost, NoDriver, NotSupported, SensorError
+from ..gpu import GpuInfo, GpuProcess, Held, PowerLimit
+from .channels import (
     CORES_PER_MULTIPROCESSOR,
     EVERY_READ_S,
     POWER_FIELDS,
@@ -24,9 +24,9 @@ from .nvml_channels import (
     power_usage_query,
     watts,
 )
-from .nvml_library import LIBRARY, NvmlLibrary
-from .nvml_power_buffer import PowerBuffer
-from .processes import GpuProcess, nvml_processes
+from .library import LIBRARY, NvmlLibrary
+from .power_buffer import PowerBuffer
+from .processes import nvml_processes
 from .voltage import VoltageReader
 
 _MEMORY_CLOCK = 2  # NVML_CLOCK_MEM
@@ -89,7 +89,7 @@ class NvmlGpu:
         self._quick: list[_Asked] = []
         self._slow: list[_Asked] = []
         try:
-            capability: tuple[int, int] | None = self._told("nvmlDeviceGetCudaComputeCapability")
+            capability: tuple[int, int] | None = self._ask_or_none("nvmlDeviceGetCudaComputeCapability")
             self._probe_fields()
             for query in QUERIES:
                 self._probe(query)
@@ -167,7 +167,7 @@ class NvmlGpu:
     def graphics_clocks_mhz(self) -> Sequence[int]:
         """Supported graphics clocks at the present memory clock (the nearest supported one), ascending."""
         memory = self.memory_clocks_mhz()
-        present = self._told("nvmlDeviceGetClockInfo", _MEMORY_CLOCK)
+        present = self._ask_or_none("nvmlDeviceGetClockInfo", _MEMORY_CLOCK)
         if not memory or present is None:
             return ()
         nearest = min(memory, key=lambda clock_mhz: abs(clock_mhz - present))
@@ -176,7 +176,7 @@ class NvmlGpu:
         return self._clocks[nearest]
 
     def memory_clocks_mhz(self) -> Sequence[int]:
-        """Supported memory clocks, ascending; empty where not told."""
+        """Supported memory clocks, ascending; empty where unknown."""
         if self._memory_clocks is None:
             self._memory_clocks = self._clock_list("nvmlDeviceGetSupportedMemoryClocks")
         return self._memory_clocks
@@ -186,7 +186,7 @@ class NvmlGpu:
         return nvml_processes(self._ask)
 
     def note_locks(self, locks_mhz: Mapping[str, float]) -> None:
-        """Clocks that are locked by this program, by setting: no driver tells a lock, so its readings tell these.
+        """Clocks that are locked by this program, by setting: no driver reports a lock, so the readings show these.
 
         They stand for the requested clocks in place of application clocks, where the board has that channel.
         """
@@ -195,16 +195,16 @@ class NvmlGpu:
         }
 
     def why_not_set(self, setting: str) -> str | None:
-        """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, as far as it can be read.
+        """Why this board would refuse power_limit_w, memory_clock_mhz or graphics_clock_mhz, if that is known.
 
-        None where nothing speaks against it; only trying tells for certain.
+        None where no reason is known; only trying is certain.
         """
         if setting == "power_limit_w":
             limit = self.info.power_limit
             if limit.minimum_w is None or limit.maximum_w is None:
                 return "this board does not let its power limit be set"
             return None if limit.minimum_w < limit.maximum_w else "this board has but one power limit"
-        mode = self._told("nvmlDeviceGetMigMode")
+        mode = self._ask_or_none("nvmlDeviceGetMigMode")
         if mode and mode[0]:
             return "the board is partitioned (MIG), and its clocks cannot be set then"
         least, words = _LOCKS[setting]
@@ -226,7 +226,7 @@ class NvmlGpu:
     def _ask(self, function: str, *arguments: Any) -> Any:
         return self._library.call(function, self._handle, *arguments)
 
-    def _told(self, function: str, *arguments: Any) -> Any:
+    def _ask_or_none(self, function: str, *arguments: Any) -> Any:
         """An answer, or None where there is none. Raises GpuLost."""
         try:
             return self._ask(function, *arguments)
@@ -263,7 +263,7 @@ class NvmlGpu:
         return out
 
     def _attach_again(self) -> None:
-        """After the board was lost or NVML was initialised anew: find the board by its UUID. Raises GpuLost."""
+        """After the board was lost or NVML was initialised again: find the board by its UUID. Raises GpuLost."""
         try:
             if self._lost:
                 self._library.reopen(self._generation)
@@ -276,7 +276,7 @@ class NvmlGpu:
 
     def _clock_list(self, function: str, *arguments: Any) -> tuple[int, ...]:
         """A list of clocks, ascending. This query hangs on some boards, so it is given a few seconds."""
-        answer = _within(_CLOCKS_TIMEOUT_S, lambda: self._told(function, *arguments))
+        answer = _within(_CLOCKS_TIMEOUT_S, lambda: self._ask_or_none(function, *arguments))
         return tuple(sorted({int(clock) for clock in answer or ()}))
 
     # --- the slow channels --------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ class NvmlGpu:
                 try:
                     values = self._values(query, function, arguments)
                 except (GpuLost, NoDriver):
-                    values = (math.nan,) * len(query.channels)  # the quick channels tell that the board is gone
+                    values = (math.nan,) * len(query.channels)  # the quick channels report that the board is gone
                 self._hold(query, values, Held(asked_ns, 2 * pace_s))
             self._stop.wait(max(0.01, min(due_s.values(), default=math.inf) - time.monotonic()) if due_s else None)
 
@@ -313,14 +313,14 @@ class NvmlGpu:
     # --- opening ------------------------------------------------------------------------------------------------------
 
     def _probe_fields(self) -> None:
-        """Which power fields this board tells. Old drivers refuse the whole call for one field they do not know."""
+        """Find the power fields that this board reports, one by one: old drivers refuse a call with an unknown one."""
         for name, field in POWER_FIELDS.items():
             try:
                 answer = self._ask("nvmlDeviceGetFieldValues", [field])[0]
                 if answer.nvmlReturn != 0:
                     raise self._library.error(answer.nvmlReturn, name)
                 if math.isnan(watts(answer.valueType, answer.value)):
-                    raise NotSupported("the driver tells 0 W, which is no measurement")
+                    raise NotSupported("the driver reports 0 W, which is no measurement")
                 self._fields.append((name, field))
             except GpuLost:
                 raise
@@ -335,7 +335,7 @@ class NvmlGpu:
             try:
                 values = query.values(self._ask(function, *arguments))
                 if all(math.isnan(value) for value in values) and query.pace_s > EVERY_READ_S:
-                    raise NotSupported(f"this board does not tell it ({function})")
+                    raise NotSupported(f"this board does not report it ({function})")
             except GpuLost:
                 raise
             except SensorError as error:
@@ -352,7 +352,7 @@ class NvmlGpu:
         """The shortest of three calls: the first after a pause may be slower."""
         stamps = [time.perf_counter()]
         for _ in range(3):
-            self._told(function, *arguments)
+            self._ask_or_none(function, *arguments)
             stamps.append(time.perf_counter())
         return min(after - before for before, after in pairwise(stamps))
 
@@ -375,8 +375,8 @@ class NvmlGpu:
             self._voltage = None
 
     def _describe(self, index: int, capability: tuple[int, int] | None) -> GpuInfo:
-        limits = self._told("nvmlDeviceGetPowerManagementLimitConstraints")
-        memory = self._told("nvmlDeviceGetMemoryInfo")
+        limits = self._ask_or_none("nvmlDeviceGetPowerManagementLimitConstraints")
+        memory = self._ask_or_none("nvmlDeviceGetMemoryInfo")
         if self._buffer.unavailable is None:
             power_source = "the driver's buffer of power samples"
         else:
@@ -395,8 +395,8 @@ class NvmlGpu:
             power_limit=PowerLimit(
                 minimum_w=limits[0] * 1e-3 if limits else None,
                 maximum_w=limits[1] * 1e-3 if limits else None,
-                default_w=_watt_or_none(self._told("nvmlDeviceGetPowerManagementDefaultLimit")),
-                current_w=_watt_or_none(self._told("nvmlDeviceGetEnforcedPowerLimit")),
+                default_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetPowerManagementDefaultLimit")),
+                current_w=_watt_or_none(self._ask_or_none("nvmlDeviceGetEnforcedPowerLimit")),
             ),
             compute_capability=capability,
             multiprocessors=self._count_multiprocessors(capability),
@@ -405,11 +405,11 @@ class NvmlGpu:
         )
 
     def _count_multiprocessors(self, capability: tuple[int, int] | None) -> int | None:
-        """Told by boards that can be partitioned, else cores over cores per multiprocessor."""
-        attributes = self._told("nvmlDeviceGetAttributes")
+        """Reported by boards that can be partitioned, else cores over cores per multiprocessor."""
+        attributes = self._ask_or_none("nvmlDeviceGetAttributes")
         if attributes is not None and attributes.multiprocessorCount:
             return int(attributes.multiprocessorCount)
-        cores = self._told("nvmlDeviceGetNumGpuCores")
+        cores = self._ask_or_none("nvmlDeviceGetNumGpuCores")
         each = CORES_PER_MULTIPROCESSOR.get(capability) if capability else None
         return int(cores) // each if cores and each else None
 

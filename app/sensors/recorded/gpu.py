@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .channel import PowerSample, Reading
-from .clock import Clock, HostClock
-from .errors import NotSupported
-from .gpu import GpuInfo
+from ..channel import PowerSample, Reading
+from ..clock import Clock, HostClock
+from ..errors import NotSupported
+from ..gpu import GpuInfo
 from .recording import Recording
 
 _GAP_NS = 2_000_000_000  # between the end and the next beginning: long enough to break the line
@@ -21,16 +21,16 @@ _BUFFER_NS = 2_400_000_000  # what the driver's buffer holds: 119 samples of 20 
 class RecordedGpu:
     """Replays from the moment it is opened. A reading carries the time at which it was recorded, moved to this clock.
 
-    Between the end and the next round nothing new is told: a gap of two seconds says where it loops. The energy counter
-    goes on counting from round to round.
+    Between the end and the next round nothing new is reported: a gap of two seconds shows where it loops. The energy
+    counter keeps counting from round to round.
     """
 
-    def __init__(self, recording: Recording, *, clock: Clock | None = None, index: int = 0) -> None:
+    def __init__(self, recording: Recording, *, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or HostClock()
         self.channels = recording.channels
         simulated = recording.recorded_from == "simulated"
         self.info = GpuInfo(
-            index=index,
+            index=0,
             uuid=f"recorded:{recording.title}",
             name=f"{recording.name}, simulated" if simulated else recording.name,
             source="recorded",
@@ -85,7 +85,7 @@ class RecordedGpu:
         return found
 
     def energy_j(self) -> float:
-        """The recorded energy counter. Raises NotSupported where it was not told."""
+        """The recorded energy counter. Raises NotSupported where it was not recorded."""
         value = self.read().values[self._energy] if self._energy is not None else math.nan
         if math.isnan(value):
             raise NotSupported("the recording holds no energy counter")
@@ -100,4 +100,4 @@ class RecordedGpu:
         return self._recording.memory_clocks_mhz
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
