@@ -106,7 +106,7 @@ def test_runner_processes_and_spare_ones(folder: Path, careless: str) -> None:
 def test_the_compiler_in_a_process_of_its_own(folder: Path, careless: str) -> None:
     """It starts, and says that the text does not compile, or that there is no library here."""
     done = run_in(folder, NVRTC.format(careless=careless))
-    assert "library_version tells" in done.stdout or "kernel.cu" in done.stdout, done.stdout + done.stderr
+    assert "library_version says" in done.stdout or "kernel.cu" in done.stdout, done.stdout + done.stderr
 
 
 def test_processes_that_share_a_comparison_of_strategies(folder: Path) -> None:

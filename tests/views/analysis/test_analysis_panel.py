@@ -183,7 +183,7 @@ def test_bars_are_copied_with_their_names_and_points_with_their_series(
 def test_neither_half_of_a_split_cloud_hides_the_other(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "split")
-    style = panel.figure.cloud.styles()
+    style = panel.figure.cloud.styles
     assert len(style) == 150
     first = style[:20]
     assert len(set(first)) == 2  # drawn in turns
