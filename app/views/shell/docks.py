@@ -43,7 +43,9 @@ class Docks(QObject):
             dock.installEventFilter(self)
             self.by_name[spec.name] = dock
             self.put(spec.name, placeholder("Loading…"))
-        window.centralWidget().setMinimumWidth(least_traces_width(room))
+        centre = window.centralWidget()
+        assert centre is not None
+        centre.setMinimumWidth(least_traces_width(room))
         self._first = QByteArray()
         self._wide = room.width() >= _WIDE_PX
         self._stacks: dict[bool, QDockWidget] = {}  # the first dock of each, by whether it is that of the plots
@@ -111,13 +113,13 @@ class Docks(QObject):
     @Slot()
     def _give(self) -> None:
         """Each dock in sight its part. What follows from that is not the user's doing, and not noted."""
-        docks, width = self._in_sight(), self._window.width()
-        if not (docks and self._window.isVisible()):
+        docks, width, layout = self._in_sight(), self._window.width(), self._window.layout()
+        if not (docks and layout is not None and self._window.isVisible()):
             return
         if len(docks) == len(self._parts):
             widths = [round(part * width) for part in self._parts]
             self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
-            self._window.layout().activate()  # now, and not when the next turn would note it
+            layout.activate()  # now, and not when the next turn would note it
         self._given_at = width
         self._note_soon.stop()
 
@@ -240,7 +242,7 @@ def _takes_focus(widget: QWidget) -> bool:
 def _first_to_focus(inside: QWidget) -> QWidget | None:
     """The first widget that the Tab key would reach."""
     widget = inside.nextInFocusChain()
-    while widget is not inside:
+    while widget is not None and widget is not inside:
         if inside.isAncestorOf(widget) and _takes_focus(widget):
             return widget
         widget = widget.nextInFocusChain()
