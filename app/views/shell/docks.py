@@ -25,7 +25,7 @@ class Docks(QObject):
 
     Each dock in sight keeps its part of the window's width when the window is resized. The parts are what the user (or
     `share`) chose, not what a passing size of the window left of them: so no resizing and no start shifts anything.
-    `changed` follows every dock that is shown or hidden, by whatever means.
+    `changed` follows every dock that is shown, hidden or brought to the front, by whatever means.
     """
 
     changed = Signal()
@@ -171,6 +171,7 @@ class Docks(QObject):
         for name in names:
             self.by_name[name].show()
             self.by_name[name].raise_()
+        self.changed.emit()  # Qt says nothing of one that was in front of its stack already
 
     def go_to(self, name: str) -> None:
         """Show a dock and give it the focus: where that was in it, else the first widget that takes it."""
