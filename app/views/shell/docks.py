@@ -131,11 +131,12 @@ class Docks(QObject):
             self._parts = [dock.width() / width for dock in docks]
 
     def share(self, part: float) -> None:
-        """Give the docks that part of the window's width, the columns of them alike."""
+        """Give the docks that part of the window's width, the columns alike; more where one would be scrolled."""
         docks = self._in_sight()
         count = len(docks) or len(self._stacks)  # none before the window is up
         columns = len({dock.x() for dock in docks}) or (count if self._wide else 1)
-        self._parts = [part / columns] * count
+        needed = max((_needed_width(dock) for dock in docks), default=0) / self._window.width()
+        self._parts = [max(part / columns, needed)] * count
         self._give()
 
     def _usual_share(self) -> float:
@@ -234,6 +235,14 @@ class Docks(QObject):
 def least_traces_width(room: QSize) -> int:
     """In pixels, on a screen with that room, wherever docks are moved."""
     return min(round(_TRACES_SHARE * room.width()), _TRACES_PX)
+
+
+def _needed_width(dock: QDockWidget) -> int:
+    """In pixels, so that nothing in a dock is scrolled from side to side."""
+    area = dock.widget()
+    assert isinstance(area, QScrollArea)
+    panel = area.widget()
+    return max(panel.minimumSizeHint().width(), panel.minimumWidth()) if panel is not None else 0
 
 
 def _takes_focus(widget: QWidget) -> bool:

@@ -108,6 +108,16 @@ def test_a_panel_that_needs_much_room_is_scrolled_and_never_widens_the_window(qt
     qtbot.waitUntil(lambda: area.horizontalScrollBar().maximum() > 0, timeout=5_000)
 
 
+def test_wide_traces_leave_a_panel_the_width_that_it_needs(qtbot: QtBot, shown: Shown) -> None:
+    window, docks = shown(1300)
+    panel = QWidget()
+    panel.setMinimumWidth(470)
+    docks.put("channels", panel)
+    docks.share(0.2)
+    qtbot.waitUntil(lambda: docks.columns() == {"channels": 470}, timeout=5_000)
+    assert traces_width(window) > 800
+
+
 def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first_one(
     qtbot: QtBot, shown: Shown
 ) -> None:
