@@ -17,7 +17,6 @@ _SHARE, _SHARE_NARROW, _SHARE_WIDE = 0.36, 0.42, 0.54  # of the window's width, 
 _NARROW_PX = 1500
 _TRACES_SHARE, _TRACES_PX = 0.4, 640  # of the screen's width, but no more pixels: what the traces keep at least
 _LEAST_DOCK = QSize(200, 120)
-_MOST_DOCKS = 100  # in a layout that is read
 
 
 class Docks(QObject):
@@ -211,25 +210,25 @@ class Docks(QObject):
         stream << self._window.saveState(_LAYOUT_VERSION)
         return written
 
-    def restore(self, state: QByteArray | None) -> None:
+    def restore(self, state: QByteArray | None, room: QSize) -> None:
         """A layout that was kept; the first one where there is none or it does not fit. Once, before it is shown."""
         self._first = self._window.saveState(_LAYOUT_VERSION)
         if state is not None and self._restore(state):
-            return
+            least = self._window.minimumSizeHint()
+            if least.width() <= room.width() and least.height() <= room.height():
+                return
         self._window.restoreState(self._first, _LAYOUT_VERSION)
         self.share(self._usual_share())
 
     def _restore(self, state: QByteArray) -> bool:
+        """Whether it is a layout."""
         stream, kept = QDataStream(state), QByteArray()
         count = stream.readInt32()
-        if not 0 <= count <= _MOST_DOCKS:
+        if not 0 <= count <= len(self._specs):
             return False
         self._parts = [stream.readDouble() for _ in range(count)]
         stream >> kept
-        if not self._window.restoreState(kept, _LAYOUT_VERSION):
-            return False
-        least = self._window.minimumSizeHint()
-        return least.width() <= self._room.width() and least.height() <= self._room.height()
+        return all(0 < part <= 1 for part in self._parts) and self._window.restoreState(kept, _LAYOUT_VERSION)
 
 
 def least_traces_width(room: QSize) -> int:

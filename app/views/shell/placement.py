@@ -44,7 +44,8 @@ class Placement:
         geometry = self._settings.kept(f"geometry_{self._screens}")
         if geometry is not None:
             self._window.restoreGeometry(geometry)
-        self._docks.restore(self._settings.kept(f"layout_{self._screens}"))
+        screen = QGuiApplication.screenAt(self._window.geometry().center()) or self._window.screen()
+        self._docks.restore(self._settings.kept(f"layout_{self._screens}"), screen.availableSize())
 
     def keep(self) -> None:
         """For the next start, unless a screen came or went: the layout would be that of other screens."""

@@ -2,7 +2,7 @@
 
 `starts.py WIDTHxHEIGHT[+WIDTHxHEIGHT…] STARTS [WISH…]` prints, as JSON, what each start looked like. Wishes for the
 first start: `maximised`, `dragged` (the edge of the traces, by 75 pixels), `closed` (one panel), `panels` (every one
-was in front).
+was in front), `moved` (to the second screen, six panels beside one another).
 """
 
 from __future__ import annotations
@@ -85,6 +85,10 @@ def main(screens: str, starts: int, *wishes: str) -> None:
                 QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(75, 0))
             if "closed" in wishes:
                 window.docks["roofline"].close()
+            if "moved" in wishes:
+                window.setGeometry(sizes[0][0] + 100, 100, sizes[1][0] - 200, sizes[1][1] - 200)
+                for dock in list(window.docks.values())[:6]:
+                    window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock, Qt.Orientation.Horizontal)
             if "panels" in wishes:
                 assert window.panels or QSignalSpy(window.panels_loaded).wait(30_000)
                 for name in window.docks:

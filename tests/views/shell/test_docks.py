@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -30,7 +32,7 @@ def shown(qtbot: QtBot) -> Iterator[Shown]:
         window.resize(width, 900)
         docks = Docks(window, PANELS, room)
         opened.append((window, docks))
-        docks.restore(kept)
+        docks.restore(kept, room)
         window.show()
         qtbot.waitUntil(lambda: bool(docks.columns()), timeout=5_000)
         return window, docks
@@ -128,10 +130,14 @@ def test_a_layout_that_does_not_fit_the_screen_or_is_none_gives_way_to_the_first
         dock.setFloating(False)
     assert len(docks.columns()) == len(PANELS)
     crowded = docks.state()
-    for kept in (crowded, QByteArray(b"what is this"), QByteArray()):
+    _, usual = shown(1300)
+    at = usual.state().data().index(struct.pack(">d", 0.42))
+    endless = QByteArray(usual.state().data()[:at] + struct.pack(">d", math.inf) + usual.state().data()[at + 8 :])
+    for kept in (crowded, endless, QByteArray(b"what is this"), QByteArray()):
         window, docks = shown(1300, kept=kept)
         assert len(docks.columns()) == 1
         assert window.width() == 1300
+        qtbot.waitUntil(lambda docks=docks: docks.columns() == {"channels": round(0.42 * 1300)}, timeout=5_000)
 
 
 def test_on_a_wide_screen_the_plots_stand_beside_the_rest(qtbot: QtBot, shown: Shown) -> None:

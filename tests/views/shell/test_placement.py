@@ -65,19 +65,23 @@ def test_the_first_window_fits_small_screens_whatever_panel_is_shown_and_leaves_
 
 
 @pytest.mark.parametrize(
-    ("screen", "wishes"),
+    ("screen", "wishes", "in_sight"),
     [
-        ("1366x768", ()),
-        ("1366x768", ("maximised", "dragged")),
-        ("1680x1050", ("maximised", "closed")),
-        ("1920x1080", ("maximised",)),
-        ("1920x1080", ("dragged", "closed")),
+        ("1366x768", (), 1),
+        ("1366x768", ("maximised", "dragged"), 1),
+        ("1680x1050", ("maximised", "closed"), 2),
+        ("1920x1080", ("maximised",), 2),
+        ("1920x1080", ("dragged", "closed"), 2),
+        ("1366x768+2560x1440", ("moved",), 7),
     ],
 )
-def test_ten_starts_leave_everything_where_it_was(starts: Starts, screen: str, wishes: tuple[str, ...]) -> None:
+def test_ten_starts_leave_everything_where_it_was(
+    starts: Starts, screen: str, wishes: tuple[str, ...], in_sight: int
+) -> None:
     first, *others = starts(screen, 11, *wishes)
     assert first["maximised"] == ("maximised" in wishes)
     assert first["closed"] == (["roofline"] if "closed" in wishes else [])
+    assert len(first["docks"]) == in_sight
     for each in others:
         assert each == first
 
