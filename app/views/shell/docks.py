@@ -134,9 +134,14 @@ class Docks(QObject):
         docks = self._in_sight()
         count = len(docks) or len(self._stacks)  # none before the window is up
         columns = len({dock.x() for dock in docks}) or (count if self._wide else 1)
-        needed = max((_needed_width(dock) for dock in docks), default=0) / self._window.width()
+        needed = max((self._needed_width(dock.objectName()) for dock in docks), default=0) / self._window.width()
         self._parts = [max(part / columns, needed)] * count
         self._give()
+
+    def _needed_width(self, name: str) -> int:
+        """In pixels, so that nothing in a dock is scrolled from side to side."""
+        panel = self._area(name).widget()
+        return max(panel.minimumSizeHint().width(), panel.minimumWidth()) if panel is not None else 0
 
     def _usual_share(self) -> float:
         if self._wide:
@@ -176,11 +181,18 @@ class Docks(QObject):
     def go_to(self, name: str) -> None:
         """Show a dock and give it the focus: where that was in it, else the first widget that takes it."""
         self.bring(name)
-        dock = self.by_name[name]
+        dock, area = self.by_name[name], self._area(name)
         dock.activateWindow()  # it may float
         last = dock.focusWidget()
         inside = last if last is not None and _takes_focus(last) else _first_to_focus(dock)
-        (inside or dock.widget()).setFocus(Qt.FocusReason.ShortcutFocusReason)
+        (inside or area).setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if inside is not None:
+            area.ensureWidgetVisible(inside)
+
+    def _area(self, name: str) -> QScrollArea:
+        area = self.by_name[name].widget()
+        assert isinstance(area, QScrollArea)
+        return area
 
     def _tidy_tabs(self) -> None:
         """Whole words on the tabs, and arrows where they do not all fit."""
@@ -234,14 +246,6 @@ class Docks(QObject):
 def least_traces_width(room: QSize) -> int:
     """In pixels, on a screen with that room, wherever docks are moved."""
     return min(round(_TRACES_SHARE * room.width()), _TRACES_PX)
-
-
-def _needed_width(dock: QDockWidget) -> int:
-    """In pixels, so that nothing in a dock is scrolled from side to side."""
-    area = dock.widget()
-    assert isinstance(area, QScrollArea)
-    panel = area.widget()
-    return max(panel.minimumSizeHint().width(), panel.minimumWidth()) if panel is not None else 0
 
 
 def _takes_focus(widget: QWidget) -> bool:

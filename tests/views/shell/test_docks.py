@@ -171,3 +171,13 @@ def test_going_to_a_panel_shows_it_raises_it_and_gives_it_the_focus(qtbot: QtBot
     docks.go_to("channels")
     docks.go_to("tune")
     assert window.focusWidget() is second, "where the focus was in it"
+    second.setDisabled(True)
+    docks.go_to("channels")
+    docks.go_to("tune")
+    assert window.focusWidget() is first, "that takes none now"
+    fields.setMinimumHeight(3000)
+    second.setEnabled(True)
+    second.setFocus()
+    qtbot.waitUntil(second.visibleRegion().isEmpty, timeout=5_000)
+    docks.go_to("tune")
+    qtbot.waitUntil(lambda: not second.visibleRegion().isEmpty(), timeout=5_000)
