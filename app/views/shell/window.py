@@ -401,9 +401,8 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
-        for name, dock in self.docks.items():
-            if name in self.panels:
-                self.plot_menus.adopt(dock, dock.windowTitle())
+        for name, panel in cast(Mapping[str, QWidget], self.panels).items():
+            self.plot_menus.adopt(panel, self.docks[name].windowTitle())
 
     @Slot(QWidget)
     def _adopt_side_window(self, window: QWidget) -> None:
