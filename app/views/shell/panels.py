@@ -37,7 +37,7 @@ class PanelSpec:
     name: str
     text: str  # in the menu; '&' marks the mnemonic
     panel: str
-    shortcut: str
+    shortcut: str  # goes to it, and never closes it
     tip: str
     plots: bool = False  # in a stack of their own where the screen has room for two
 
@@ -69,7 +69,7 @@ PANELS: tuple[PanelSpec, ...] = (
     ),
     PanelSpec("sessions", "S&essions", "SessionsPanel", "Ctrl+H", "Stored sessions: find, name, open, export"),
     PanelSpec("boards", "&Boards", "BoardsPanel", "Ctrl+B", "Every board at a glance, and the processes on them"),
-    PanelSpec("control", "Cont&rol", "ControlPanel", "F10", "Clocks and power limit by hand"),
+    PanelSpec("control", "Cont&rol", "ControlPanel", "Ctrl+L", "Clocks and power limit by hand"),
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QMenuBar, QToolBar, QWidget
 
 from ..plots import theme
 from ..plots.label import PlainLabel
@@ -122,23 +122,24 @@ class Tour(QFrame):
         self.next.setText("&Done" if last else "&Next")
         self.skip.setVisible(not last)
         self.show()
-        self._frame.show()
         self._put()
         self.next.setFocus()
 
     @Slot()
     def stay_in_sight(self) -> None:
-        """A tab that comes to the front raises the window's centre over what floats above it."""
+        """A dock that comes to the front lies over what floats above the window."""
         if self.isVisible():
             self._put()
 
     def _put(self) -> None:
-        """Beside its target where there is room, else over the lower part of that; never outside the window."""
+        """Beside its target where there is room, else over the lower part of that; never over the menus."""
         if self._target is None:
             return
-        inside = self._window.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
-        around = QRect(self._target.mapTo(self._window, QPoint(0, 0)), self._target.size())
+        inside = self._room()
+        in_sight = not self._target.visibleRegion().isEmpty()  # another tab may lie in front of it
+        around = QRect(self._target.mapTo(self._window, QPoint(0, 0)), self._target.size()) if in_sight else inside
         self._frame.setGeometry(around)
+        self._frame.setVisible(in_sight)
         self.setFixedWidth(min(_WIDTH, inside.width()))
         self.adjustSize()
         beside = around.left() - self.width() - _MARGIN
@@ -147,11 +148,20 @@ class Tour(QFrame):
         else:
             corner = QPoint(around.center().x() - self.width() // 2, around.bottom() - self.height() - 4 * _MARGIN)
         self.move(
-            min(max(corner.x(), inside.left()), max(inside.left(), inside.right() - self.width())),
-            min(max(corner.y(), inside.top()), max(inside.top(), inside.bottom() - self.height())),
+            max(min(corner.x(), inside.right() - self.width()), inside.left()),
+            max(min(corner.y(), inside.bottom() - self.height()), inside.top()),
         )
         self._frame.raise_()
         self.raise_()
+
+    def _room(self) -> QRect:
+        """The window without its menus and tools."""
+        room = self._window.rect()
+        for kind in (QMenuBar, QToolBar):
+            for bar in self._window.findChildren(kind, options=Qt.FindChildOption.FindDirectChildrenOnly):
+                if bar.isVisible():
+                    room.setTop(max(room.top(), bar.geometry().bottom()))
+        return room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._move(event.key()):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
@@ -35,6 +35,7 @@ from .file_menus import FileMenus
 from .log import open_log_folder
 from .palette import Palette
 from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
+from .placement import Placement
 from .report_writer import ReportWriter
 from .services import Services
 from .side_windows import SideWindows
@@ -78,12 +79,14 @@ class MainWindow(QMainWindow):
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
-        self.dock_area = Docks(self, PANELS)
+        self.dock_area = Docks(self, PANELS, self.screen().availableSize())
         self.dock_area.put(CHANNELS, self.readout)
         self.side_windows = SideWindows(self, board.gpu, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
         self._make_actions()
-        self._restore()
+        self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
+        self._placement = Placement(self, self.dock_area, self.settings)
+        self._placement.restore()
         self._held = PlainLabel()  # how much the trace keeps
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addPermanentWidget(self._held)
@@ -162,7 +165,9 @@ class MainWindow(QMainWindow):
             "zoom_span": lambda _: view.show_span(),
             "clear_span": lambda _: view.set_span(None),
             "wide_traces": lambda _: docks.share(0.30),
-            "wide_panels": lambda _: docks.share(0.66),
+            "wide_panels": lambda _: docks.share(0.60),
+            "full_screen": self.set_full_screen,
+            "go_traces": lambda _: view.setFocus(Qt.FocusReason.ShortcutFocusReason),
             "reset_layout": lambda _: self.reset_layout(),
             "sensors": lambda _: beside.show_sensors(),
             "scores": lambda _: beside.show_scores(self.panels["tune"].cache if "tune" in self.panels else None),
@@ -176,7 +181,8 @@ class MainWindow(QMainWindow):
         for name, length_s in LENGTH_ACTIONS.items():
             handlers[name] = lambda _, length_s=length_s: view.set_length(length_s)  # type: ignore[misc]
         for name in docks.by_name:
-            handlers[f"toggle_{name}"] = lambda shown, name=name: docks.toggle(name, shown)  # type: ignore[misc]
+            handlers[f"go_{name}"] = lambda _, name=name: docks.go_to(name)  # type: ignore[misc]
+            handlers[f"toggle_{name}"] = lambda shown, name=name: docks.set_shown(name, shown)  # type: ignore[misc]
         for mode in ("system", "light", "dark"):
             handlers[f"theme_{mode}"] = lambda _, mode=mode: self.set_theme(mode)  # type: ignore[misc]
         return handlers
@@ -247,9 +253,7 @@ class MainWindow(QMainWindow):
 
     def _panels_made(self, loaded: Loaded) -> None:
         tune, sessions, boards = self.panels["tune"], self.panels["sessions"], self.panels["boards"]
-        self.actions_made.connect_buttons(
-            {name: dock.widget() for name, dock in self.docks.items()}, self.dock_area.bring
-        )
+        self.actions_made.connect_buttons(cast(Mapping[str, QWidget], self.panels), self.dock_area.bring)
         tune.file_opened.connect(self.settings.add_recent)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
@@ -333,6 +337,12 @@ class MainWindow(QMainWindow):
         theme.set_mode(mode)
         self.settings.theme = mode
 
+    def set_full_screen(self, full: bool) -> None:
+        """Nothing but the window on its screen, or as it was before."""
+        states = self.windowState()
+        screen = Qt.WindowState.WindowFullScreen
+        self.setWindowState(states | screen if full else states & ~screen)
+
     def reset_layout(self) -> None:
         """Every dock where it was at the very first start."""
         self.dock_area.reset()
@@ -391,9 +401,8 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
-        for name, dock in self.docks.items():
-            if name in self.panels:
-                self.plot_menus.adopt(dock.widget(), dock.windowTitle())
+        for name, panel in cast(Mapping[str, QWidget], self.panels).items():
+            self.plot_menus.adopt(panel, self.docks[name].windowTitle())
 
     @Slot(QWidget)
     def _adopt_side_window(self, window: QWidget) -> None:
@@ -432,20 +441,15 @@ class MainWindow(QMainWindow):
 
     # --- from start to end --------------------------------------------------------------------------------------------
 
-    def _restore(self) -> None:
-        screen = self.screen().availableSize()
-        self.resize(screen.boundedTo(QSize(max(1840, screen.width() * 3 // 4), max(1000, screen.height() * 3 // 4))))
-        self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
-        geometry = self.settings.kept("geometry")
-        if geometry is not None:
-            self.restoreGeometry(geometry)
-        self.dock_area.restore(self.settings.kept("layout"))
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.WindowStateChange:
+            self.actions_by_name["full_screen"].setChecked(self.isFullScreen())
+        super().changeEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self._closed:
             self._closed = True
-            self.settings.keep("geometry", self.saveGeometry())
-            self.settings.keep("layout", self.dock_area.state())
+            self._placement.keep()
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.dock_area.stop_watching()

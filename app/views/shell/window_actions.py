@@ -88,18 +88,30 @@ _TRACES = (
     ),
     ActionSpec("clear_span", "&Clear span", "&Traces", "Esc", "Forget the marked span", local=True),
 )
+_GO = (
+    ActionSpec("go_traces", "Traces", "G&o", "Ctrl+T", "Power, clocks, voltage and temperature over time"),
+    *(ActionSpec(f"go_{spec.name}", spec.text, "G&o", spec.shortcut, spec.tip) for spec in PANELS),
+)
 _VIEW = (
     *(
-        ActionSpec(f"toggle_{spec.name}", spec.text, "&View", spec.shortcut, spec.tip, checkable=True, checked=True)
+        ActionSpec(
+            f"toggle_{spec.name}",
+            spec.text,
+            "&View",
+            tip=f"Open or close the panel {spec.title}",
+            checkable=True,
+            checked=True,
+        )
         for spec in PANELS
     ),
     ActionSpec(
         "sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is", separator=True
     ),
-    ActionSpec("scores", "&Strategy scores", "&View", "F11", "How good search strategies are on recorded caches"),
+    ActionSpec("scores", "&Strategy scores", "&View", "Shift+F9", "How good search strategies are on recorded caches"),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
     ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
     ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every dock where it was at the first start"),
+    ActionSpec("full_screen", "F&ull screen", "&View", "F11", "The window alone on its screen", checkable=True),
     ActionSpec("theme_system", "Colours of the s&ystem", "&View", group="theme", checked=True, separator=True),
     ActionSpec("theme_light", "Li&ght", "&View", group="theme", tip="Light colours"),
     ActionSpec("theme_dark", "&Dark", "&View", group="theme", tip="Dark colours"),
@@ -115,7 +127,7 @@ _HELP = (
     ),
     ActionSpec("about", "&About Wattridge", "&Help", tip="Versions and the board's facts"),
 )
-ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_EDIT, *_SESSION, *_REPORT, *_TRACES, *_VIEW, *_GPU, *_HELP)
+ACTIONS: tuple[ActionSpec, ...] = (*_FILE, *_EDIT, *_SESSION, *_REPORT, *_TRACES, *_GO, *_VIEW, *_GPU, *_HELP)
 
 MOUSE_HELP = (
     ("Drag", "Mark a span: its mean power and energy are shown under the traces"),

@@ -10,6 +10,8 @@ import pytest
 from fakes import FakeGpu, working
 from lab import ready
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -17,6 +19,7 @@ from app.paths import resources
 from app.views.shell.actions import every_action
 from app.views.shell.fuzzy import score
 from app.views.shell.help import HelpWindow
+from app.views.shell.panels import PANELS
 from app.views.shell.window_actions import ACTIONS
 
 Open = Callable[..., Any]
@@ -105,6 +108,37 @@ def test_actions_of_buttons_follow_them(qtbot: QtBot, open_program: Open) -> Non
     assert not view.window_of_time.live
     button.setEnabled(False)
     assert not start.isEnabled()
+
+
+def test_a_panels_key_goes_to_it_and_never_closes_it(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    for spec in PANELS:
+        dock = window.docks[spec.name]
+        key = QKeySequence(spec.shortcut)[0]
+        for before in ("wherever it is", "in front", "closed"):
+            if before == "closed":
+                window.actions_by_name[f"toggle_{spec.name}"].trigger()
+                assert dock.isHidden(), "an unticked entry of the View menu closes it"
+            QTest.keyClick(window, key.key(), key.keyboardModifiers())
+            qtbot.waitUntil(lambda dock=dock: not dock.visibleRegion().isEmpty(), timeout=5_000)
+            assert dock.isAncestorOf(window.focusWidget()), f"{spec.shortcut}, {before}"
+            assert window.actions_by_name[f"toggle_{spec.name}"].isChecked()
+    QTest.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    assert window.focusWidget() is window.monitor.view
+
+
+def test_f10_is_left_to_the_menu_bar_and_f11_is_full_screen(qtbot: QtBot, open_program: Open) -> None:
+    assert not [spec.name for spec in ACTIONS if spec.shortcut == "F10"]
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    full = window.actions_by_name["full_screen"]
+    window.showMaximized()
+    QTest.keyClick(window, Qt.Key.Key_F11)
+    qtbot.waitUntil(window.isFullScreen, timeout=5_000)
+    assert full.isChecked()
+    QTest.keyClick(window, Qt.Key.Key_F11)
+    qtbot.waitUntil(lambda: not window.isFullScreen(), timeout=5_000)
+    assert not full.isChecked()
+    assert window.isMaximized(), "as it was before"
 
 
 def test_the_page_of_keys_lists_every_one(qtbot: QtBot) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from fakes import FakeGpu, working
 from lab import ready
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QDialog, QToolBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import __version__
@@ -68,6 +68,31 @@ def test_the_first_start_shows_three_steps_once(qtbot: QtBot, open_program: Open
     again.offer_tour()
     ready(qtbot, again)
     assert again.window.tour is None
+
+
+def on_top(window: QWidget, card: QWidget) -> bool:
+    """Nothing covers a card that floats over the window."""
+    rect = card.geometry()
+    seen = [window.childAt(corner) for corner in (rect.center(), rect.topLeft() + QPoint(12, 12))]
+    return all(each is not None and (each is card or card.isAncestorOf(each)) for each in seen)
+
+
+def test_the_tour_stays_above_panels_that_come_to_the_front_and_below_the_menus(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    for width, height in ((780, 700), (620, 360), (700, 240)):
+        window.resize(width, height)
+        window.actions_by_name["wide_panels"].trigger()
+        window.actions_by_name["tour"].trigger()
+        for step in range(3):
+            assert window.tour.step == step
+            for name in ("tune", "front", "front", "sessions"):  # once it is in front already
+                window.dock_area.go_to(name)
+                qtbot.waitUntil(lambda: on_top(window, window.tour), timeout=5_000)
+            assert window.rect().contains(window.tour.geometry())
+            assert window.tour.y() > max(bar.geometry().bottom() for bar in window.findChildren(QToolBar))
+            window.tour.go_on()
 
 
 def test_settings_take_effect_are_kept_and_go_back(qtbot: QtBot, open_program: Open, own_data_folder: Path) -> None:

@@ -182,7 +182,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     efficiency = table.values("GFLOPS/W")
     best = int(efficiency.argmax())
     window.selection.select(best)
-    window.actions_by_name["toggle_configuration"].trigger()
+    window.actions_by_name["go_configuration"].trigger()
     shown = window.panels["configuration"]
     qtbot.waitUntil(lambda: shown.trace.power.getData()[0] is not None, timeout=5000)
     qtbot.waitUntil(

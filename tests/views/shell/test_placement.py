@@ -1,0 +1,98 @@
+"""Where the window lies: within its screen at first, and from start to start as it was left, on each screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QRect, QSize
+
+from app.views.shell.placement import first_geometry, screens_name
+
+ROOT = Path(__file__).resolve().parents[3]
+Starts = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def starts(own_data_folder: Path) -> Starts:
+    """`starts(screen, count, *wishes)`: the window as it was at each start; see `starts.py`."""
+
+    def run(screen: str, count: int, *wishes: str) -> list[dict[str, Any]]:
+        done = subprocess.run(
+            [sys.executable, str(Path(__file__).with_name("starts.py")), screen, str(count), *wishes],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "WATTRIDGE_DATA": str(own_data_folder)},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        seen = json.loads(done.stdout)
+        assert len(seen) == count
+        return seen  # type: ignore[no-any-return]
+
+    return run
+
+
+@pytest.mark.parametrize("screen", [(1280, 720), (1366, 768), (1920, 1080), (2560, 1440), (3840, 2160), (1024, 600)])
+def test_the_first_window_lies_within_its_screen_with_room_for_its_frame(screen: tuple[int, int]) -> None:
+    available = QRect(0, 28, screen[0], screen[1] - 28)  # less the desktop's bar
+    geometry = first_geometry(available)
+    assert available.adjusted(8, 40, -8, -8).contains(geometry)
+    assert geometry.width() >= min(1840, screen[0] - 16)
+
+
+def test_screens_have_a_name_that_does_not_depend_on_their_order() -> None:
+    small, large = QSize(1366, 768), QSize(1920, 1080)
+    assert screens_name([small]) == "1366x768"
+    assert screens_name([small, large]) == screens_name([large, small])
+    assert len({screens_name(sizes) for sizes in ([small], [large], [small, large], [large, large])}) == 4
+
+
+@pytest.mark.parametrize("screen", ["1280x720", "1366x768"])
+def test_the_first_window_fits_small_screens_whatever_panel_is_shown_and_leaves_the_traces_room(
+    starts: Starts, screen: str
+) -> None:
+    (first,) = starts(screen, 1, "panels")
+    assert first["on_screen"], first
+    assert first["traces"][2] >= max(480, 0.4 * first["window"][2])
+
+
+@pytest.mark.parametrize(
+    ("screen", "wishes", "in_sight"),
+    [
+        ("1366x768", (), 1),
+        ("1366x768", ("maximised", "dragged"), 1),
+        ("1680x1050", ("maximised", "closed"), 2),
+        ("1920x1080", ("maximised",), 2),
+        ("1920x1080", ("dragged", "closed"), 2),
+        ("1366x768+2560x1440", ("moved",), 7),
+    ],
+)
+def test_ten_starts_leave_everything_where_it_was(
+    starts: Starts, screen: str, wishes: tuple[str, ...], in_sight: int
+) -> None:
+    first, *others = starts(screen, 11, *wishes)
+    assert first["maximised"] == ("maximised" in wishes)
+    assert first["closed"] == (["roofline"] if "closed" in wishes else [])
+    assert len(first["docks"]) == in_sight
+    for each in others:
+        assert each == first
+
+
+def test_each_screen_has_its_own_layout(starts: Starts) -> None:
+    (small,) = starts("1280x720", 1)
+    assert len(small["docks"]) == 1
+    usual, *_ = starts("1920x1080", 1)
+    assert len(usual["docks"]) == 2, "nothing of the smaller one"
+    changed, *_ = starts("1920x1080", 1, "dragged", "closed")
+    assert changed["traces"][2] == usual["traces"][2] + 75
+    assert starts("1280x720", 1) == [small]
+    assert starts("1920x1080", 1) == [changed]
+    assert starts("1920x1080+1280x720", 1)[0]["closed"] == [], "nor with a second screen"
