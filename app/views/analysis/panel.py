@@ -52,7 +52,7 @@ class AnalysisPanel(QWidget):
         context.bridge.session_started.connect(self._session_started)
         context.bridge.measurements_added.connect(self._measurements_added)
         context.bridge.session_changed.connect(self._session_changed)
-        self._begin(context.selection.table, context.selection.plan)
+        self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
@@ -89,7 +89,7 @@ class AnalysisPanel(QWidget):
 
     @Slot(object)
     def _measurements_added(self, event: MeasurementsAdded) -> None:
-        if event.session == self._context.selection.session and self.isVisible() and not self._again.isActive():
+        if event.session == self._context.result.session and self.isVisible() and not self._again.isActive():
             self._again.start()
 
     @Slot(object)

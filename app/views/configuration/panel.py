@@ -46,7 +46,7 @@ _POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
 
 
 class ConfigurationPanel(QWidget):
-    """Follows the shared selection. Does no work while out of sight."""
+    """Follows the current result. Does no work while out of sight."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,7 +64,7 @@ class ConfigurationPanel(QWidget):
         self.tabs = QTabWidget()
         self.apply = ApplyButton(context)
         self._lay_out()
-        context.selection.changed.connect(self._selected)
+        context.result.changed.connect(self._selected)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
 
@@ -108,10 +108,10 @@ class ConfigurationPanel(QWidget):
     @property
     def measurement(self) -> Measurement | None:
         """The selected measurement."""
-        selection = self._context.selection
-        if selection.table is None or not 0 <= selection.index < len(selection.table):
+        result = self._context.result
+        if result.table is None or not 0 <= result.index < len(result.table):
             return None
-        return selection.table.measurement(selection.index)
+        return result.table.measurement(result.index)
 
     @Slot(int)
     def _selected(self, _index: int) -> None:
@@ -135,14 +135,14 @@ class ConfigurationPanel(QWidget):
 
     def refresh(self) -> None:
         """Show what is selected now."""
-        measurement, plan = self.measurement, self._context.selection.plan
+        measurement, plan = self.measurement, self._context.result.plan
         self.empty.setVisible(measurement is None)
         self._shown.setVisible(measurement is not None)
         if measurement is None or plan is None:
             self._again.stop()
-            self.empty.setText(_NO_SESSION if self._context.selection.table is None else _NOTHING_SELECTED)
+            self.empty.setText(_NO_SESSION if self._context.result.table is None else _NOTHING_SELECTED)
             return
-        self.title.setText(title_as_html(measurement, self._context.selection.index))
+        self.title.setText(title_as_html(measurement, self._context.result.index))
         self.apply.show_for(measurement, plan)
         self._read_source(plan)
         self._show_facts()
@@ -150,7 +150,7 @@ class ConfigurationPanel(QWidget):
         self._show_source()
 
     def _show_facts(self) -> None:
-        measurement, plan = self.measurement, self._context.selection.plan
+        measurement, plan = self.measurement, self._context.result.plan
         if measurement is None or plan is None:
             return
         columns = 2 if self.splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1

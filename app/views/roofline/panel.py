@@ -105,7 +105,7 @@ class RooflinePanel(QWidget):
         self.measuring.measured.connect(self._measured)
         self.measuring.changed.connect(self._show_measuring)
         self.measuring.failed.connect(self._complain)
-        context.selection.changed.connect(self._selected)
+        context.result.changed.connect(self._selected)
         theme.notifier().changed.connect(self._recolour)
         self._selected()
         self._show_measuring()
@@ -216,7 +216,7 @@ class RooflinePanel(QWidget):
         menu.clear()
         from_session = menu.addAction("From the &session shown")
         from_session.setData("session")
-        table = self._context.selection.table
+        table = self._context.result.table
         from_session.setEnabled(table is not None and len(table) > 0)
         menu.addAction("A &file …").setData("file")
         recorded = menu.addAction("&Recorded boards")
@@ -284,8 +284,8 @@ class RooflinePanel(QWidget):
     @Slot()
     def add_session_shown(self) -> None:
         """Add the running or last session of the window."""
-        selection, board = self._context.selection, self._context.gpu.info
-        table, plan, session = selection.table, selection.plan, selection.session
+        result, board = self._context.result, self._context.gpu.info
+        table, plan, session = result.table, result.plan, result.session
         if table is None or plan is None:
             return
         self._complain("", "")
@@ -322,11 +322,11 @@ class RooflinePanel(QWidget):
 
     @Slot()
     def _selected(self, _index: int = -1) -> None:
-        selection = self._context.selection
-        chosen = selection.table is not None and 0 <= selection.index < len(selection.table)
+        result = self._context.result
+        chosen = result.table is not None and 0 <= result.index < len(result.table)
         kernel = None
-        if chosen and selection.table is not None and selection.plan is not None:
-            kernel = kernel_of(selection.table.measurement(selection.index), selection.plan.title, selection.plan.gpu)
+        if chosen and result.table is not None and result.plan is not None:
+            kernel = kernel_of(result.table.measurement(result.index), result.plan.title, result.plan.gpu)
         self.placer.offer(kernel)
 
     @Slot()

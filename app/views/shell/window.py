@@ -57,7 +57,7 @@ class MainWindow(QMainWindow):
     def __init__(self, board: BoardMonitor, others: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.services = Services(board)
-        self.board, self.bridge, self.selection = board, self.services.bridge, self.services.selection
+        self.board, self.bridge, self.result = board, self.services.bridge, self.services.result
         self.others = others  # selectors of boards that are watched at a glance
         self.settings = Settings()
         self.panels: Panels = {}
@@ -74,7 +74,7 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
-        self.window_marks = WindowMarks(self.selection, self.monitor.view)
+        self.window_marks = WindowMarks(self.result, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
@@ -388,7 +388,7 @@ class MainWindow(QMainWindow):
         from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
 
         if self.plot_menus is None:
-            self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
+            self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
         for name, dock in self.docks.items():
@@ -412,7 +412,7 @@ class MainWindow(QMainWindow):
 
     def ask_report(self) -> None:
         """Choose where the report of the shown session goes."""
-        plan = self.selection.plan
+        plan = self.result.plan
         if plan is None:
             self.banner.show_message("there is no session to report", "run one, or open one under Sessions")
         else:

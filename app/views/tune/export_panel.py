@@ -36,7 +36,7 @@ class ExportPanel(QWidget):
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._selection = context.selection
+        self._result = context.result
         self._bridge = context.bridge
         self._best: int | None = None
         self.task = LatestTask(self)  # writes the files
@@ -64,7 +64,7 @@ class ExportPanel(QWidget):
             spacing=4,
         )
         layout.setContentsMargins(0, 4, 0, 0)
-        context.selection.changed.connect(self._show_chosen)
+        context.result.changed.connect(self._show_chosen)
         context.bridge.session_started.connect(self._session_started)
         context.bridge.measurements_added.connect(self._measurements_added)
         self._show_chosen()
@@ -76,7 +76,7 @@ class ExportPanel(QWidget):
     @Slot()
     def export(self) -> None:
         """Write the files, off Qt's thread."""
-        shown, index = self._selection, self._index()
+        shown, index = self._result, self._index()
         table, plan, session = shown.table, shown.plan, shown.session
         kinds = [kind for kind, box in self.kinds.items() if box.isChecked() and box.isEnabled()]
         if table is None or plan is None or session is None or index is None or not kinds:
@@ -131,18 +131,18 @@ class ExportPanel(QWidget):
             self._show_chosen()
 
     def _index(self) -> int | None:
-        return self._selection.index if self._selection.index >= 0 else self._best
+        return self._result.index if self._result.index >= 0 else self._best
 
     @Slot()
     def _show_chosen(self, *_: object) -> None:
-        index, table, plan = self._index(), self._selection.table, self._selection.plan
+        index, table, plan = self._index(), self._result.table, self._result.plan
         self.kinds["t1"].setEnabled(plan is not None and plan.origin.get("kind") == "specification")
         if table is None or index is None or index >= len(table):  # a new session has nothing yet
             self.chosen.setText("Export: select a measurement in the table or the scatter.")
             self.button.setEnabled(False)
             return
         measurement = table.measurement(index)
-        what = "Selected" if self._selection.index >= 0 else "Best so far"
+        what = "Selected" if self._result.index >= 0 else "Best so far"
         failed = "" if measurement.state is State.OK else f" · failed ({measurement.state}), nothing to export"
         self.chosen.setText(f"{what} (#{index + 1}): {configuration_text(measurement)}{failed}")
         self.button.setEnabled(measurement.state is State.OK and not self.task.busy)

@@ -54,8 +54,8 @@ class TunePanel(QWidget):
         self._reader.done.connect(self._prepared)
         self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
-        self.results = ResultsView(context.selection)
-        self.marked = MarkedBar(context.selection)
+        self.results = ResultsView(context.result)
+        self.marked = MarkedBar(context.result)
         self.marked.only.toggled.connect(self.results.show_only_marked)
         self.export = ExportPanel(context)
         self.start = button("Start", "Start the session as it is set up above", self.start_session)
@@ -66,7 +66,7 @@ class TunePanel(QWidget):
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
-        context.selection.steered.connect(self._steered)
+        context.result.steered.connect(self._steered)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -75,8 +75,8 @@ class TunePanel(QWidget):
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
         bridge.fault.connect(self._fault)
-        if context.selection.table is not None:
-            self.results.set_session(context.selection.table, context.selection.plan)
+        if context.result.table is not None:
+            self.results.set_session(context.result.table, context.result.plan)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -122,7 +122,7 @@ class TunePanel(QWidget):
 
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
-        gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
+        gpu, clocks = self._context.gpu, self._context.result.clocks_mhz
         self._start_when_ready = start
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
@@ -230,7 +230,7 @@ class TunePanel(QWidget):
 
     @Slot()
     def _unsteer(self) -> None:
-        self._context.selection.steer(None)
+        self._context.result.steer(None)
 
     # --- the session -------------------------------------------------------------------------------------------------
 
@@ -258,8 +258,8 @@ class TunePanel(QWidget):
             self._context.bridge.submit(events.Pause())
         elif self.state is SessionState.PAUSED:
             self._context.bridge.submit(events.Resume())
-        elif self._can_continue() and self._context.selection.session is not None:
-            self.open_session(self._context.selection.session)
+        elif self._can_continue() and self._context.result.session is not None:
+            self.open_session(self._context.result.session)
         self._set_buttons()
 
     @Slot()

@@ -161,9 +161,9 @@ def test_a_click_selects_the_measurement_and_the_selection_is_ringed(lab: Lab, p
     assert panel.points is not None
     point = int(panel.points.front[0])
     click(panel, qtbot, place(panel, point))
-    qtbot.waitUntil(lambda: lab.selection.index == int(panel.points.index[point]))
+    qtbot.waitUntil(lambda: lab.result.index == int(panel.points.index[point]))
     other = int(panel.points.index[3])
-    lab.selection.select(other)
+    lab.result.select(other)
     ringed = panel.plot.ring.getData()
     assert (ringed[0][0], ringed[1][0]) == (panel.points.x[3], panel.points.y[3])
 

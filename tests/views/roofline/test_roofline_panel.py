@@ -32,7 +32,7 @@ from app.views.plots import theme
 from app.views.plots.axes import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
-from app.views.selection import Selection
+from app.views.current_result import CurrentResult
 from app.views.threads.bridge import EngineBridge
 
 
@@ -42,11 +42,11 @@ class Window:
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
         self.qtbot, self.gpu, self.store = qtbot, gpu, Store()
         self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
-        self.selection = Selection(self.bridge)
+        self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
         unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.selection)  # type: ignore[arg-type]
+        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.result)  # type: ignore[arg-type]
         self.panel = self.new_panel()
 
     def new_panel(self) -> RooflinePanel:
@@ -178,13 +178,13 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     window.qtbot.waitUntil(lambda: not again.reading, timeout=5_000)
     assert len(again.list.entries) == 1, "the same session is no second sweep"
     # what was simulated says so in every file too
-    assert main(["export", str(window.selection.session), "--out", str(tmp_path)]) == 0
+    assert main(["export", str(window.result.session), "--out", str(tmp_path)]) == 0
     again.open(next(tmp_path.glob("*session.csv")))
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 2, timeout=5_000)
     assert "simulated" in again.list.entries[1].label
     again.remove.click()
     # a measured configuration is placed by its own work and traffic, its measured figures beside the expected ones
-    window.selection.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
+    window.result.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
     again.placer.take.click()
     rows = again.placer.table
     assert rows.item(rows.rowCount() - 1, 0).text() == f"measured · {window.gpu.info.name}"
@@ -335,7 +335,7 @@ def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(
 def test_a_configuration_tells_its_work_and_traffic_or_is_not_offered(lab: Lab, panel: RooflinePanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(0)
+    lab.result.select(0)
     assert not panel.placer.take.isEnabled(), "speed alone is no place on the axis of intensity"
     measurement = table.measurement(0)
     values = {**measurement.values, "GFLOP/s": 2000.0, "GB/s": 500.0, "time_s": 0.5}

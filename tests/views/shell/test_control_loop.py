@@ -113,9 +113,9 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
     window.docks["configuration"].raise_()
-    table = window.selection.table
+    table = window.result.table
     best = min(range(len(table)), key=lambda index: table.measurement(index).values["energy_j"])
-    window.selection.select(best)
+    window.result.select(best)
     configuration.refresh()
     clock = table.measurement(best).configuration["graphics_clock_mhz"]
     configuration.apply.click()

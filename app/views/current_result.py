@@ -1,4 +1,4 @@
-"""`Selection`: which session's result is shown, and which of its measurements are chosen and marked."""
+"""`CurrentResult`: which session's result is shown, and which of its measurements are chosen and marked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
 
 
-class Selection(QObject):
+class CurrentResult(QObject):
     """The one result that all panels show. `table`, `plan` and `session` are None before the first.
 
     Made right after the bridge, so that its slot runs before those of the panels: in their `session_started` slots the
