@@ -32,6 +32,6 @@ class Context:
     trace: Trace
     sampler: Sampler
     store: Store
-    result: CurrentResult
+    result: CurrentResult  # what every view shows and every export writes
     others: tuple[str, ...] = ()  # selectors of boards to be watched at a glance beside this one
     guard: DeviceGuard | None = None  # the one door to the GPU's settings; its own thread is the engine's

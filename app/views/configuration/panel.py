@@ -15,6 +15,7 @@ from ..monitor.own_trace import OwnTrace, own_trace
 from ..monitor.own_trace_plot import OwnTracePlot
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from .apply_button import ApplyButton
 from .facts import facts_as_html, title_as_html
@@ -59,6 +60,7 @@ class ConfigurationPanel(QWidget):
         self._reader.failed.connect(self._source_not_read)
         self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)
         self._again.timeout.connect(self._show_trace)
+        self.caption = ResultCaption(context.result)
         self.empty, self.title, self.facts = PlainLabel(), PlainLabel(), QTextBrowser()
         self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
         self.tabs = QTabWidget()
@@ -89,6 +91,7 @@ class ConfigurationPanel(QWidget):
         self._shown = QWidget()
         column = QVBoxLayout(self._shown)
         column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.caption)
         column.addWidget(self.title)
         column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self.splitter, 1)

@@ -14,14 +14,14 @@ from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..context import Context
+from ..current_result import Indices
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..plots.parameter_bars import ParameterBars
-from ..provenance import source_words
-from ..current_result import Indices
+from ..result_caption import ResultCaption
 from ..settings import Settings
 from .chooser_bar import ChooserBar
 from .figure_choices import FigureChoices
@@ -53,6 +53,7 @@ class FrontPanel(QWidget):
         self._coding: Coding | None = None
         self._shape_coding: ShapeCoding | None = None
         self._choosing = False
+        self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         settings = Settings()
         self.show_menu = ShowMenu(settings)
@@ -78,13 +79,14 @@ class FrontPanel(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 6, 6, 6)
         grid.setVerticalSpacing(4)
-        grid.addWidget(self.figures, 0, 0, 1, 2)
-        grid.addWidget(self.plot, 1, 0)
-        grid.addLayout(beside, 1, 1)
-        grid.addWidget(self.count, 2, 0, 1, 2)
-        grid.addWidget(self.bars, 3, 0, 1, 2)
-        grid.addWidget(self.chooser, 4, 0, 1, 2)
-        grid.setRowStretch(1, 1)
+        grid.addWidget(self.caption, 0, 0, 1, 2)
+        grid.addWidget(self.figures, 1, 0, 1, 2)
+        grid.addWidget(self.plot, 2, 0)
+        grid.addLayout(beside, 2, 1)
+        grid.addWidget(self.count, 3, 0, 1, 2)
+        grid.addWidget(self.bars, 4, 0, 1, 2)
+        grid.addWidget(self.chooser, 5, 0, 1, 2)
+        grid.setRowStretch(2, 1)
         grid.setColumnStretch(0, 1)
         self.plot.setMinimumHeight(90)
         self.setMinimumSize(360, 260)
@@ -292,7 +294,6 @@ class FrontPanel(QWidget):
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
-        words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
         self.count.setText(" · ".join(words))
         self.count.setToolTip(self.count.text())
 

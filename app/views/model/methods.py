@@ -103,7 +103,7 @@ class MethodsView(QWidget):
         menu.addAction("From a &file …", self.choose_file)
         menu.addSection("Past sessions")
         for record in self._context.store.sessions()[:_PAST]:
-            words = f"{record.id}  {record.shown_name} · {record.gpu} · {record.evaluated} measured"
+            words = f"Session {record.id} · {record.shown_name} · {record.gpu} · {record.evaluated} measured"
             menu.addAction(words).setData(record.id)
 
     @Slot(QAction)

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QRectF, Slot
 from PySide6.QtGui import QColor, QPainter
 
 from ...engine.space.result_table import ResultTable
-from ..plots.theme import Colours
 from ..current_result import CurrentResult
+from ..plots.theme import Colours
 from .lane_layout import Layout
 from .lane_view import LaneView
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.session import events
-from ...engine.session_state import SessionState
+from ...engine.session_state import Purpose
 from ...engine.store.record import Label, SessionRecord
 from ..context import Context
 from ..file_dialogs import choose_folder, open_files
@@ -31,7 +31,6 @@ from .session_list import FAVOURITE, NAME, WIDEST, SessionsModel
 if TYPE_CHECKING:
     from ...engine.store.database import Store
 
-_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _EMPTY = (
     "No session yet.\nStart one under Tune, or drop a Kernel Tuner cache, T4 results, a session as CSV\n"
     "or a specification anywhere on this window."
@@ -88,6 +87,9 @@ class SessionsPanel(QWidget):
         bridge.session_started.connect(self._session_news)
         bridge.session_changed.connect(self._session_news)
         bridge.measurements_added.connect(self._measurements_added)
+        bridge.roofline.started.connect(self._session_news)
+        bridge.roofline.changed.connect(self._session_news)
+        bridge.roofline.measurements_added.connect(self._measurements_added)
         self._selected()
         self.refresh()
 
@@ -169,10 +171,10 @@ class SessionsPanel(QWidget):
     def _selected(self, *_: object) -> None:
         chosen = self.chosen()
         one = chosen[0] if len(chosen) == 1 else None
-        alive = any(record.state in _ALIVE for record in chosen)
+        alive = any(record.state.alive for record in chosen)
         for each in (self.open, self.copy, self.export, self.favourite):
             each.setEnabled(one is not None)
-        self.resume.setEnabled(one is not None and not alive)
+        self.resume.setEnabled(one is not None and not alive and one.purpose is not Purpose.ROOFLINE)
         self.delete.setEnabled(bool(chosen) and not alive)
         self.favourite.setChecked(one is not None and one.label.favourite)
         self.label.show_record(one)

@@ -48,9 +48,7 @@ class Services:
     def context(self, others: tuple[str, ...]) -> Context:
         """What every panel is given; `others` are selectors of boards that are watched at a glance."""
         board = self.board
-        return Context(
-            self.bridge, board.gpu, board.trace, board.sampler, self.store, self.result, others, self.guard
-        )
+        return Context(self.bridge, board.gpu, board.trace, board.sampler, self.store, self.result, others, self.guard)
 
     def close(self) -> None:
         """End the engine, then the sampling, then the store."""

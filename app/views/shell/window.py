@@ -35,7 +35,9 @@ from .file_menus import FileMenus
 from .log import open_log_folder
 from .palette import Palette
 from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
+from .quit_bar import QuitBar
 from .report_writer import ReportWriter
+from .result_bar import ResultBar
 from .services import Services
 from .side_windows import SideWindows
 from .start_offers import offer_left_over, offer_recovery
@@ -65,6 +67,7 @@ class MainWindow(QMainWindow):
         self.tour: Tour | None = None
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._closed = False
+        self._asks = True  # before it closes, where something runs
         self.setWindowTitle(board.gpu.info.label)  # Qt adds the program's name
         self.setDockOptions(
             QMainWindow.DockOption.AllowTabbedDocks
@@ -77,6 +80,7 @@ class MainWindow(QMainWindow):
         self.window_marks = WindowMarks(self.result, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
+        self.quit_bar = QuitBar(self.bridge.activity)
         self._put_centre()
         self.dock_area = Docks(self, PANELS)
         self.dock_area.put(CHANNELS, self.readout)
@@ -118,7 +122,7 @@ class MainWindow(QMainWindow):
 
     def _put_centre(self) -> None:
         centre = QWidget()
-        vbox(self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
+        vbox(self.quit_bar, self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
         self.setCentralWidget(centre)
 
     def _make_actions(self) -> None:
@@ -128,6 +132,9 @@ class MainWindow(QMainWindow):
         toolbar.setMovable(False)
         toolbar.addWidget(Badge(info))
         self.addToolBar(toolbar)
+        self.result_bar = ResultBar(self.result, self.bridge.activity)
+        self.addToolBarBreak()
+        self.addToolBar(self.result_bar)
         self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
         self.actions_by_name = self.actions_made.by_name
         self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
@@ -156,6 +163,8 @@ class MainWindow(QMainWindow):
             "redo": lambda _: self.panels["tune"].form.history.redo(),
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
+            "pause": lambda _: self.bridge.activity.pause_or_resume(),
+            "stop": lambda _: self.bridge.activity.stop(),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
             "zoom_out": lambda _: view.zoom(2.0),
@@ -184,6 +193,9 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.fit_finished.connect(self.monitor.show_fit)
+        self.bridge.activity.changed.connect(self._activity_changed)
+        self._activity_changed()
+        self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
         self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._written)
         self.monitor.failed.connect(self.banner.show_message)
@@ -257,6 +269,7 @@ class MainWindow(QMainWindow):
         sessions.resume_asked.connect(self.resume_session)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
+        self.panels["roofline"].session_opened.connect(self._bring_roofline)
         boards.in_full.connect(self.gpu_chosen)
         boards.boards_changed.connect(self._others_changed)
         offer_recovery(
@@ -395,6 +408,17 @@ class MainWindow(QMainWindow):
             if name in self.panels:
                 self.plot_menus.adopt(dock.widget(), dock.windowTitle())
 
+    @Slot()
+    def _activity_changed(self) -> None:
+        """Whatever runs is paused and stopped from anywhere."""
+        activity = self.bridge.activity
+        self.actions_by_name["pause"].setEnabled(activity.can_pause)
+        self.actions_by_name["stop"].setEnabled(activity.busy and not activity.stopping)
+
+    @Slot()
+    def _bring_roofline(self) -> None:
+        self.dock_area.bring("roofline")
+
     @Slot(QWidget)
     def _adopt_side_window(self, window: QWidget) -> None:
         if self.plot_menus is not None:
@@ -441,7 +465,15 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(geometry)
         self.dock_area.restore(self.settings.kept("layout"))
 
+    def close_at_once(self) -> None:
+        """Close without asking, whatever runs: its session can be resumed."""
+        self._asks = False
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._closed and self._asks and self.quit_bar.ask():
+            event.ignore()
+            return
         if not self._closed:
             self._closed = True
             self.settings.keep("geometry", self.saveGeometry())

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QTableView, QWidget
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..plots.quantities import configuration_text
 from ..current_result import CurrentResult
+from ..plots.quantities import configuration_text
 from ..widgets import set_up_table
 from .results_model import ResultsModel
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from app.cli import main
 from app.engine.description import NOT_IDENTIFIABLE
 from app.engine.models.roofline.fit import RooflinePoints
 from app.engine.session import events
+from app.engine.session.planning import plan_of
 from app.engine.session.tuner import Tuner
 from app.engine.store.database import Store
 from app.engine.tuning_methods.roofline_points import fit_points, read_points
@@ -28,11 +30,11 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.context import Context
+from app.views.current_result import CurrentResult
 from app.views.plots import theme
 from app.views.plots.axes import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
-from app.views.current_result import CurrentResult
 from app.views.threads.bridge import EngineBridge
 
 
@@ -174,16 +176,23 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     offered[0].trigger()
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 1, timeout=5_000)
     assert again.list.entries[0].fit == sweep.fit
-    again.add_session_shown()
+    assert window.result.table is None, "a roofline is nobody's tuning result"
+    stored = window.store.sessions()[0].id
+    with window.qtbot.waitSignal(again.session_opened, timeout=5_000):
+        window.bridge.submit(events.Open(stored))
     window.qtbot.waitUntil(lambda: not again.reading, timeout=5_000)
     assert len(again.list.entries) == 1, "the same session is no second sweep"
+    assert window.result.table is None
     # what was simulated says so in every file too
-    assert main(["export", str(window.result.session), "--out", str(tmp_path)]) == 0
+    assert main(["export", str(stored), "--out", str(tmp_path)]) == 0
     again.open(next(tmp_path.glob("*session.csv")))
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 2, timeout=5_000)
     assert "simulated" in again.list.entries[1].label
     again.remove.click()
     # a measured configuration is placed by its own work and traffic, its measured figures beside the expected ones
+    loaded = window.store.load(stored)
+    kernels = replace(plan_of(loaded), origin={})  # as if they had been tuned
+    window.bridge.deliver(events.SessionStarted(stored, kernels, loaded.table, running=False))
     window.result.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
     again.placer.take.click()
     rows = again.placer.table

@@ -150,6 +150,9 @@ def test_a_session_that_is_stopped_or_whose_window_is_closed_leaves_nothing(
     tune.open(path, start=True)
     qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
     window.close()
+    assert window.quit_bar.isVisible(), "a window in which something runs asks"
+    window.quit_bar.end.click()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=20_000)
     assert stand_in.settings() == before
     assert left_over(stand_in.uuids[0]) is None
 

@@ -261,7 +261,7 @@ def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
     window.run_to_the_end()
     window.panel.stored.menu().aboutToShow.emit()
     action, *_ = window.panel.stored.menu().actions()
-    assert "small · Test GPU · 60 of 60 · done" in action.text()
+    assert "Session 1 · small · Test GPU · 60 of 60 measured · done" in action.text()
     with window.qtbot.waitSignal(window.panel.form.draft_shown, timeout=20_000):
         action.trigger()
     assert window.panel.draft is not None
