@@ -193,7 +193,9 @@ def test_a_stored_roofline_is_opened_as_a_roofline(desk: Desk, qtbot: QtBot, tmp
     qtbot.waitUntil(lambda: desk.bridge.activity.busy, timeout=20_000)
     qtbot.waitUntil(lambda: desk.roofline.measuring.possible, timeout=60_000)
     desk.tune.stored.menu().aboutToShow.emit()
-    assert [action.text() for action in desk.tune.stored.menu().actions()][0] == "none yet", "it enters no menu of Tune"
+    assert next(action.text() for action in desk.tune.stored.menu().actions()) == "none yet", (
+        "it enters no menu of Tune"
+    )
     desk.tune_to_the_end(specification(tmp_path))
     before = desk.shown()
     with qtbot.waitSignal(desk.roofline.session_opened, timeout=10_000):

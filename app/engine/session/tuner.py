@@ -144,7 +144,7 @@ class Tuner:
         """Handle the waiting commands between two measurements of a session; False ends it."""
         self._remember(run.plan, run.table, run.session)
         self._attention.clear()
-        paused = False
+        paused = sweep_stopped = False
         while True:
             try:
                 command = self._commands.get() if paused else self._commands.get_nowait()
@@ -153,7 +153,9 @@ class Tuner:
             match command:
                 case Stop():
                     self._abort.clear()
-                    return False
+                    if not sweep_stopped:
+                        return False
+                    sweep_stopped = False  # that was its whole effect: the session continues
                 case Pause() if not paused:
                     run.pause()
                     paused = True
@@ -161,7 +163,7 @@ class Tuner:
                     run.resume()
                     paused = False
                 case Fit():
-                    self._fit_during(run, command, paused)
+                    sweep_stopped |= self._fit_during(run, command, paused)
                 case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
                     if self._control is not None:
@@ -170,13 +172,15 @@ class Tuner:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
 
-    def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> None:
+    def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> bool:
+        """Fit while a session waits; whether a sweep was stopped."""
         pausing = command.sweep and not paused
         if pausing:
             run.pause("clock sweep")
         self._guarded(lambda: self._fit(command))
         if pausing:
             run.resume()
+        return command.sweep and self._abort.is_set()
 
     def _open(self, session: int) -> None:
         from .opening import open_session  # imported late: planning needs much, and a window may only watch

@@ -34,17 +34,15 @@ class ResultBar(QToolBar):
         self.bar.setFixedWidth(_BAR_PX)
         self.pause = button("Pause", clicked=activity.pause_or_resume)
         self.stop = button("Stop", _STOP_TIP, activity.stop)
-        for each, words in ((self.pause, "Resume"), (self.stop, "Stop")):  # keeps its place under the mouse
-            each.setMinimumWidth(each.fontMetrics().horizontalAdvance(words) + 36)
+        self.pause.setMinimumWidth(self.pause.fontMetrics().horizontalAdvance("Resume") + 36)  # Stop keeps its place
         shown = QWidget()
         self._running = (self.what, self.bar, self.left, self.pause, self.stop)
         row = hbox((self.caption, 1), *self._running, of=shown)
         row.setContentsMargins(8, 2, 6, 2)
         self.addWidget(shown)
-        for each in self._running:  # their room is kept while nothing runs, in height
-            policy = each.sizePolicy()
-            policy.setRetainSizeWhenHidden(each in (self.pause, self.stop))
-            each.setSizePolicy(policy)
+        policy = self.stop.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the bar is as high while nothing runs
+        self.stop.setSizePolicy(policy)
         result.replaced.connect(self._show_result)
         activity.changed.connect(self._show_activity)
         self._show_result()

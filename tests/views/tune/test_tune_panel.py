@@ -317,7 +317,10 @@ def test_pause_resume_and_stop_are_sent_and_shown(lab: Lab, panel: TunePanel) ->
     change(lab, table, SessionState.RUNNING)
     assert panel.pause.text() == "Pause"
     panel.stop.click()
+    assert panel.progress.captions[1].text() == "Time left"
     change(lab, table, SessionState.STOPPED, "stopped")
+    assert panel.progress.bar.format().endswith("· stopped"), "not 'stopped: stopped'"
+    assert (panel.progress.captions[1].text(), panel.progress.left.text()) == ("Time taken", "2.0 s")
     assert [type(command) for command in lab.engine.commands] == [events.Pause, events.Resume, events.Stop]
     assert panel.pause.text() == "Resume"
     assert not panel.stop.isEnabled()
