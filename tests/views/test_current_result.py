@@ -232,7 +232,7 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     assert (second["kernel"], second["gpu"]) == ("stencil", "RTX 4000 Ada")
 
     desk.bridge.submit(events.Open(1))
-    qtbot.waitUntil(lambda: desk.result.session == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: desk.result.session == 1 and desk.tune.state is SessionState.DONE, timeout=10_000)
     desk.wait_for_analysis()
     assert desk.captions() == simulated
     assert desk.shown()["export"] == before["export"], "a session that is reopened has its best again"

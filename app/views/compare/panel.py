@@ -134,6 +134,11 @@ class ComparePanel(QWidget):
         if self.isVisible():
             self.look_again()
 
+    def provenance(self) -> str:
+        """What the plots are of: the sessions that are compared, whatever result is shown."""
+        sides = self.result.found.sides if self.result is not None else ()
+        return ", ".join(f"{side.name}, {side.gpu}" for side in sides)
+
     def look_again(self) -> None:
         """List what the store holds now."""
         store = self._context.store

@@ -148,6 +148,12 @@ class ModelPanel(QWidget):
         self.add.shutdown()
         self.methods.shutdown()
 
+    def provenance(self) -> str:
+        """What the plots are of: fits of their own boards, whatever result is shown."""
+        if self.tabs.currentWidget() is self.methods:
+            return self.methods.title.text()
+        return ", ".join(fit.label for _, fit in self.list.shown)
+
     @property
     def fit(self) -> FrequencyFit | None:
         """The fit that is shown in full."""

@@ -203,6 +203,10 @@ class RooflinePanel(QWidget):
         self._filed.shutdown()
         self.measuring.shutdown()
 
+    def provenance(self) -> str:
+        """What the plots are of: sweeps of their own boards, whatever result is shown."""
+        return ", ".join(sweep.label for _, sweep in self.list.shown)
+
     @property
     def reading(self) -> bool:
         """Whether sweeps are being read from a file or the store."""

@@ -36,6 +36,7 @@ _EMPTY = (
     "or a specification anywhere on this window."
 )
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_RESUME_TIP = "Continue it where it ended"
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
@@ -68,7 +69,7 @@ class SessionsPanel(QWidget):
         on_one = self._with_chosen
         files = "Its best configuration and all its measurements as files, into a folder"
         self.open = button("&Open", "Show its results in every panel; nothing is measured", on_one(self._open))
-        self.resume = button("&Resume", "Continue it where it ended", on_one(self._resume))
+        self.resume = button("&Resume", _RESUME_TIP, on_one(self._resume))
         self.export = button("E&xport …", files, self._choose_folder)
         self.copy = button("D&uplicate", "A copy with all its measurements, to continue", on_one(self._duplicate))
         self.favourite = button("&Favourite", "Mark it with a star", on_one(self._toggle_favourite))
@@ -175,6 +176,8 @@ class SessionsPanel(QWidget):
         for each in (self.open, self.copy, self.export, self.favourite):
             each.setEnabled(one is not None)
         self.resume.setEnabled(one is not None and not alive and one.purpose is not Purpose.ROOFLINE)
+        roofline = one is not None and one.purpose is Purpose.ROOFLINE
+        self.resume.setToolTip("A roofline is measured again under Roofline" if roofline else _RESUME_TIP)
         self.delete.setEnabled(bool(chosen) and not alive)
         self.favourite.setChecked(one is not None and one.label.favourite)
         self.label.show_record(one)

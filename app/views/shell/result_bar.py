@@ -11,7 +11,7 @@ from ..threads.activity import Activity
 from ..widgets import button, hbox
 
 _NONE = "No result yet: start a session under Tune, or open one under Sessions"
-_BAR_PX = 180
+_BAR_PX, _TITLE_PX = 180, 240
 _STOP_TIP = "End it; what was measured stays, and a session can be resumed later"
 
 
@@ -26,6 +26,9 @@ class ResultBar(QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.toggleViewAction().setVisible(False)  # it is always there
         self.caption = PlainLabel()
+        bold = self.caption.font()
+        bold.setBold(True)
+        self.caption.setFont(bold)
         self.caption.setAccessibleName("The result that is shown")
         self.caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.what, self.left = PlainLabel(), PlainLabel(muted=True)
@@ -60,12 +63,15 @@ class ResultBar(QToolBar):
         for each in self._running:
             each.setVisible(activity.busy)
         done, total = activity.share
-        self.what.setText(activity.title)
+        title = activity.title
+        self.what.setText(self.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, _TITLE_PX))
+        self.what.setToolTip(plain_tip(title))
         self.left.setText(activity.left)
         self.bar.setRange(0, total)
         self.bar.setValue(min(done, total))
         self.bar.setFormat("%p %")
-        self.bar.setToolTip(f"{done} of {total}" if total else "")
+        counted = f"{done} of {total}" if total else ""
+        self.bar.setToolTip(counted if activity.preparing is None else plain_tip(activity.preparing.what))
         self.pause.setText("Resume" if activity.paused else "Pause")
         self.pause.setEnabled(activity.can_pause)
         self.pause.setToolTip(_pause_tip(activity))

@@ -406,7 +406,8 @@ class MainWindow(QMainWindow):
             self.plot_menus.failed.connect(self.banner.show_message)
         for name, dock in self.docks.items():
             if name in self.panels:
-                self.plot_menus.adopt(dock.widget(), dock.windowTitle())
+                panel = dock.widget()
+                self.plot_menus.adopt(panel, dock.windowTitle(), getattr(panel, "provenance", None))
 
     @Slot()
     def _activity_changed(self) -> None:
@@ -422,7 +423,8 @@ class MainWindow(QMainWindow):
     @Slot(QWidget)
     def _adopt_side_window(self, window: QWidget) -> None:
         if self.plot_menus is not None:
-            self.plot_menus.adopt(window, window.windowTitle())
+            own = getattr(window, "provenance", lambda: self.board.gpu.info.label)
+            self.plot_menus.adopt(window, window.windowTitle(), own)
 
     @Slot(object)
     def _others_changed(self, others: tuple[str, ...]) -> None:

@@ -78,7 +78,7 @@ class Activity(QObject):
         if self.fit is not None:
             return ""
         if self.preparing is not None:
-            return f"preparing: {self.preparing.what}"
+            return "preparing"
         if self.paused:
             return "paused"
         eta_s = self.progress.eta_s if self.progress is not None else None

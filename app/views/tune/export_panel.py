@@ -41,7 +41,7 @@ class ExportPanel(QWidget):
         self.task = LatestTask(self)  # writes the files
         self.task.done.connect(self._written)
         self.task.failed.connect(self._not_written)
-        self.caption = ResultCaption(context.result, "Export of")
+        self.caption = ResultCaption(context.result, "To export")
         self.chosen = PlainLabel(wrap=True, muted=True)
         self.kinds = {kind: QCheckBox(label) for kind, label, _ in _KINDS}
         for kind, _, help_text in _KINDS:

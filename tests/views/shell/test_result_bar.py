@@ -124,7 +124,8 @@ def test_what_is_done_before_the_first_measurement_is_shown(lab: Lab, bar: Resul
     begin(lab)
     lab.engine.tell(events.Preparing("characterising the power sensor", 13.0, 65.0))
     assert bar.bar.text() == "20 %"
-    assert bar.left.text() == "preparing: characterising the power sensor"
+    assert bar.left.text() == "preparing"
+    assert bar.bar.toolTip() == "characterising the power sensor"
 
 
 # --- the window -------------------------------------------------------------------------------------------------------
