@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
-from ...engine.session.planning import plan_roofline
+from ...engine.session.planning import plan_resume, plan_roofline
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
 from ...engine.tuning_methods.roofline_sweeps import sweep_of_session
@@ -76,6 +76,14 @@ class RooflineMeasuring(QObject):
             self._waiting = list(precisions)
             self._plan()
 
+    @Slot(int, str)
+    def resume(self, session: int, precision: str) -> None:
+        """Continue a stored sweep."""
+        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
+        if self.possible:
+            self._waiting = [precision]
+            self._plan_with(lambda: plan_resume(store, session, gpu=gpu, guard=guard))
+
     @Slot()
     def stop(self) -> None:
         """End what runs; what was measured stays."""
@@ -96,8 +104,11 @@ class RooflineMeasuring(QObject):
 
     def _plan(self) -> None:
         gpu, precision = self._context.gpu, self._waiting[0]
+        self._plan_with(lambda: plan_roofline(gpu, precision))
+
+    def _plan_with(self, plan: Callable[[], SessionPlan]) -> None:
         self.progress, self._own = None, None
-        self._planner.run(lambda _stop: plan_roofline(gpu, precision))
+        self._planner.run(lambda _stop: plan())
         self.changed.emit()
 
     @Slot(object)

@@ -36,7 +36,6 @@ _EMPTY = (
     "or a specification anywhere on this window."
 )
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
-_RESUME_TIP = "Continue it where it ended"
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
@@ -45,6 +44,7 @@ class SessionsPanel(QWidget):
 
     open_asked = Signal(int)  # a session to look at
     resume_asked = Signal(int)
+    roofline_resume_asked = Signal(int, str)  # and its precision: it is measured under Roofline
     specification_met = Signal(object)  # the Path of one among the files that were to be imported
     said = Signal(str)  # something was done
 
@@ -69,7 +69,7 @@ class SessionsPanel(QWidget):
         on_one = self._with_chosen
         files = "Its best configuration and all its measurements as files, into a folder"
         self.open = button("&Open", "Show its results in every panel; nothing is measured", on_one(self._open))
-        self.resume = button("&Resume", _RESUME_TIP, on_one(self._resume))
+        self.resume = button("&Resume", "Continue it where it ended", on_one(self._resume))
         self.export = button("E&xport …", files, self._choose_folder)
         self.copy = button("D&uplicate", "A copy with all its measurements, to continue", on_one(self._duplicate))
         self.favourite = button("&Favourite", "Mark it with a star", on_one(self._toggle_favourite))
@@ -175,9 +175,7 @@ class SessionsPanel(QWidget):
         alive = any(record.state.alive for record in chosen)
         for each in (self.open, self.copy, self.export, self.favourite):
             each.setEnabled(one is not None)
-        self.resume.setEnabled(one is not None and not alive and one.purpose is not Purpose.ROOFLINE)
-        roofline = one is not None and one.purpose is Purpose.ROOFLINE
-        self.resume.setToolTip("A roofline is measured again under Roofline" if roofline else _RESUME_TIP)
+        self.resume.setEnabled(one is not None and not alive)
         self.delete.setEnabled(bool(chosen) and not alive)
         self.favourite.setChecked(one is not None and one.label.favourite)
         self.label.show_record(one)
@@ -207,7 +205,10 @@ class SessionsPanel(QWidget):
         self.open_asked.emit(record.id)
 
     def _resume(self, record: SessionRecord) -> None:
-        self.resume_asked.emit(record.id)
+        if record.purpose is Purpose.ROOFLINE:
+            self.roofline_resume_asked.emit(record.id, record.origin.get("precision", ""))
+        else:
+            self.resume_asked.emit(record.id)
 
     def _duplicate(self, record: SessionRecord) -> None:
         self._do(lambda store: store.duplicate(record.id), self._duplicated)

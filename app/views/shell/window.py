@@ -269,7 +269,10 @@ class MainWindow(QMainWindow):
         sessions.resume_asked.connect(self.resume_session)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
-        self.panels["roofline"].session_opened.connect(self._bring_roofline)
+        roofline = self.panels["roofline"]
+        roofline.session_opened.connect(self._bring_roofline)
+        sessions.roofline_resume_asked.connect(roofline.measuring.resume)
+        sessions.roofline_resume_asked.connect(self._bring_roofline)
         boards.in_full.connect(self.gpu_chosen)
         boards.boards_changed.connect(self._others_changed)
         offer_recovery(

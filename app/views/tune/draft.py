@@ -90,7 +90,7 @@ def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | 
     record = store.session(session)
     if record.purpose is Purpose.ROOFLINE:
         raise InputError(
-            "it measured a board's roofline, and no kernel", f"session {session}", "open it, or measure it again there"
+            "it measured a board's roofline, and no kernel", f"session {session}", "resume it under Sessions"
         )
     replay = record.purpose is Purpose.REPLAY
     plan = planning.plan_resume(store, session, gpu=None if replay else gpu, guard=guard)

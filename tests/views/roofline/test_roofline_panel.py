@@ -21,6 +21,7 @@ from app.engine.models.roofline.fit import RooflinePoints
 from app.engine.session import events
 from app.engine.session.planning import plan_of
 from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.tuning_methods.roofline_points import fit_points, read_points
 from app.engine.tuning_methods.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
@@ -226,6 +227,13 @@ def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> N
     assert [sweep.points.precision for sweep in panel.list.entries] == ["fp32"], "the second precision is not begun"
     assert len(window.store.sessions()) == 1
     assert not panel.progress.isVisible()
+    [stopped] = window.store.sessions()
+    panel.measuring.resume(stopped.id, "fp32")
+    window.qtbot.waitUntil(lambda: panel.measuring.possible, timeout=30_000)
+    [resumed] = window.store.sessions()
+    assert (resumed.id, resumed.state) == (stopped.id, SessionState.DONE)
+    assert resumed.evaluated > stopped.evaluated
+    assert window.result.table is None
 
 
 def test_public_boards_are_overlaid_and_a_throttled_one_is_no_number(

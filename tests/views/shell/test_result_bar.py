@@ -158,6 +158,15 @@ def test_what_runs_is_paused_and_stopped_by_the_session_menu_whatever_is_in_fron
     assert not window.actions_by_name["stop"].isEnabled()
 
 
+def test_a_roofline_is_resumed_under_roofline_and_not_under_tune(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    window.panels["sessions"].roofline_resume_asked.emit(99, "fp32")
+    message = window.panels["roofline"].message
+    qtbot.waitUntil(lambda: "99" in message.text(), timeout=5_000)
+    assert message.isVisible(), "its dock is in front, and says that there is no such session"
+    assert window.panels["tune"].draft is None
+
+
 def test_closing_the_window_asks_only_while_something_runs(qtbot: QtBot, open_program: Open) -> None:
     window = open_program(FakeGpu(working)).window
     running(window)
