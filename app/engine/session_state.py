@@ -1,9 +1,17 @@
-"""Where a session stands: its state, and its counts and times so far."""
+"""What a session is for, and where it stands: its state, and its counts and times so far."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+
+class Purpose(StrEnum):
+    """What a session is for. A roofline measures a board rather than a kernel: it is nobody's tuning result."""
+
+    TUNING = "tuning"
+    REPLAY = "replay"  # answered from a recording
+    ROOFLINE = "roofline"
 
 
 class SessionState(StrEnum):
@@ -13,6 +21,11 @@ class SessionState(StrEnum):
     STOPPED = "stopped"  # the user stopped it
     FAILED = "failed"  # the runner or the GPU went away
     INTERRUPTED = "interrupted"  # the program died; found at the next start
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still measure."""
+        return self in (SessionState.RUNNING, SessionState.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)

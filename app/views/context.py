@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .selection import Selection
+from .current_result import CurrentResult
 from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One GPU, its trace, the engine behind the bridge and the shared selection. Panels are `Panel(context)`.
+    """One GPU, its trace, the engine behind the bridge and the result that is shown. Panels are `Panel(context)`.
 
     Panels own what they connect; the window deletes them before it closes the bridge and the GPU. A panel reports what
     went wrong with `context.bridge.report(what, remedy)`. Colours come from `plots.theme.colours()`; a panel that
@@ -32,6 +32,6 @@ class Context:
     trace: Trace
     sampler: Sampler
     store: Store
-    selection: Selection
+    result: CurrentResult  # what every view shows and every export writes
     others: tuple[str, ...] = ()  # selectors of boards to be watched at a glance beside this one
     guard: DeviceGuard | None = None  # the one door to the GPU's settings; its own thread is the engine's

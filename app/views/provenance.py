@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..engine.session_state import Purpose
+
+if TYPE_CHECKING:
+    from ..engine.store.record import SessionFacts
+
 _WORDS = {
     "simulated": "figures are simulated, no real GPU",
     "recorded": "figures are replayed from a recording",
@@ -11,3 +19,11 @@ _WORDS = {
 def source_words(source: str) -> str:
     """What to say beside figures of a source; empty for a live board."""
     return _WORDS.get(source, "")
+
+
+def provenance(session: SessionFacts) -> str:
+    """Where a session's figures come from: 'measured', 'simulated', or from which file they are."""
+    if session.purpose is not Purpose.REPLAY:
+        return "measured" if session.source == "nvml" else session.source
+    file = session.origin.get("file", "")
+    return f"recorded in {Path(file).name}" if file else "recorded"

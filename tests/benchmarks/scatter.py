@@ -92,7 +92,7 @@ def opening(measurements: list[Measurement]) -> list[tuple[str, str, str]]:
         gc.disable()  # as in the window, where `Collector` collects between two turns of the loop
         read = milliseconds(lambda: loaded.append(store.load(session)))
         lab = Lab()
-        panel, view = FrontPanel(lab.context), ResultsView(lab.selection)
+        panel, view = FrontPanel(lab.context), ResultsView(lab.result)
         for widget in (panel, view):
             widget.resize(900, 600)
             widget.show()
@@ -123,7 +123,7 @@ def main() -> None:
     table.extend(measurements[:POINTS])
     rest = iter(measurements[POINTS:])
     lab = Lab()
-    panel, view = FrontPanel(lab.context), ResultsView(lab.selection)
+    panel, view = FrontPanel(lab.context), ResultsView(lab.result)
     panel.resize(900, 700)
     view.resize(900, 500)
     rows: list[tuple[str, str, str]] = []
@@ -177,7 +177,7 @@ def main() -> None:
 
         brushed.append(milliseconds(brush))
     rows.append(("scatter: a step of brushing, histograms and frame included", many(brushed), "100 ms"))
-    lab.selection.brush([])
+    lab.result.brush([])
     for name in ("hull", "quadrants", "spread", "energy", "edp"):
         tick = panel.show_menu.ticks[name]
         rows.append(
@@ -221,11 +221,11 @@ def main() -> None:
     rows.append(("table: mark every row", f"{every:.1f} ms", "100 ms"))
     sort = milliseconds(lambda: (view.sortByColumn(3, Qt.SortOrder.DescendingOrder), view.grab()))
     rows.append(("table: sort, every row marked", f"{sort:.1f} ms", "200 ms"))
-    lab.selection.brush(range(0, POINTS, 3))
+    lab.result.brush(range(0, POINTS, 3))
     only = milliseconds(lambda: (view.show_only_marked(True), view.grab()))
     rows.append(("table: only 40,768 marked rows", f"{only:.1f} ms", "200 ms"))
     view.show_only_marked(False)
-    rows.append(("table: select a row", f"{milliseconds(lambda: lab.selection.select(4711)):.1f} ms", "16 ms"))
+    rows.append(("table: select a row", f"{milliseconds(lambda: lab.result.select(4711)):.1f} ms", "16 ms"))
     rows += opening(measurements)
     width = max(len(row[0]) for row in rows)
     for what, measured, target in (("", "measured", "target"), *rows):

@@ -81,7 +81,7 @@ def take(folder: Path, size: str, specification: Path) -> None:
     wait(lambda: sessions.model.total == 2, 20)
     rest(0.5)
     sessions.open_asked.emit(1)
-    wait(lambda: window.selection.session == 1, 20)
+    wait(lambda: window.result.session == 1, 20)
     wait(lambda: not sessions.busy, 5)
     sessions.table.clearSelection()
     sessions.choose({1})
@@ -96,9 +96,9 @@ def take(folder: Path, size: str, specification: Path) -> None:
     window.panels["roofline"].open(recordings / "h200-roofline-fp32.json.gz")
     window.monitor.view.set_length(600.0)
     rest(1.0)
-    table = window.selection.table
+    table = window.result.table
     if table is not None and len(table):
-        window.selection.select(int(table.values(table.value_names[0]).argmin()))
+        window.result.select(int(table.values(table.value_names[0]).argmin()))
     for name in window.docks:
         window.dock_area.bring(name)
         rest(0.3)

@@ -16,7 +16,7 @@ from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.views.context import Context
-from app.views.selection import Selection
+from app.views.current_result import CurrentResult
 from app.views.threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Lab:
     def __init__(self, gpu: Any = None, store: Any = None, trace: Any = None) -> None:
         self.engine = ScriptedEngine(lambda event: self.bridge.deliver(event))
         self.bridge = EngineBridge(lambda _on_event: self.engine)
-        self.selection = Selection(self.bridge)
+        self.result = CurrentResult(self.bridge)
         none: Any = None
-        self.context = Context(self.bridge, gpu, trace, none, store, self.selection)
+        self.context = Context(self.bridge, gpu, trace, none, store, self.result)
 
     def session(self, table: ResultTable, plan: SessionPlan) -> None:
         self.engine.tell(events.SessionStarted(1, plan, table))

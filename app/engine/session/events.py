@@ -103,6 +103,7 @@ class SessionStarted:
     session: int
     plan: SessionPlan
     table: ResultTable  # already holds what a resumed session had measured
+    running: bool = True  # False: a stored session that is only shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ class SessionChanged:
 
 @dataclass(frozen=True, slots=True)
 class FitProgress:
+    """Sent at the beginning too, with nothing done; `total` is 0 where nothing is swept."""
+
     done: int
     total: int
     what: str = "clocks"
@@ -151,6 +154,11 @@ class FitFinished:
     fit: FrequencyFit
     source: str  # what it was fitted to, in words, with 'simulated' or 'recorded' where it is so
     caps: CapFit | None = None  # of the same load, where power limits were swept too
+
+
+@dataclass(frozen=True, slots=True)
+class FitFailed:
+    """A fit or its sweep ended without a result; a fault says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +208,7 @@ Event = (
     | SessionChanged
     | FitProgress
     | FitFinished
+    | FitFailed
     | SettingApplied
     | ControlChanged
     | DeviceChanged

@@ -33,7 +33,7 @@ def open_session(store: Store, session: int) -> tuple[SessionStarted, SessionCha
         best_index=best,
         best_value=None if best is None else float(table.values(plan.objective.goal.name)[best]),
     )
-    return SessionStarted(session, plan, table), SessionChanged(progress, record.reason)
+    return SessionStarted(session, plan, table, running=False), SessionChanged(progress, record.reason)
 
 
 def best_of(table: ResultTable, goal: Goal) -> int | None:

@@ -25,6 +25,7 @@ from ..objectives import Goal, Objective
 from ..runner.base import Runner
 from ..runner.replay import ReplayRunner
 from ..runner.settings_order import setting_names
+from ..session_state import Purpose
 from ..space.build import build_space
 from ..space.device_settings import resolve_device_settings
 from ..space.search_space import SearchSpace
@@ -147,7 +148,8 @@ def plan_roofline(gpu: Gpu, precision: str, guard: DeviceGuard | None = None) ->
         remedy = f"choose {' or '.join(PRECISIONS)}; tensor cores are swept from compute capability 8.0 on"
         raise InputError(what, gpu.info.name, remedy)
     specification = load_specification(resources() / "rooflines" / f"{precision}.toml")
-    return plan_specification(replace(specification, device_settings={}), gpu, guard=guard)
+    plan = plan_specification(replace(specification, device_settings={}), gpu, guard=guard)
+    return replace(plan, origin={**plan.origin, "purpose": Purpose.ROOFLINE.value})
 
 
 def space_of(spec: Specification, gpu: Gpu | None = None) -> SearchSpace:

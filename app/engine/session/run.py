@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -110,8 +109,7 @@ class SessionRun(LiveSession):
             self._on_event(EngineFault.of(error))
             state, reason = SessionState.FAILED, str(error)
         except BaseException as error:
-            with suppress(WattridgeError):
-                self._store.finish(self.session, SessionState.FAILED, f"{type(error).__name__}: {error}")
+            self.end(SessionState.FAILED, f"{type(error).__name__}: {error}")
             raise
         finally:
             search.close()

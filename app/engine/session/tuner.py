@@ -11,6 +11,7 @@ from ...errors import WattridgeError
 from ...sensors.gpu import Gpu
 from ..control.guard import DeviceGuard
 from ..models.caps import CapFit
+from ..session_state import Purpose
 from ..space.result_table import ResultTable
 from ..store.database import Store
 from ..tuning_methods.fits import caps_of_sweep, fit_of_sweep, fit_of_table
@@ -23,6 +24,7 @@ from .events import (
     EngineFault,
     Event,
     Fit,
+    FitFailed,
     FitFinished,
     FitProgress,
     Forbid,
@@ -125,7 +127,7 @@ class Tuner:
             case Start(plan):
                 self._restore_unconfirmed()
                 result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
-                self._last = (result.plan, result.table, result.session)
+                self._remember(result.plan, result.table, result.session)
             case Open(session):
                 self._open(session)
             case Fit():
@@ -140,9 +142,9 @@ class Tuner:
 
     def _attend(self, run: LiveSession) -> bool:
         """Handle the waiting commands between two measurements of a session; False ends it."""
-        self._last = (run.plan, run.table, run.session)
+        self._remember(run.plan, run.table, run.session)
         self._attention.clear()
-        paused = False
+        paused = sweep_stopped = False
         while True:
             try:
                 command = self._commands.get() if paused else self._commands.get_nowait()
@@ -151,7 +153,9 @@ class Tuner:
             match command:
                 case Stop():
                     self._abort.clear()
-                    return False
+                    if not sweep_stopped:
+                        return False
+                    sweep_stopped = False  # that was its whole effect: the session continues
                 case Pause() if not paused:
                     run.pause()
                     paused = True
@@ -159,7 +163,7 @@ class Tuner:
                     run.resume()
                     paused = False
                 case Fit():
-                    self._fit_during(run, command, paused)
+                    sweep_stopped |= self._fit_during(run, command, paused)
                 case Start() | Open() | Apply() | Confirm() | Allow() | Forbid():
                     self._on_event(EngineFault("a session is running", "stop it first"))
                     if self._control is not None:
@@ -168,51 +172,67 @@ class Tuner:
                     self._commands.put(_END)  # for `_work`, once the session is closed
                     return False
 
-    def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> None:
+    def _fit_during(self, run: LiveSession, command: Fit, paused: bool) -> bool:
+        """Fit while a session waits; whether a sweep was stopped."""
         pausing = command.sweep and not paused
         if pausing:
             run.pause("clock sweep")
         self._guarded(lambda: self._fit(command))
         if pausing:
             run.resume()
+        return command.sweep and self._abort.is_set()
 
     def _open(self, session: int) -> None:
         from .opening import open_session  # imported late: planning needs much, and a window may only watch
 
         started, ended = open_session(self._store, session)
-        self._last = (started.plan, started.table, session)
+        self._remember(started.plan, started.table, session)
         self._on_event(started)
         self._on_event(ended)
 
+    def _remember(self, plan: SessionPlan, table: ResultTable, session: int) -> None:
+        """A later fit of the session is made from this; a roofline measures the board, and is none."""
+        if plan.purpose is not Purpose.ROOFLINE:
+            self._last = (plan, table, session)
+
     def _fit(self, command: Fit) -> None:
-        session: int | None = None
+        self._on_event(FitProgress(0, command.points if command.sweep else 0))
+        try:
+            finished, session = self._swept(command) if command.sweep else self._fitted()
+            self._store.save_fit(finished.fit, finished.source, session)
+        except BaseException:
+            self._on_event(FitFailed())
+            raise
+        self._on_event(finished)
+
+    def _swept(self, command: Fit) -> tuple[FitFinished, None]:
+        if self._gpu is None:
+            raise WattridgeError("a clock sweep needs a GPU", remedy="open one, or fit the session's measurements")
+        fit, source = fit_of_sweep(
+            self._gpu,
+            points=command.points,
+            memory_clocks=command.memory_clocks,
+            on_progress=lambda done, total: self._on_event(FitProgress(done, total)),
+            stop=self._abort,
+            guard=self._guard,
+        )
         caps: CapFit | None = None
-        if command.sweep:
-            if self._gpu is None:
-                raise WattridgeError("a clock sweep needs a GPU", remedy="open one, or fit the session's measurements")
-            fit, source = fit_of_sweep(
+        if command.power_limits:
+            caps = caps_of_sweep(
                 self._gpu,
                 points=command.points,
-                memory_clocks=command.memory_clocks,
-                on_progress=lambda done, total: self._on_event(FitProgress(done, total)),
+                on_progress=lambda done, total: self._on_event(FitProgress(done, total, "power limits")),
                 stop=self._abort,
                 guard=self._guard,
             )
-            if command.power_limits:
-                caps = caps_of_sweep(
-                    self._gpu,
-                    points=command.points,
-                    on_progress=lambda done, total: self._on_event(FitProgress(done, total, "power limits")),
-                    stop=self._abort,
-                    guard=self._guard,
-                )
-        else:
-            if self._last is None:
-                raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
-            plan, table, session = self._last
-            fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
-        self._store.save_fit(fit, source, session or None)  # one that is followed has no number yet
-        self._on_event(FitFinished(fit, source, caps))
+        return FitFinished(fit, source, caps), None
+
+    def _fitted(self) -> tuple[FitFinished, int | None]:
+        if self._last is None:
+            raise WattridgeError("there is nothing to fit yet", remedy="run a session, or fit a clock sweep")
+        plan, table, session = self._last
+        fit, source = fit_of_table(table, plan.title, plan.gpu, plan.source)
+        return FitFinished(fit, source), session or None  # one that is followed has no number yet
 
     def _restore_unconfirmed(self) -> None:
         if self._control is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..measurement import Configuration, Measurement, State
 from ..objectives import Goal, Objective
-from ..session_state import SessionState
+from ..session_state import Purpose, SessionState
 from ..space.result_table import ResultTable
 from ..space.search_space import Parameter, SearchSpace
 
@@ -51,6 +51,13 @@ class SessionFacts:
     def board(self) -> str:
         """The board's name, and that its figures are simulated or recorded where they are."""
         return self.gpu if self.source == "nvml" else f"{self.gpu} ({self.source})"
+
+    @property
+    def purpose(self) -> Purpose:
+        """What the session is for."""
+        if self.origin.get("purpose") == Purpose.ROOFLINE:
+            return Purpose.ROOFLINE
+        return Purpose.REPLAY if self.origin.get("kind") == "replay" else Purpose.TUNING
 
     def facts(self) -> dict[str, Any]:
         """These fields by name, without those of subclasses."""

@@ -151,7 +151,8 @@ def past_sweeps(store: Store) -> list[tuple[int, str]]:
     found = []
     for record in _sessions(store)[:_SESSIONS]:
         marked = "" if record.source == "nvml" else f" ({record.source})"
-        found.append((record.id, f"{record.id}  {precision_words(precision_of(record.title))} · {record.gpu}{marked}"))
+        swept = precision_words(precision_of(record.title))
+        found.append((record.id, f"Session {record.id} · {swept} · {record.gpu}{marked}"))
     return found
 
 

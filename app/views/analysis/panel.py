@@ -16,7 +16,7 @@ from ..context import Context
 from ..plots.figure_plot import FigurePlot
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
-from ..provenance import source_words
+from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from .figures import FIGURES, Analysed, AnalysisFigure
 
@@ -37,6 +37,7 @@ class AnalysisPanel(QWidget):
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
         for figure in FIGURES:
             self.which.addItem(figure.label, figure.name)
+        self.caption = ResultCaption(context.result)
         self.figure = FigurePlot()
         self.state = PlainLabel()
         self.state.setWordWrap(True)
@@ -52,7 +53,7 @@ class AnalysisPanel(QWidget):
         context.bridge.session_started.connect(self._session_started)
         context.bridge.measurements_added.connect(self._measurements_added)
         context.bridge.session_changed.connect(self._session_changed)
-        self._begin(context.selection.table, context.selection.plan)
+        self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
@@ -72,6 +73,7 @@ class AnalysisPanel(QWidget):
             row.addWidget(choice)
         column = QVBoxLayout(self)
         column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.caption)
         column.addLayout(row)
         column.addWidget(self.figure, 1)
         column.addWidget(self.state)
@@ -89,7 +91,7 @@ class AnalysisPanel(QWidget):
 
     @Slot(object)
     def _measurements_added(self, event: MeasurementsAdded) -> None:
-        if event.session == self._context.selection.session and self.isVisible() and not self._again.isActive():
+        if event.session == self._context.result.session and self.isVisible() and not self._again.isActive():
             self._again.start()
 
     @Slot(object)
@@ -134,9 +136,7 @@ class AnalysisPanel(QWidget):
         if session.analysis.table is not self._table:
             return
         self.session = session
-        source = source_words(session.plan.source)
-        words = [f"{count_text(self._analysed)} measurements of {session.plan.title}"]
-        self.state.setText(" · ".join([*words, source] if source else words))
+        self.state.setText(f"{count_text(self._analysed)} measurements of {session.plan.title}")
         self._offer()
         if self._table is not None and len(self._table) != self._analysed:
             self._again.start()

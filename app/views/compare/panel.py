@@ -134,6 +134,11 @@ class ComparePanel(QWidget):
         if self.isVisible():
             self.look_again()
 
+    def provenance(self) -> str:
+        """What the plots are of: the sessions that are compared, whatever result is shown."""
+        sides = self.result.found.sides if self.result is not None else ()
+        return ", ".join(f"{side.name}, {side.gpu}" for side in sides)
+
     def look_again(self) -> None:
         """List what the store holds now."""
         store = self._context.store
@@ -155,7 +160,7 @@ class ComparePanel(QWidget):
             for record in self._records or ():
                 when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
                 measured = f"{count_text(record.evaluated)} measured"
-                text = f"{record.id}  {record.shown_name} · {record.gpu} · {measured} · {when}"
+                text = f"Session {record.id} · {record.shown_name} · {record.gpu} · {measured} · {when}"
                 self._add_item(record.id, text, record.id in ticked)
             for path in self._files:
                 self._add_item(path, f"{path.name} · file", path in ticked)
@@ -291,15 +296,20 @@ def fronts_figure(result: Result) -> Figure:
         ),
         caption=f"Pareto fronts. The largest area is dominated by {widest.name}, {widest.gpu}; "
         + "on the front of all together: "
-        + ", ".join(f"{side.share_of_joint} of {side.name}" for side in found.sides if side.share_of_joint)
+        + ", ".join(f"{_points(side.share_of_joint)} of {side.name}" for side in found.sides if side.share_of_joint)
         + ".",
     )
+
+
+def _points(count: int) -> str:
+    return f"{count} point" if count == 1 else f"{count} points"
 
 
 def _stored(store: Store, session: int) -> tuple[Compared, dict[str, str]]:
     loaded = store.load(session)
     record = loaded.record
-    return Compared(f"{session} {record.shown_name}", record.gpu, record.source, loaded.table), dict(record.units)
+    name = f"{record.shown_name} (session {session})"
+    return Compared(name, record.gpu, record.source, loaded.table), dict(record.units)
 
 
 def _recorded(path: Path) -> tuple[Compared, dict[str, str]]:

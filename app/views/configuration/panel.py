@@ -15,6 +15,7 @@ from ..monitor.own_trace import OwnTrace, own_trace
 from ..monitor.own_trace_plot import OwnTracePlot
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from .apply_button import ApplyButton
 from .facts import facts_as_html, title_as_html
@@ -46,7 +47,7 @@ _POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
 
 
 class ConfigurationPanel(QWidget):
-    """Follows the shared selection. Does no work while out of sight."""
+    """Follows the current result. Does no work while out of sight."""
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,12 +60,13 @@ class ConfigurationPanel(QWidget):
         self._reader.failed.connect(self._source_not_read)
         self._again = QTimer(self, singleShot=True, interval=_LOOK_AGAIN_MS)
         self._again.timeout.connect(self._show_trace)
+        self.caption = ResultCaption(context.result)
         self.empty, self.title, self.facts = PlainLabel(), PlainLabel(), QTextBrowser()
         self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
         self.tabs = QTabWidget()
         self.apply = ApplyButton(context)
         self._lay_out()
-        context.selection.changed.connect(self._selected)
+        context.result.changed.connect(self._selected)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
 
@@ -89,6 +91,7 @@ class ConfigurationPanel(QWidget):
         self._shown = QWidget()
         column = QVBoxLayout(self._shown)
         column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.caption)
         column.addWidget(self.title)
         column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self.splitter, 1)
@@ -108,10 +111,10 @@ class ConfigurationPanel(QWidget):
     @property
     def measurement(self) -> Measurement | None:
         """The selected measurement."""
-        selection = self._context.selection
-        if selection.table is None or not 0 <= selection.index < len(selection.table):
+        result = self._context.result
+        if result.table is None or not 0 <= result.index < len(result.table):
             return None
-        return selection.table.measurement(selection.index)
+        return result.table.measurement(result.index)
 
     @Slot(int)
     def _selected(self, _index: int) -> None:
@@ -135,14 +138,14 @@ class ConfigurationPanel(QWidget):
 
     def refresh(self) -> None:
         """Show what is selected now."""
-        measurement, plan = self.measurement, self._context.selection.plan
+        measurement, plan = self.measurement, self._context.result.plan
         self.empty.setVisible(measurement is None)
         self._shown.setVisible(measurement is not None)
         if measurement is None or plan is None:
             self._again.stop()
-            self.empty.setText(_NO_SESSION if self._context.selection.table is None else _NOTHING_SELECTED)
+            self.empty.setText(_NO_SESSION if self._context.result.table is None else _NOTHING_SELECTED)
             return
-        self.title.setText(title_as_html(measurement, self._context.selection.index))
+        self.title.setText(title_as_html(measurement, self._context.result.index))
         self.apply.show_for(measurement, plan)
         self._read_source(plan)
         self._show_facts()
@@ -150,7 +153,7 @@ class ConfigurationPanel(QWidget):
         self._show_source()
 
     def _show_facts(self) -> None:
-        measurement, plan = self.measurement, self._context.selection.plan
+        measurement, plan = self.measurement, self._context.result.plan
         if measurement is None or plan is None:
             return
         columns = 2 if self.splitter.orientation() is Qt.Orientation.Vertical and self.width() >= _TWO_COLUMNS else 1

@@ -6,17 +6,17 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
 
+from ..current_result import CurrentResult
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
-from ..selection import Selection
 
 
 class MarkedBar(QWidget):
     """`only` asks for a table of just these."""
 
-    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+    def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._selection = selection
+        self._result = result
         self.count = PlainLabel()
         self.only = QCheckBox("O&nly these")
         self.only.setToolTip("Show no other rows in the table")
@@ -30,15 +30,15 @@ class MarkedBar(QWidget):
         row.addStretch(1)
         row.addWidget(self.unmark)
         self.unmark.clicked.connect(self._unmark)
-        selection.brushed.connect(self._follow)
+        result.brushed.connect(self._follow)
         self._follow()
 
     @Slot()
     def _follow(self) -> None:
-        marked = len(self._selection.rows)
+        marked = len(self._result.rows)
         self.count.setText(f"{count_text(marked)} marked")
         self.setVisible(bool(marked))
 
     @Slot()
     def _unmark(self) -> None:
-        self._selection.brush(np.empty(0, dtype=np.int64))
+        self._result.brush(np.empty(0, dtype=np.int64))

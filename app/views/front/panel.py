@@ -14,14 +14,14 @@ from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..context import Context
+from ..current_result import Indices
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..plots.parameter_bars import ParameterBars
-from ..provenance import source_words
-from ..selection import Indices
+from ..result_caption import ResultCaption
 from ..settings import Settings
 from .chooser_bar import ChooserBar
 from .figure_choices import FigureChoices
@@ -53,6 +53,7 @@ class FrontPanel(QWidget):
         self._coding: Coding | None = None
         self._shape_coding: ShapeCoding | None = None
         self._choosing = False
+        self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         settings = Settings()
         self.show_menu = ShowMenu(settings)
@@ -66,7 +67,7 @@ class FrontPanel(QWidget):
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
         self._lay_out()
         self._connect()
-        self._begin(context.selection.table, context.selection.plan)
+        self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
         self.figures.aside.addWidget(self.show_menu)
@@ -78,34 +79,35 @@ class FrontPanel(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(6, 6, 6, 6)
         grid.setVerticalSpacing(4)
-        grid.addWidget(self.figures, 0, 0, 1, 2)
-        grid.addWidget(self.plot, 1, 0)
-        grid.addLayout(beside, 1, 1)
-        grid.addWidget(self.count, 2, 0, 1, 2)
-        grid.addWidget(self.bars, 3, 0, 1, 2)
-        grid.addWidget(self.chooser, 4, 0, 1, 2)
-        grid.setRowStretch(1, 1)
+        grid.addWidget(self.caption, 0, 0, 1, 2)
+        grid.addWidget(self.figures, 1, 0, 1, 2)
+        grid.addWidget(self.plot, 2, 0)
+        grid.addLayout(beside, 2, 1)
+        grid.addWidget(self.count, 3, 0, 1, 2)
+        grid.addWidget(self.bars, 4, 0, 1, 2)
+        grid.addWidget(self.chooser, 5, 0, 1, 2)
+        grid.setRowStretch(2, 1)
         grid.setColumnStretch(0, 1)
         self.plot.setMinimumHeight(90)
         self.setMinimumSize(360, 260)
 
     def _connect(self) -> None:
-        selection, bridge = self._context.selection, self._context.bridge
+        result, bridge = self._context.result, self._context.bridge
         self.figures.axes_changed.connect(self._rebuild)
         self.figures.coding_changed.connect(self._code)
         self.show_menu.changed.connect(self._show_overlays)
         self._show_overlays()
         self.show_menu.bars.toggled.connect(self._show_bars)
         self.show_menu.everything.triggered.connect(self.plot.show_all)
-        self.plot.picked.connect(selection.select)
-        self.plot.brushed.connect(selection.brush)
-        self.bars.picked.connect(selection.brush)
+        self.plot.picked.connect(result.select)
+        self.plot.brushed.connect(result.brush)
+        self.bars.picked.connect(result.brush)
         self.bars.filtered.connect(self._filtered)
         self.unfilter.clicked.connect(self.bars.show_everything)
         self.unmark.clicked.connect(self._unmark)
         self.chooser.chosen.connect(self._chosen)
-        selection.changed.connect(self._selected)
-        selection.brushed.connect(self._brushed)
+        result.changed.connect(self._selected)
+        result.brushed.connect(self._brushed)
         bridge.session_started.connect(self._session_started)
         bridge.measurements_added.connect(self._measurements_added)
         theme.notifier().changed.connect(self.key.update)
@@ -119,7 +121,7 @@ class FrontPanel(QWidget):
 
     @Slot(object)
     def _measurements_added(self, event: MeasurementsAdded) -> None:
-        if event.session == self._context.selection.session and self.isVisible():
+        if event.session == self._context.result.session and self.isVisible():
             self.refresh()
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -161,7 +163,7 @@ class FrontPanel(QWidget):
         if self._table is not None:
             began = time.perf_counter()
             self.plot.overlays.draw()
-            self.bars.refresh(self._context.selection.rows)
+            self.bars.refresh(self._context.result.rows)
             self.chooser.refresh(self.bars.filter)
             self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
 
@@ -252,11 +254,11 @@ class FrontPanel(QWidget):
 
     @Slot()
     def _unmark(self) -> None:
-        self._context.selection.brush(np.empty(0, dtype=np.int64))
+        self._context.result.brush(np.empty(0, dtype=np.int64))
 
     @Slot()
     def _brushed(self) -> None:
-        rows: Indices = self._context.selection.rows
+        rows: Indices = self._context.result.rows
         self.plot.mark(rows)
         self.bars.refresh(rows)
         self._count_points()
@@ -271,7 +273,7 @@ class FrontPanel(QWidget):
     @Slot(int, str)
     def _chosen(self, index: int, word: str) -> None:
         self._choosing = True
-        self._context.selection.select(index)
+        self._context.result.select(index)
         self._choosing = False
         self.plot.name_choice(word)
 
@@ -279,7 +281,7 @@ class FrontPanel(QWidget):
 
     def _count_points(self) -> None:
         shown = len(self.points) if self.points is not None else 0
-        marked = len(self._context.selection.rows)
+        marked = len(self._context.result.rows)
         self.unmark.setVisible(bool(marked))
         self.unmark.setText(f"{count_text(marked)} marked ✕")
         self.unfilter.setVisible(bool(self.bars.filter))
@@ -292,7 +294,6 @@ class FrontPanel(QWidget):
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
-        words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
         self.count.setText(" · ".join(words))
         self.count.setToolTip(self.count.text())
 

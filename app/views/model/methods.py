@@ -97,13 +97,13 @@ class MethodsView(QWidget):
 
     @Slot()
     def _fill_sources(self) -> None:
-        menu, table = self.compare.menu(), self._context.selection.table
+        menu, table = self.compare.menu(), self._context.result.table
         menu.clear()
         menu.addAction("From the &session shown", self.compare_session).setEnabled(table is not None and len(table) > 0)
         menu.addAction("From a &file …", self.choose_file)
         menu.addSection("Past sessions")
         for record in self._context.store.sessions()[:_PAST]:
-            words = f"{record.id}  {record.shown_name} · {record.gpu} · {record.evaluated} measured"
+            words = f"Session {record.id} · {record.shown_name} · {record.gpu} · {record.evaluated} measured"
             menu.addAction(words).setData(record.id)
 
     @Slot(QAction)
@@ -115,8 +115,8 @@ class MethodsView(QWidget):
     @Slot()
     def compare_session(self) -> None:
         """From what the running or last session measured."""
-        selection = self._context.selection
-        table, plan = selection.table, selection.plan
+        result = self._context.result
+        table, plan = result.table, result.plan
         if table is not None and plan is not None:
             self._background.run(
                 lambda _stop: methods_of_table(table, gpu=plan.gpu, title=plan.title, source=plan.source)

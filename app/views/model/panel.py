@@ -74,7 +74,7 @@ class ModelPanel(QWidget):
         bridge.fit_progress.connect(self._fit_progress)
         bridge.fit_finished.connect(self._fit_finished)
         bridge.fault.connect(self._fault)
-        context.selection.steered.connect(self._steered)
+        context.result.steered.connect(self._steered)
         theme.notifier().changed.connect(self._show_words)
         self._draw()
         self.add.open_on_file()
@@ -148,6 +148,12 @@ class ModelPanel(QWidget):
         self.add.shutdown()
         self.methods.shutdown()
 
+    def provenance(self) -> str:
+        """What the plots are of: fits of their own boards, whatever result is shown."""
+        if self.tabs.currentWidget() is self.methods:
+            return self.methods.title.text()
+        return ", ".join(fit.label for _, fit in self.list.shown)
+
     @property
     def fit(self) -> FrequencyFit | None:
         """The fit that is shown in full."""
@@ -176,11 +182,11 @@ class ModelPanel(QWidget):
     @Slot()
     def steer_session(self) -> None:
         """Keep the next session to the range, or take that back."""
-        selection, fit = self._context.selection, self.fit
-        if selection.clocks_mhz is not None:
-            selection.steer(None)
+        result, fit = self._context.result, self.fit
+        if result.clocks_mhz is not None:
+            result.steer(None)
         elif fit is not None and fit.range_mhz is not None and fit.optimum_bracketed:
-            selection.steer(fit.range_mhz)
+            result.steer(fit.range_mhz)
 
     def _ask(self, command: events.Fit) -> None:
         if self._fitting:
@@ -249,12 +255,12 @@ class ModelPanel(QWidget):
     # --- what is shown -----------------------------------------------------------------------------------------------
 
     def _set_buttons(self) -> None:
-        table, fit = self._context.selection.table, self.fit
+        table, fit = self._context.result.table, self.fit
         self.sweep.setEnabled(not self._fitting)
         self.session.setEnabled(not self._fitting and table is not None and len(table) > 0)
         self.remove.setEnabled(bool(self.list.entries))
         bracketed = fit is not None and fit.range_mhz is not None and fit.optimum_bracketed
-        self.steer.setEnabled(bracketed or self._context.selection.clocks_mhz is not None)
+        self.steer.setEnabled(bracketed or self._context.result.clocks_mhz is not None)
 
     @Slot()
     def _draw(self) -> None:

@@ -69,7 +69,7 @@ class FitSources(QToolButton):
             self.failed.emit(error.what, error.remedy)
             past = []
         for record in past:
-            menu.addAction(f"{record.id}  {record.shown_name} · {record.gpu}").setData(record.id)
+            menu.addAction(f"Session {record.id} · {record.shown_name} · {record.gpu}").setData(record.id)
         if not past:
             menu.addAction("none yet").setEnabled(False)
 

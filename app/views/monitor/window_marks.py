@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QRectF, Slot
 from PySide6.QtGui import QColor, QPainter
 
 from ...engine.space.result_table import ResultTable
+from ..current_result import CurrentResult
 from ..plots.theme import Colours
-from ..selection import Selection
 from .lane_layout import Layout
 from .lane_view import LaneView
 
@@ -55,24 +55,24 @@ def paint_windows(painter: QPainter, layout: Layout, stretches: npt.NDArray[np.f
 
 
 class WindowMarks(QObject):
-    """Follows the shared selection: the marked measurements, else the selected one."""
+    """Follows the current result: the marked measurements, else the selected one."""
 
-    def __init__(self, selection: Selection, view: LaneView) -> None:
+    def __init__(self, result: CurrentResult, view: LaneView) -> None:
         super().__init__(view)
-        self._selection, self._view = selection, view
+        self._result, self._view = result, view
         self._opened_s = time.time()
         self._table: ResultTable | None = None
         self._known = NO_WINDOWS  # of every measurement of the table that has been looked at
         self.windows = NO_WINDOWS
-        selection.brushed.connect(self._follow)
-        selection.changed.connect(self._follow)
+        result.brushed.connect(self._follow)
+        result.changed.connect(self._follow)
         view.add_overlay(self._paint)
 
     @Slot()
     def _follow(self, *_: object) -> None:
-        table, rows = self._selection.table, self._selection.rows
-        if not len(rows) and self._selection.index >= 0:
-            rows = np.asarray([self._selection.index], dtype=np.int64)
+        table, rows = self._result.table, self._result.rows
+        if not len(rows) and self._result.index >= 0:
+            rows = np.asarray([self._result.index], dtype=np.int64)
         self.windows = self._windows_among(table, rows) if table is not None else NO_WINDOWS
         self._view.update()
 

@@ -21,7 +21,7 @@ _KINDS = {"png": "PNG (*.png)", "svg": "SVG (*.svg)", "csv": "CSV (*.csv)"}
 
 
 class PlotMenus(QObject):
-    """One for a window. `provenance()` is the line that says what the figures are of."""
+    """One for a window. `provenance()` says what the figures are of, where a view has no such line of its own."""
 
     said = Signal(str)  # something was copied or written
     failed = Signal(str, str)
@@ -31,16 +31,19 @@ class PlotMenus(QObject):
         self._window = window
         self._provenance = provenance
         self._titles: dict[pg.GraphicsView, str] = {}
+        self._own: dict[pg.GraphicsView, Callable[[], str]] = {}  # of views that show something else
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self.failed)
         self.menu: QMenu | None = None  # the one that was opened last
 
-    def adopt(self, root: QWidget, title: str) -> None:
+    def adopt(self, root: QWidget, title: str, provenance: Callable[[], str] | None = None) -> None:
         """Give every plot below `root` its menu; those that have one already keep it."""
         for view in root.findChildren(pg.GraphicsView):
             if view not in self._titles:
                 self._titles[view] = title
-                view.destroyed.connect(lambda *_, view=view: self._titles.pop(view, None))
+                if provenance is not None:
+                    self._own[view] = provenance
+                view.destroyed.connect(lambda *_, view=view: self._forget(view))
                 view.scene().sigMouseClicked.connect(lambda event, view=view: self._clicked(view, event))
                 view.installEventFilter(self)
                 view.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # so that the menu key finds it
@@ -48,6 +51,10 @@ class PlotMenus(QObject):
                     view.setAccessibleName(f"Plot of {title}")
             for plot in plots_of(view):
                 plot.setMenuEnabled(False)  # pyqtgraph's own: transforms, axes by number
+
+    def _forget(self, view: pg.GraphicsView) -> None:
+        self._titles.pop(view, None)
+        self._own.pop(view, None)
 
     def title_of(self, view: pg.GraphicsView) -> str | None:
         """The title of a plot that has its menu; None of another."""
@@ -102,7 +109,7 @@ class PlotMenus(QObject):
         save_file(self._window, "Save", name, _KINDS[kind], lambda path: self.write(view, path), suffix=kind)
 
     def _caption(self, view: pg.GraphicsView) -> str:
-        provenance = self._provenance()
+        provenance = self._own.get(view, self._provenance)()
         return f"{self._titles[view]} · {provenance}" if provenance else self._titles[view]
 
     # --- how it is asked for ------------------------------------------------------------------------------------------

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
-from ...engine.session.planning import plan_roofline
+from ...engine.session.planning import plan_resume, plan_roofline
 from ...engine.session_state import Progress, SessionState
 from ...engine.space.result_table import ResultTable
-from ...engine.tuning_methods.roofline_points import KERNEL
 from ...engine.tuning_methods.roofline_sweeps import sweep_of_session
 from ..context import Context
 from ..threads.tasks import LatestTask
 
 _PARTIAL_MS = 500  # between two fits of a sweep that is still running
-_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 
 
 class RooflineMeasuring(QObject):
-    """Plans and fits off Qt's thread; the engine runs the sessions. `measured` is emitted during a session too."""
+    """Plans and fits off Qt's thread; the engine runs the sessions. `measured` is emitted during a session too.
+
+    These sessions are stored as any other, and never become the window's current result.
+    """
 
     measured = Signal(object)  # Sweep
+    opened = Signal(object)  # events.SessionStarted: a stored sweep, opened to look at
     changed = Signal()  # what is going on, or how far it is
     failed = Signal(str, str)  # what went wrong, and the remedy
 
@@ -32,8 +34,7 @@ class RooflineMeasuring(QObject):
         self._context = context
         self._waiting: list[str] = []  # precisions still to be measured, the present one first
         self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
-        self._asked = False  # the engine was given a session and has not answered yet
-        self._other_runs = False
+        self._asked: SessionPlan | None = None  # given to the engine, which has not answered yet
         self.progress: Progress | None = None
         self._planner, self._fitter = LatestTask(self), LatestTask(self)
         self._planner.done.connect(self._planned)
@@ -43,9 +44,10 @@ class RooflineMeasuring(QObject):
         self._partial = QTimer(self, singleShot=True, interval=_PARTIAL_MS)
         self._partial.timeout.connect(self._fit)
         bridge = context.bridge
-        bridge.session_started.connect(self._session_started)
-        bridge.measurements_added.connect(self._measurements_added)
-        bridge.session_changed.connect(self._session_changed)
+        bridge.roofline.started.connect(self._session_started)
+        bridge.roofline.measurements_added.connect(self._measurements_added)
+        bridge.roofline.changed.connect(self._session_changed)
+        bridge.activity.changed.connect(self.changed)
         bridge.fault.connect(self._fault)
 
     @property
@@ -61,7 +63,7 @@ class RooflineMeasuring(QObject):
     @property
     def possible(self) -> bool:
         """The engine is free for a sweep."""
-        return not self.busy and not self._other_runs
+        return not self.busy and self._context.bridge.activity.plan is None
 
     @property
     def precision(self) -> str:
@@ -74,10 +76,18 @@ class RooflineMeasuring(QObject):
             self._waiting = list(precisions)
             self._plan()
 
+    @Slot(int, str)
+    def resume(self, session: int, precision: str) -> None:
+        """Continue a stored sweep."""
+        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
+        if self.possible:
+            self._waiting = [precision]
+            self._plan_with(lambda: plan_resume(store, session, gpu=gpu, guard=guard))
+
     @Slot()
     def stop(self) -> None:
         """End what runs; what was measured stays."""
-        started = self._asked or self._own is not None
+        started = self._asked is not None or self._own is not None
         self._waiting = self._waiting[:1] if started else []
         self._planner.shutdown()
         if started:
@@ -94,13 +104,16 @@ class RooflineMeasuring(QObject):
 
     def _plan(self) -> None:
         gpu, precision = self._context.gpu, self._waiting[0]
+        self._plan_with(lambda: plan_roofline(gpu, precision))
+
+    def _plan_with(self, plan: Callable[[], SessionPlan]) -> None:
         self.progress, self._own = None, None
-        self._planner.run(lambda _stop: plan_roofline(gpu, precision))
+        self._planner.run(lambda _stop: plan())
         self.changed.emit()
 
     @Slot(object)
     def _planned(self, plan: SessionPlan) -> None:
-        self._asked = True
+        self._asked = plan
         self._context.bridge.submit(events.Start(plan))
 
     @Slot(str, str)
@@ -110,10 +123,10 @@ class RooflineMeasuring(QObject):
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
-        if self._asked and event.plan.title == KERNEL + self.precision:
-            self._asked, self._own = False, (event.plan, event.table, event.session)
-        else:
-            self._other_runs = True
+        if event.plan is self._asked:
+            self._asked, self._own = None, (event.plan, event.table, event.session)
+        elif not event.running:
+            self.opened.emit(event)
         self.changed.emit()
 
     @Slot(object)
@@ -127,9 +140,7 @@ class RooflineMeasuring(QObject):
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
         state = event.progress.state
-        if self._own is None or event.progress.session != self._own[2]:
-            self._other_runs = state in _ALIVE
-        elif state not in _ALIVE and self.busy:
+        if self.busy and self._own is not None and event.progress.session == self._own[2] and not state.alive:
             self._partial.stop()
             self._fit()
             self._waiting = self._waiting[1:] if state is SessionState.DONE else []
@@ -140,11 +151,11 @@ class RooflineMeasuring(QObject):
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:
         """A session that could not even start; the window's banner shows why."""
-        if self._asked:
+        if self._asked is not None:
             self._give_up()
 
     def _give_up(self) -> None:
-        self._waiting, self._asked = [], False
+        self._waiting, self._asked = [], None
         self.changed.emit()
 
     # --- fitting what was measured ------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -21,6 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...engine.session.events import SessionStarted
+from ...engine.session.plan import SessionPlan
+from ...engine.space.result_table import ResultTable
 from ...engine.tuning_methods.description import describe_sweep, verdict
 from ...engine.tuning_methods.roofline_points import PRECISIONS, TENSOR, precision_words
 from ...engine.tuning_methods.roofline_sweeps import (
@@ -71,6 +74,8 @@ _THREADS = Quantity("threads_per_multiprocessor", "Threads/SM", "")
 class RooflinePanel(QWidget):
     """Overlays sweeps. Usable without a window: `RooflinePanel(context)`."""
 
+    session_opened = Signal()  # a stored sweep was opened elsewhere, and is shown here
+
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
@@ -103,9 +108,10 @@ class RooflinePanel(QWidget):
         self._filed.failed.connect(self._complain)
         self._reader.failed.connect(self._complain)
         self.measuring.measured.connect(self._measured)
+        self.measuring.opened.connect(self._session_opened)
         self.measuring.changed.connect(self._show_measuring)
         self.measuring.failed.connect(self._complain)
-        context.selection.changed.connect(self._selected)
+        context.result.changed.connect(self._selected)
         theme.notifier().changed.connect(self._recolour)
         self._selected()
         self._show_measuring()
@@ -120,7 +126,7 @@ class RooflinePanel(QWidget):
         self.precisions.setAccessibleName("Precisions to measure")
         provenance = source_words(self._context.gpu.info.source)
         self.measure.setToolTip(
-            "Run the baseline, copy, flop and roofline kernels over intensity and occupancy, as ordinary sessions"
+            "Run the baseline, copy, flop and roofline kernels over intensity and occupancy; the result of Tune stays"
             + (f"; {provenance}" if provenance else "")
         )
         self.stop.setToolTip("End the sweep; what was measured stays")
@@ -197,6 +203,10 @@ class RooflinePanel(QWidget):
         self._filed.shutdown()
         self.measuring.shutdown()
 
+    def provenance(self) -> str:
+        """What the plots are of: sweeps of their own boards, whatever result is shown."""
+        return ", ".join(sweep.label for _, sweep in self.list.shown)
+
     @property
     def reading(self) -> bool:
         """Whether sweeps are being read from a file or the store."""
@@ -216,7 +226,7 @@ class RooflinePanel(QWidget):
         menu.clear()
         from_session = menu.addAction("From the &session shown")
         from_session.setData("session")
-        table = self._context.selection.table
+        table = self._context.result.table
         from_session.setEnabled(table is not None and len(table) > 0)
         menu.addAction("A &file …").setData("file")
         recorded = menu.addAction("&Recorded boards")
@@ -284,10 +294,17 @@ class RooflinePanel(QWidget):
     @Slot()
     def add_session_shown(self) -> None:
         """Add the running or last session of the window."""
-        selection, board = self._context.selection, self._context.gpu.info
-        table, plan, session = selection.table, selection.plan, selection.session
-        if table is None or plan is None:
-            return
+        result = self._context.result
+        if result.table is not None and result.plan is not None:
+            self._add_session(result.table, result.plan, result.session)
+
+    @Slot(object)
+    def _session_opened(self, event: SessionStarted) -> None:
+        self._add_session(event.table, event.plan, event.session)
+        self.session_opened.emit()
+
+    def _add_session(self, table: ResultTable, plan: SessionPlan, session: int | None) -> None:
+        board = self._context.gpu.info
         self._complain("", "")
         session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
         self._reader.run(lambda _stop: [sweep_of_session(table, board=board, **session_of)])  # type: ignore[arg-type]
@@ -322,11 +339,11 @@ class RooflinePanel(QWidget):
 
     @Slot()
     def _selected(self, _index: int = -1) -> None:
-        selection = self._context.selection
-        chosen = selection.table is not None and 0 <= selection.index < len(selection.table)
+        result = self._context.result
+        chosen = result.table is not None and 0 <= result.index < len(result.table)
         kernel = None
-        if chosen and selection.table is not None and selection.plan is not None:
-            kernel = kernel_of(selection.table.measurement(selection.index), selection.plan.title, selection.plan.gpu)
+        if chosen and result.table is not None and result.plan is not None:
+            kernel = kernel_of(result.table.measurement(result.index), result.plan.title, result.plan.gpu)
         self.placer.offer(kernel)
 
     @Slot()

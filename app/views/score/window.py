@@ -155,6 +155,10 @@ class ScoreWindow(QDialog):
         """Open a dialog for the caches."""
         open_files(self, "Caches to score on", _FILES, self.set_caches)
 
+    def provenance(self) -> str:
+        """What the plots are of: recordings, whatever result is shown."""
+        return self.named.text()
+
     def set_caches(self, caches: Sequence[Path]) -> None:
         """Score on these from the next start on."""
         self._caches = tuple(caches)

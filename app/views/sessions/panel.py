@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from ...engine.session import events
-from ...engine.session_state import SessionState
+from ...engine.session_state import Purpose
 from ...engine.store.record import Label, SessionRecord
 from ..context import Context
 from ..file_dialogs import choose_folder, open_files
@@ -31,7 +31,6 @@ from .session_list import FAVOURITE, NAME, WIDEST, SessionsModel
 if TYPE_CHECKING:
     from ...engine.store.database import Store
 
-_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _EMPTY = (
     "No session yet.\nStart one under Tune, or drop a Kernel Tuner cache, T4 results, a session as CSV\n"
     "or a specification anywhere on this window."
@@ -45,6 +44,7 @@ class SessionsPanel(QWidget):
 
     open_asked = Signal(int)  # a session to look at
     resume_asked = Signal(int)
+    roofline_resume_asked = Signal(int, str)  # and its precision: it is measured under Roofline
     specification_met = Signal(object)  # the Path of one among the files that were to be imported
     said = Signal(str)  # something was done
 
@@ -88,6 +88,9 @@ class SessionsPanel(QWidget):
         bridge.session_started.connect(self._session_news)
         bridge.session_changed.connect(self._session_news)
         bridge.measurements_added.connect(self._measurements_added)
+        bridge.roofline.started.connect(self._session_news)
+        bridge.roofline.changed.connect(self._session_news)
+        bridge.roofline.measurements_added.connect(self._measurements_added)
         self._selected()
         self.refresh()
 
@@ -169,7 +172,7 @@ class SessionsPanel(QWidget):
     def _selected(self, *_: object) -> None:
         chosen = self.chosen()
         one = chosen[0] if len(chosen) == 1 else None
-        alive = any(record.state in _ALIVE for record in chosen)
+        alive = any(record.state.alive for record in chosen)
         for each in (self.open, self.copy, self.export, self.favourite):
             each.setEnabled(one is not None)
         self.resume.setEnabled(one is not None and not alive)
@@ -202,7 +205,10 @@ class SessionsPanel(QWidget):
         self.open_asked.emit(record.id)
 
     def _resume(self, record: SessionRecord) -> None:
-        self.resume_asked.emit(record.id)
+        if record.purpose is Purpose.ROOFLINE:
+            self.roofline_resume_asked.emit(record.id, record.origin.get("precision", ""))
+        else:
+            self.resume_asked.emit(record.id)
 
     def _duplicate(self, record: SessionRecord) -> None:
         self._do(lambda store: store.duplicate(record.id), self._duplicated)

@@ -40,7 +40,7 @@ class Program(QObject):
     def close(self) -> None:
         """End everything, in the order that leaves nothing dangling for the interpreter's exit."""
         self._opener.shutdown()
-        self.window.close()
+        self.window.close_at_once()
         shiboken6.delete(self.window)
         self._collector.stop()
 
@@ -76,7 +76,7 @@ class Program(QObject):
         if self._chosen in others:
             others = tuple(before.uuid if each == self._chosen else each for each in others)
         self.window = self._show(gpu, others)
-        old.close()
+        old.close_at_once()
         old.deleteLater()
 
     @Slot(str, str)

@@ -12,7 +12,7 @@ from .services import Services
 
 
 class ReportWriter(QObject):
-    """Writes what the selection shows, with its chosen configuration, else the best."""
+    """Writes the current result, with its chosen configuration, else the best."""
 
     started = Signal(str)  # what is being written, in words
     written = Signal(object)  # its Path
@@ -26,12 +26,12 @@ class ReportWriter(QObject):
 
     def write(self, path: Path) -> None:
         """Write the report; `written` or `failed` follows."""
-        selection = self._services.selection
-        plan, table, session = selection.plan, selection.table, selection.session
+        result = self._services.result
+        plan, table, session = result.plan, result.table, result.session
         if plan is None or table is None or not len(table):
             self.failed.emit("there is no session to report", "run one, or open one under Sessions")
             return
-        chosen = selection.index if selection.index >= 0 else None
+        chosen = result.index if result.index >= 0 else None
         store, load = self._services.store, self._settings.load
 
         def work() -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..context import Context
-from ..selection import Selection
+from ..current_result import CurrentResult
 from ..threads.bridge import Engine, EngineBridge
 from .board_monitor import BoardMonitor
 
@@ -23,7 +23,7 @@ class Services:
     def __init__(self, board: BoardMonitor) -> None:
         self.board = board
         self.bridge = EngineBridge(self._make_tuner)
-        self.selection = Selection(self.bridge)
+        self.result = CurrentResult(self.bridge)
         self._store: Store | None = None
         self._guard: DeviceGuard | None = None
 
@@ -48,9 +48,7 @@ class Services:
     def context(self, others: tuple[str, ...]) -> Context:
         """What every panel is given; `others` are selectors of boards that are watched at a glance."""
         board = self.board
-        return Context(
-            self.bridge, board.gpu, board.trace, board.sampler, self.store, self.selection, others, self.guard
-        )
+        return Context(self.bridge, board.gpu, board.trace, board.sampler, self.store, self.result, others, self.guard)
 
     def close(self) -> None:
         """End the engine, then the sampling, then the store."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...engine.session.events import Apply
-from ...engine.session_state import SessionState
+from ...engine.session_state import Purpose, SessionState
 from ...sensors.gpu import Gpu
 from ..settings import Settings
 from .banner import Banner
@@ -51,7 +51,9 @@ def offer_recovery(
         f"Session {cut_off.id}, {cut_off.shown_name}, was running when the program ended: "
         f"{cut_off.evaluated} of {cut_off.budget} measured, nothing of it is lost."
     )
-    if cut_off.origin.get("kind") == "replay" or cut_off.gpu == board:
+    if cut_off.purpose is Purpose.ROOFLINE:
+        banner.offer(what, "Open", lambda: open_session(cut_off.id))
+    elif cut_off.purpose is Purpose.REPLAY or cut_off.gpu == board:
         banner.offer(what, "Resume", lambda: resume_session(cut_off.id))
     else:
         banner.offer(f"{what} It was measured on {cut_off.gpu}.", "Open", lambda: open_session(cut_off.id))

@@ -36,7 +36,9 @@ from .log import open_log_folder
 from .palette import Palette
 from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
 from .placement import Placement
+from .quit_bar import QuitBar
 from .report_writer import ReportWriter
+from .result_bar import ResultBar
 from .services import Services
 from .side_windows import SideWindows
 from .start_offers import offer_left_over, offer_recovery
@@ -58,7 +60,7 @@ class MainWindow(QMainWindow):
     def __init__(self, board: BoardMonitor, others: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.services = Services(board)
-        self.board, self.bridge, self.selection = board, self.services.bridge, self.services.selection
+        self.board, self.bridge, self.result = board, self.services.bridge, self.services.result
         self.others = others  # selectors of boards that are watched at a glance
         self.settings = Settings()
         self.panels: Panels = {}
@@ -66,6 +68,7 @@ class MainWindow(QMainWindow):
         self.tour: Tour | None = None
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._closed = False
+        self._asks = True  # before it closes, where something runs
         self.setWindowTitle(board.gpu.info.label)  # Qt adds the program's name
         self.setDockOptions(
             QMainWindow.DockOption.AllowTabbedDocks
@@ -75,9 +78,10 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
-        self.window_marks = WindowMarks(self.selection, self.monitor.view)
+        self.window_marks = WindowMarks(self.result, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
+        self.quit_bar = QuitBar(self.bridge.activity)
         self._put_centre()
         self.dock_area = Docks(self, PANELS, self.screen().availableSize())
         self.dock_area.put(CHANNELS, self.readout)
@@ -121,7 +125,7 @@ class MainWindow(QMainWindow):
 
     def _put_centre(self) -> None:
         centre = QWidget()
-        vbox(self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
+        vbox(self.quit_bar, self.banner, self.confirm_bar, (self.monitor, 1), of=centre, margins=0, spacing=0)
         self.setCentralWidget(centre)
 
     def _make_actions(self) -> None:
@@ -131,6 +135,9 @@ class MainWindow(QMainWindow):
         toolbar.setMovable(False)
         toolbar.addWidget(Badge(info))
         self.addToolBar(toolbar)
+        self.result_bar = ResultBar(self.result, self.bridge.activity)
+        self.addToolBarBreak()
+        self.addToolBar(self.result_bar)
         self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
         self.actions_by_name = self.actions_made.by_name
         self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
@@ -159,6 +166,8 @@ class MainWindow(QMainWindow):
             "redo": lambda _: self.panels["tune"].form.history.redo(),
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
+            "pause": lambda _: self.bridge.activity.pause_or_resume(),
+            "stop": lambda _: self.bridge.activity.stop(),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
             "zoom_out": lambda _: view.zoom(2.0),
@@ -190,6 +199,9 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.fit_finished.connect(self.monitor.show_fit)
+        self.bridge.activity.changed.connect(self._activity_changed)
+        self._activity_changed()
+        self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
         self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._written)
         self.monitor.failed.connect(self.banner.show_message)
@@ -261,6 +273,10 @@ class MainWindow(QMainWindow):
         sessions.resume_asked.connect(self.resume_session)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
+        roofline = self.panels["roofline"]
+        roofline.session_opened.connect(self._bring_roofline)
+        sessions.roofline_resume_asked.connect(roofline.measuring.resume)
+        sessions.roofline_resume_asked.connect(self._bring_roofline)
         boards.in_full.connect(self.gpu_chosen)
         boards.boards_changed.connect(self._others_changed)
         offer_recovery(
@@ -398,16 +414,28 @@ class MainWindow(QMainWindow):
         from ..plots.plot_menus import PlotMenus  # imported late: plots come with the panels
 
         if self.plot_menus is None:
-            self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
+            self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
         for name, panel in cast(Mapping[str, QWidget], self.panels).items():
-            self.plot_menus.adopt(panel, self.docks[name].windowTitle())
+            self.plot_menus.adopt(panel, self.docks[name].windowTitle(), getattr(panel, "provenance", None))
+
+    @Slot()
+    def _activity_changed(self) -> None:
+        """Whatever runs is paused and stopped from anywhere."""
+        activity = self.bridge.activity
+        self.actions_by_name["pause"].setEnabled(activity.can_pause)
+        self.actions_by_name["stop"].setEnabled(activity.busy and not activity.stopping)
+
+    @Slot()
+    def _bring_roofline(self) -> None:
+        self.dock_area.bring("roofline")
 
     @Slot(QWidget)
     def _adopt_side_window(self, window: QWidget) -> None:
         if self.plot_menus is not None:
-            self.plot_menus.adopt(window, window.windowTitle())
+            own = getattr(window, "provenance", lambda: self.board.gpu.info.label)
+            self.plot_menus.adopt(window, window.windowTitle(), own)
 
     @Slot(object)
     def _others_changed(self, others: tuple[str, ...]) -> None:
@@ -421,7 +449,7 @@ class MainWindow(QMainWindow):
 
     def ask_report(self) -> None:
         """Choose where the report of the shown session goes."""
-        plan = self.selection.plan
+        plan = self.result.plan
         if plan is None:
             self.banner.show_message("there is no session to report", "run one, or open one under Sessions")
         else:
@@ -446,7 +474,15 @@ class MainWindow(QMainWindow):
             self.actions_by_name["full_screen"].setChecked(self.isFullScreen())
         super().changeEvent(event)
 
+    def close_at_once(self) -> None:
+        """Close without asking, whatever runs: its session can be resumed."""
+        self._asks = False
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._closed and self._asks and self.quit_bar.ask():
+            event.ignore()
+            return
         if not self._closed:
             self._closed = True
             self._placement.keep()

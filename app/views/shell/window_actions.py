@@ -31,10 +31,8 @@ _EDIT = (
 )
 _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
-    ActionSpec(
-        "pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session, or continue it", button="tune.pause"
-    ),
-    ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End it; it can be resumed", button="tune.stop"),
+    ActionSpec("pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session that runs, or continue it"),
+    ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End what runs; a session can be resumed"),
     ActionSpec(
         "export",
         "E&xport configuration",

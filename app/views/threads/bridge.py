@@ -9,7 +9,9 @@ from typing import Any, Final, Protocol
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from ...engine.session import events
+from ...engine.session_state import Purpose
 from ...errors import WattridgeError
+from .activity import Activity
 
 _FLOOD: Final = 64  # measurements in one event: only recordings come as fast
 _PATIENCE_S: Final = 0.1  # a window that is held up does not hold up the engine
@@ -28,8 +30,21 @@ class Engine(Protocol):
     def join(self, timeout: float | None = None) -> Any: ...
 
 
+class SessionSignals(QObject):
+    """What the engine reports of one kind of session."""
+
+    started = Signal(object)  # events.SessionStarted
+    preparing = Signal(object)  # events.Preparing
+    measurements_added = Signal(object)  # events.MeasurementsAdded
+    remark = Signal(object)  # events.SessionRemark
+    changed = Signal(object)  # events.SessionChanged
+
+
 class EngineBridge(QObject):
     """Turns engine events into signals, all of them emitted in Qt's thread, each with the event as its one argument.
+
+    The signals of sessions are of those that tune or replay: what they measure is the window's current result. Those
+    that measure a board's roofline have signals of their own, `roofline`. `activity` hears of every event first.
 
     Connect bound `@Slot` methods of QObjects. `make_tuner(on_event)` is called at the first use, so that a window that
     only watches never loads the engine.
@@ -42,6 +57,7 @@ class EngineBridge(QObject):
     session_changed = Signal(object)  # events.SessionChanged
     fit_progress = Signal(object)  # events.FitProgress
     fit_finished = Signal(object)  # events.FitFinished
+    fit_failed = Signal(object)  # events.FitFailed
     setting_applied = Signal(object)  # events.SettingApplied
     control_changed = Signal(object)  # events.ControlChanged
     device_changed = Signal(object)  # events.DeviceChanged
@@ -55,6 +71,8 @@ class EngineBridge(QObject):
         self._tuner: Engine | None = None
         self._closed = False
         self._shown = threading.Event()  # what came last is on the screen
+        self.activity = Activity(self.submit, self)
+        self.roofline = SessionSignals(self)
         self._length = 0  # measurements that were announced
         self._painted = QTimer(self, singleShot=True, interval=_PAINTED_MS, timerType=Qt.TimerType.PreciseTimer)
         self._painted.timeout.connect(self._shown.set)
@@ -66,10 +84,19 @@ class EngineBridge(QObject):
             events.SessionChanged: self.session_changed,
             events.FitProgress: self.fit_progress,
             events.FitFinished: self.fit_finished,
+            events.FitFailed: self.fit_failed,
             events.SettingApplied: self.setting_applied,
             events.ControlChanged: self.control_changed,
             events.DeviceChanged: self.device_changed,
             events.EngineFault: self.fault,
+        }
+        self._roofline_signals = {
+            **self.signals,
+            events.SessionStarted: self.roofline.started,
+            events.Preparing: self.roofline.preparing,
+            events.MeasurementsAdded: self.roofline.measurements_added,
+            events.SessionRemark: self.roofline.remark,
+            events.SessionChanged: self.roofline.changed,
         }
         self._arrived.connect(self.deliver, Qt.ConnectionType.QueuedConnection)
 
@@ -127,5 +154,7 @@ class EngineBridge(QObject):
     def deliver(self, event: events.Event) -> None:
         """Emit an event as its signal. For Qt's thread."""
         if not self._closed:
-            self.signals[type(event)].emit(event)
+            self.activity.note(event)
+            apart = self.activity.purpose is Purpose.ROOFLINE
+            (self._roofline_signals if apart else self.signals)[type(event)].emit(event)
             self._painted.start()

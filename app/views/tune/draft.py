@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...engine.measurement import MEASURED
 from ...engine.session.plan import SearchOptions, SessionPlan
+from ...engine.session_state import Purpose
 from ...errors import InputError
 from ...paths import resources
 
@@ -34,7 +35,7 @@ class Draft:
     @property
     def replay(self) -> bool:
         """Answered from a recording: the GPU in the window takes no part."""
-        return self.plan.origin.get("kind") == "replay"
+        return self.plan.purpose is Purpose.REPLAY
 
 
 def draft_of_file(
@@ -87,7 +88,11 @@ def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | 
     from ...engine.session import planning
 
     record = store.session(session)
-    replay = record.origin.get("kind") == "replay"
+    if record.purpose is Purpose.ROOFLINE:
+        raise InputError(
+            "it measured a board's roofline, and no kernel", f"session {session}", "resume it under Sessions"
+        )
+    replay = record.purpose is Purpose.REPLAY
     plan = planning.plan_resume(store, session, gpu=None if replay else gpu, guard=guard)
     names = dict.fromkeys((plan.objective.goal.name, *(goal.name for goal in plan.objective.front)))
     return Draft(Path(record.origin.get("file", record.title)), plan, tuple(names))

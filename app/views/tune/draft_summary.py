@@ -58,7 +58,7 @@ class DraftSummary(QWidget):
         """The plan of a draft in words."""
         plan, space = draft.plan, draft.plan.space
         words = source_words(plan.source)
-        title = f"{plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
+        title = f"Set up to run: {plan.title} on {plan.gpu}" + (f" · {words}" if words else "")
         valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
         built = f", built in {duration(space.build_seconds)}" if space.build_seconds > 0 else ""
         resumed = f" · continues session {plan.resume}" if plan.resume is not None else ""

@@ -10,12 +10,12 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from ...engine.measurement import State
-from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...paths import data_folder
 from ..context import Context
 from ..file_dialogs import choose_folder
 from ..plots.label import PlainLabel
 from ..plots.quantities import configuration_text
+from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
 
@@ -36,12 +36,12 @@ class ExportPanel(QWidget):
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._selection = context.selection
+        self._result = context.result
         self._bridge = context.bridge
-        self._best: int | None = None
         self.task = LatestTask(self)  # writes the files
         self.task.done.connect(self._written)
         self.task.failed.connect(self._not_written)
+        self.caption = ResultCaption(context.result, "To export")
         self.chosen = PlainLabel(wrap=True, muted=True)
         self.kinds = {kind: QCheckBox(label) for kind, label, _ in _KINDS}
         for kind, _, help_text in _KINDS:
@@ -56,6 +56,7 @@ class ExportPanel(QWidget):
         self.written.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self.written.linkActivated.connect(self._open_link)
         layout = vbox(
+            self.caption,
             self.chosen,
             hbox(*self.kinds.values(), 1),
             hbox((self.folder, 1), button("Folder …", clicked=self._choose_folder), self.button),
@@ -64,9 +65,9 @@ class ExportPanel(QWidget):
             spacing=4,
         )
         layout.setContentsMargins(0, 4, 0, 0)
-        context.selection.changed.connect(self._show_chosen)
-        context.bridge.session_started.connect(self._session_started)
-        context.bridge.measurements_added.connect(self._measurements_added)
+        context.result.changed.connect(self._show_chosen)
+        context.result.best_changed.connect(self._show_chosen)
+        context.result.replaced.connect(self._begin)
         self._show_chosen()
 
     def shutdown(self) -> None:
@@ -76,7 +77,7 @@ class ExportPanel(QWidget):
     @Slot()
     def export(self) -> None:
         """Write the files, off Qt's thread."""
-        shown, index = self._selection, self._index()
+        shown, index = self._result, self._result.chosen
         table, plan, session = shown.table, shown.plan, shown.session
         kinds = [kind for kind, box in self.kinds.items() if box.isChecked() and box.isEnabled()]
         if table is None or plan is None or session is None or index is None or not kinds:
@@ -118,31 +119,21 @@ class ExportPanel(QWidget):
             self, "Export into a folder", lambda path: self.folder.setText(str(path)), start=self.folder.text()
         )
 
-    @Slot(object)
-    def _session_started(self, _event: SessionStarted) -> None:
-        self._best = None
+    @Slot()
+    def _begin(self) -> None:
         self.written.setText("")
         self._show_chosen()
 
-    @Slot(object)
-    def _measurements_added(self, event: MeasurementsAdded) -> None:
-        if event.progress.best_index != self._best:
-            self._best = event.progress.best_index
-            self._show_chosen()
-
-    def _index(self) -> int | None:
-        return self._selection.index if self._selection.index >= 0 else self._best
-
     @Slot()
     def _show_chosen(self, *_: object) -> None:
-        index, table, plan = self._index(), self._selection.table, self._selection.plan
+        index, table, plan = self._result.chosen, self._result.table, self._result.plan
         self.kinds["t1"].setEnabled(plan is not None and plan.origin.get("kind") == "specification")
         if table is None or index is None or index >= len(table):  # a new session has nothing yet
             self.chosen.setText("Export: select a measurement in the table or the scatter.")
             self.button.setEnabled(False)
             return
         measurement = table.measurement(index)
-        what = "Selected" if self._selection.index >= 0 else "Best so far"
+        what = "Selected" if self._result.index >= 0 else "Best so far"
         failed = "" if measurement.state is State.OK else f" · failed ({measurement.state}), nothing to export"
         self.chosen.setText(f"{what} (#{index + 1}): {configuration_text(measurement)}{failed}")
         self.button.setEnabled(measurement.state is State.OK and not self.task.busy)

@@ -12,11 +12,12 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.session import events
-from ...engine.session_state import SessionState
+from ...engine.session_state import Purpose, SessionState
 from ...errors import WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
 from ..front.marked_bar import MarkedBar
+from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
@@ -29,8 +30,8 @@ from .session_progress import SessionProgress
 if TYPE_CHECKING:
     from ..space.window import SpaceWindow
 
-_ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _STORED_SHOWN = 15
+_START_TIP = "Start the session as it is set up above; what is shown below is then its result"
 _ROOM_FOR_HISTORY = 680  # pixels
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
@@ -49,16 +50,16 @@ class TunePanel(QWidget):
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
         self._start_when_ready = False
-        self._pause_asked = False
         self._reader = LatestTask(self)
         self._reader.done.connect(self._prepared)
         self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
-        self.results = ResultsView(context.selection)
-        self.marked = MarkedBar(context.selection)
+        self.caption = ResultCaption(context.result)
+        self.results = ResultsView(context.result)
+        self.marked = MarkedBar(context.result)
         self.marked.only.toggled.connect(self.results.show_only_marked)
         self.export = ExportPanel(context)
-        self.start = button("Start", "Start the session as it is set up above", self.start_session)
+        self.start = button("Start", _START_TIP, self.start_session)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
@@ -66,7 +67,7 @@ class TunePanel(QWidget):
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
-        context.selection.steered.connect(self._steered)
+        context.result.steered.connect(self._steered)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -74,9 +75,10 @@ class TunePanel(QWidget):
         bridge.measurements_added.connect(self._measurements_added)
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
+        bridge.activity.changed.connect(self._set_buttons)
         bridge.fault.connect(self._fault)
-        if context.selection.table is not None:
-            self.results.set_session(context.selection.table, context.selection.plan)
+        if context.result.table is not None:
+            self.results.set_session(context.result.table, context.result.plan)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -89,6 +91,7 @@ class TunePanel(QWidget):
             self.summary,
             self.form,
             hbox(self.start, self.pause, self.stop),
+            self.caption,
             self.progress,
             self.marked,
             (self.results, 1),
@@ -122,7 +125,7 @@ class TunePanel(QWidget):
 
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
-        gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
+        gpu, clocks = self._context.gpu, self._context.result.clocks_mhz
         self._start_when_ready = start
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
@@ -162,15 +165,16 @@ class TunePanel(QWidget):
 
     def _fill_stored(self, menu: QMenu) -> None:
         try:
-            records = self._context.store.sessions()[:_STORED_SHOWN]
+            records = self._context.store.sessions()
         except WattridgeError as error:
             self._context.bridge.report(error.what, error.remedy)
             return
+        records = [record for record in records if record.purpose is not Purpose.ROOFLINE][:_STORED_SHOWN]
         for record in records:
-            count, when = f"{record.evaluated} of {record.budget}", local_time(record.created_s)
-            text = f"{record.id}  {record.title} · {record.gpu} · {count} · {record.state} · {when}"
+            count, when = f"{record.evaluated} of {record.budget} measured", local_time(record.created_s)
+            text = f"Session {record.id} · {record.title} · {record.gpu} · {count} · {record.state} · {when}"
             action = menu.addAction(text, lambda *_, number=record.id: self.open_session(number))
-            action.setEnabled(record.state not in _ALIVE)
+            action.setEnabled(not record.state.alive)
         if not records:
             menu.addAction("none yet").setEnabled(False)
         menu.addSeparator()
@@ -225,19 +229,19 @@ class TunePanel(QWidget):
     @Slot(object)
     def _control_changed(self, _event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        if self.state not in _ALIVE and not self._starting:
+        if not self._session_runs and not self._starting:
             self._steered(None)
 
     @Slot()
     def _unsteer(self) -> None:
-        self._context.selection.steer(None)
+        self._context.result.steer(None)
 
     # --- the session -------------------------------------------------------------------------------------------------
 
     @Slot()
     def start_session(self) -> None:
         """Start the session as it is set up."""
-        if self._draft is None or self._starting or self.state in _ALIVE:
+        if self._draft is None or self._starting or self._session_runs:
             return
         try:
             plan = self.form.plan()
@@ -253,24 +257,23 @@ class TunePanel(QWidget):
     @Slot()
     def pause_or_resume(self) -> None:
         """Pause the running session, continue a paused one, or resume one that was stopped before its end."""
-        if self.state is SessionState.RUNNING:
-            self._pause_asked = True
-            self._context.bridge.submit(events.Pause())
-        elif self.state is SessionState.PAUSED:
-            self._context.bridge.submit(events.Resume())
-        elif self._can_continue() and self._context.selection.session is not None:
-            self.open_session(self._context.selection.session)
+        if self._own_runs:
+            self._context.bridge.activity.pause_or_resume()
+        elif self._can_continue() and self._context.result.session is not None:
+            self.open_session(self._context.result.session)
         self._set_buttons()
 
     @Slot()
     def stop_session(self) -> None:
         """End the session."""
-        if self.state in _ALIVE or self._starting:
+        if self._own_runs:
+            self._context.bridge.activity.stop()
+        elif self._starting:
             self._context.bridge.submit(events.Stop())
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
-        self._starting, self._pause_asked = False, False
+        self._starting = False
         self.state = SessionState.RUNNING
         self.results.set_session(event.table, event.plan)
         self.progress.set_session(event.table, event.plan)
@@ -293,7 +296,7 @@ class TunePanel(QWidget):
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
-        self.state, self._pause_asked = event.progress.state, False
+        self.state = event.progress.state
         self.progress.show_progress(event.progress, event.reason)
         self.results.refresh(event.progress.best_index)
         self._set_buttons()
@@ -304,15 +307,29 @@ class TunePanel(QWidget):
         self._starting = False
         self._set_buttons()
 
+    @property
+    def _session_runs(self) -> bool:
+        """Any session, a roofline's too: the engine runs one at a time."""
+        return self._context.bridge.activity.plan is not None
+
+    @property
+    def _own_runs(self) -> bool:
+        """The session that is shown runs, or is paused."""
+        return self._session_runs and self.state is not None and self.state.alive
+
     def _can_continue(self) -> bool:
         return self.state in (SessionState.STOPPED, SessionState.FAILED, SessionState.INTERRUPTED)
 
+    @Slot()
     def _set_buttons(self) -> None:
-        alive = self.state in _ALIVE
-        self.start.setEnabled(self._draft is not None and not alive and not self._starting)
-        self.stop.setEnabled(alive or self._starting)
-        self.pause.setEnabled((alive or self._can_continue()) and not self._pause_asked and not self._starting)
-        if self._pause_asked:
+        activity, own = self._context.bridge.activity, self._own_runs
+        free = not self._session_runs and not self._starting
+        self.start.setEnabled(self._draft is not None and free)
+        waits = self._session_runs and not own
+        self.start.setToolTip(f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP)
+        self.stop.setEnabled((own and not activity.stopping) or self._starting)
+        self.pause.setEnabled((own and activity.can_pause) or (free and self._can_continue()))
+        if own and activity.pausing:
             self.pause.setText("Pausing …")
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")

@@ -1,4 +1,4 @@
-"""`ResultsView`: the results of a session as a table; its rows and the shared selection follow each other."""
+"""`ResultsView`: the results of a session as a table; its rows and the current result follow each other."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QTableView, QWidget
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ..current_result import CurrentResult
 from ..plots.quantities import configuration_text
-from ..selection import Selection
 from ..widgets import set_up_table
 from .results_model import ResultsModel
 
@@ -28,12 +28,12 @@ _PADDING = 14  # pixels around a cell's text
 
 
 class ResultsView(QTableView):
-    """The table as it is seen. Its selected row and the shared selection follow each other."""
+    """The table as it is seen. Its selected row and the current result follow each other."""
 
-    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+    def __init__(self, result: CurrentResult, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.results = ResultsModel(self)
-        self._selection = selection
+        self._result = result
         self.setModel(self.results)
         set_up_table(self, "Results of the session")
         self.horizontalHeader().setHighlightSections(False)  # else Qt asks every row of every column when it paints
@@ -41,8 +41,8 @@ class ResultsView(QTableView):
         self.results.about_to_reorder.connect(self._keep_few_selected)
         self.selectionModel().currentRowChanged.connect(self._row_chosen)
         self.selectionModel().selectionChanged.connect(self._rows_chosen)
-        selection.changed.connect(self._follow)
-        selection.brushed.connect(self._mark)
+        result.changed.connect(self._follow)
+        result.brushed.connect(self._mark)
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self, context=Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self.copy_selected)
         self._widths_set = False
@@ -73,13 +73,13 @@ class ResultsView(QTableView):
     @Slot()
     def _mark(self) -> None:
         self._choosing_rows = True  # what the table itself does to its selection is not the user's choice
-        self.results.set_marked(self._selection.rows, only=self._only_marked)
+        self.results.set_marked(self._result.rows, only=self._only_marked)
         self._choosing_rows = False
         self.viewport().update()
 
     def selectAll(self) -> None:
         """Mark every row that is shown; Qt's own way asks for every cell."""
-        self._selection.brush(self.results.indices_at(np.arange(self.results.rowCount())))
+        self._result.brush(self.results.indices_at(np.arange(self.results.rowCount())))
 
     @Slot()
     def _keep_few_selected(self) -> None:
@@ -98,19 +98,19 @@ class ResultsView(QTableView):
         count = sum(each.height() for each in ranges)
         if count > 1 and not self._choosing_rows:
             rows = np.concatenate([np.arange(each.top(), each.bottom() + 1) for each in ranges])
-            self._selection.brush(self.results.indices_at(rows))
+            self._result.brush(self.results.indices_at(rows))
 
     @Slot()
     def copy_selected(self) -> None:
         """Put the selected configuration on the clipboard, as one line."""
-        table = self._selection.table
-        if table is not None and 0 <= self._selection.index < len(table):
-            QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._selection.index)))
+        table = self._result.table
+        if table is not None and 0 <= self._result.index < len(table):
+            QGuiApplication.clipboard().setText(configuration_text(table.measurement(self._result.index)))
 
     @Slot(QModelIndex, QModelIndex)
     def _row_chosen(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if current.isValid():
-            self._selection.select(self.results.index_at(current.row()))
+            self._result.select(self.results.index_at(current.row()))
 
     @Slot(int)
     def _follow(self, index: int) -> None:
@@ -125,7 +125,7 @@ class ResultsView(QTableView):
     @Slot()
     def _columns_changed(self) -> None:
         self._widths_set = False
-        self._follow(self._selection.index)
+        self._follow(self._result.index)
 
     def _fit_columns(self) -> None:
         """Widths once for each set of columns, so that the user's own stay; from words, since asking rows is slow."""

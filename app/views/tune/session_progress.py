@@ -20,6 +20,7 @@ from ..plots.label import PlainLabel, axis_title, plain_tip
 from ..plots.quantities import quantity
 from ..widgets import vbox
 
+_LEFT, _TOOK = "Time left", "Time taken"
 _OK = STATES.index(State.OK)
 _STATE_WORDS = {
     SessionState.RUNNING: "",
@@ -42,9 +43,11 @@ class SessionProgress(QWidget):
         grid = QGridLayout()
         grid.setVerticalSpacing(0)
         self.rate, self.left, self.best, self.failed = self._values = tuple(PlainLabel(UNKNOWN) for _ in range(4))
-        captions = (("Rate", 3), ("Time left", 4), ("Best so far", 5), ("Failed", 4))
+        self.captions: list[PlainLabel] = []
+        captions = (("Rate", 3), (_LEFT, 4), ("Best so far", 5), ("Failed", 4))
         for place, ((text, stretch), value) in enumerate(zip(captions, self._values, strict=True)):
-            grid.addWidget(PlainLabel(text, muted=True), 0, place)
+            self.captions.append(PlainLabel(text, muted=True))
+            grid.addWidget(self.captions[-1], 0, place)
             grid.addWidget(value, 1, place)
             grid.setColumnStretch(place, stretch)
             value.setFont(theme.number_font())
@@ -83,17 +86,17 @@ class SessionProgress(QWidget):
         if self._preparing:
             self._preparing = False
             self.show_remark("")
-        over = progress.state not in (SessionState.RUNNING, SessionState.PAUSED)
         self.bar.setMaximum(max(1, progress.budget))
         self.bar.setValue(progress.evaluated if progress.budget else 0)
         state = _STATE_WORDS[progress.state]
-        words = f"{state}: {reason}" if reason else state
+        words = f"{state}: {reason}" if reason not in ("", state) else state
         far = f"{progress.evaluated} of {progress.budget} (%p %)" if progress.budget else f"{progress.evaluated} so far"
         self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(plain_tip(words))
         self.rate.setText(f"{number(progress.rate_per_s)} /s")
-        took = f"took {duration(progress.elapsed_s)}"
-        self.left.setText(took if over else duration(progress.eta_s))
+        over = not progress.state.alive
+        self.captions[1].setText(_TOOK if over else _LEFT)
+        self.left.setText(duration(progress.elapsed_s if over else progress.eta_s))
         described = quantity(self._plan.objective.goal.name, units=self._plan.units)
         best = progress.best_value
         self.best.setText(UNKNOWN if best is None else described.text(best))

@@ -18,6 +18,7 @@ from app.engine.session.events import (
     Apply,
     EngineFault,
     Fit,
+    FitFailed,
     FitFinished,
     FitProgress,
     SessionChanged,
@@ -325,12 +326,34 @@ def test_the_engine_thread_fits_and_sets_between_sessions(specification: Specifi
         assert heard.of(EngineFault) == []
 
 
-def test_a_sweep_can_be_stopped(tmp_path: Path) -> None:
-    class SlowClock(VirtualClock):
-        def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
-            threading.Event().wait(0.002)
-            return super().wait(seconds, stop)
+class SlowClock(VirtualClock):
+    """So slow that a test can act during a sweep."""
 
+    def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
+        threading.Event().wait(0.002)
+        return super().wait(seconds, stop)
+
+
+def test_stopping_a_sweep_leaves_the_session_that_waits_for_it(specification: Specification) -> None:
+    heard, gpu = Listener(), SimulatedGpu(load_twin("a100"), clock=SlowClock())
+    with Store() as store:
+        tuner = Tuner(store, heard, gpu=gpu)
+        tuner.start()
+        try:
+            tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=20))))
+            heard.wait_for(SessionStarted)
+            tuner.submit(Fit(sweep=True))
+            heard.wait_for(FitProgress)
+            tuner.submit(Stop())
+            heard.wait_for(FitFailed)
+            ended = heard.wait_for(SessionChanged, lambda e: not e.progress.state.alive, timeout=30)
+            assert (ended.progress.state, ended.progress.evaluated) == (SessionState.DONE, 20)
+        finally:
+            tuner.stop()
+            tuner.join(10)
+
+
+def test_a_sweep_can_be_stopped(tmp_path: Path) -> None:
     heard = Listener()
     with Store() as store:
         tuner = Tuner(store, heard, gpu=SimulatedGpu(load_twin("h200"), clock=SlowClock()))
@@ -339,6 +362,8 @@ def test_a_sweep_can_be_stopped(tmp_path: Path) -> None:
         heard.wait_for(FitProgress)
         tuner.submit(Stop())
         assert "stopped" in heard.wait_for(EngineFault).what
+        assert heard.of(FitProgress)[0] == FitProgress(0, 10), "it is announced before the first clock is measured"
+        heard.wait_for(FitFailed)
         tuner.stop()
         tuner.join(10)
     assert heard.of(FitFinished) == []

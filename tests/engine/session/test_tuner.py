@@ -252,6 +252,18 @@ def test_what_cannot_be_done_is_one_event_and_the_thread_lives_on(tuner: Tuner, 
     heard.wait_for(SessionChanged, lambda e: e.progress.state is SessionState.DONE)
 
 
+def test_a_defect_during_a_session_ends_it_for_everyone(tuner: Tuner, heard: Listener, store: Store) -> None:
+    def stumble(row: int) -> None:
+        if row == 20:
+            raise RuntimeError("a defect")
+
+    tuner.submit(Start(plan(SPACE, FakeRunner(SPACE, before=stumble))))
+    heard.wait_for(EngineFault, lambda e: "a defect" in e.what)
+    ended = heard.of(SessionChanged)[-1]
+    assert ended.progress.state is SessionState.FAILED, "nothing waits for a session that is gone"
+    assert store.session(ended.progress.session).state is SessionState.FAILED
+
+
 def test_commands_at_random_moments_lose_no_measurement(tuner: Tuner, heard: Listener, store: Store) -> None:
     runner = FakeRunner(SPACE, before=lambda _: threading.Event().wait(0.001) and None)
     tuner.submit(Start(plan(SPACE, runner, strategy="test_one_by_one")))

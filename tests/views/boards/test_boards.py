@@ -32,7 +32,7 @@ def made(qtbot: QtBot) -> Iterator[Callable[..., BoardsPanel]]:
 
     def make(gpu: Any, *others: str) -> BoardsPanel:
         board, lab = BoardMonitor(gpu), Lab()
-        context = Context(lab.bridge, gpu, board.trace, board.sampler, lab.context.store, lab.selection, others)
+        context = Context(lab.bridge, gpu, board.trace, board.sampler, lab.context.store, lab.result, others)
         panel = BoardsPanel(context)
         panel.lab = lab  # type: ignore[attr-defined]  # the bridge lives as long
         qtbot.addWidget(panel)

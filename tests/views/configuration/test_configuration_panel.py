@@ -85,7 +85,7 @@ def shows(lab: Lab, panel: ConfigurationPanel) -> Shows:
         table = ResultTable(SPACE)
         table.extend(measurements)
         lab.session(table, plan_for(SPACE, OBJECTIVE, **plan))
-        lab.selection.select(0)
+        lab.result.select(0)
         return panel
 
     return show
@@ -120,7 +120,7 @@ def test_it_says_what_to_do_first(lab: Lab, panel: ConfigurationPanel, shows: Sh
     assert panel.empty.isVisible()
     shows(live())
     assert not panel.empty.isVisible()
-    lab.selection.select(-1)
+    lab.result.select(-1)
     assert "Select a measurement" in panel.empty.text()
 
 
@@ -304,7 +304,7 @@ def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> N
     table = ResultTable(SPACE)
     table.append(in_window(trace))
     lab.session(table, plan_for(SPACE, OBJECTIVE))
-    lab.selection.select(0)
+    lab.result.select(0)
     assert panel.trace.power_plot.isVisible()
     assert not panel.trace.clock_plot.isVisible()
     panel.shutdown()
@@ -329,7 +329,7 @@ def test_a_real_cache_is_shown_as_replayed(shared_data: Path, lab: Lab, panel: C
     table, plan = cache_session(shared_data / "kernel-tuner" / "ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
     lab.session(table, plan)
     good = int(np.flatnonzero(table.states() == 0)[0])
-    lab.selection.select(good)
+    lab.result.select(good)
     words = panel.facts.toPlainText()
     assert all(described.label in words for described in quantities_of(plan).values())
     assert "replayed" in words
@@ -346,7 +346,7 @@ def test_the_source_has_the_configuration_s_defines_in_front_as_the_compiler_get
     qtbot.waitUntil(lambda: "scale" in panel.source.whole, timeout=5000)
     kernel = CudaKernel.of(load_specification(tmp_path / "scale.toml"), limits_of((8, 0)))
     for index in (0, 1):
-        lab.selection.select(index)
+        lab.result.select(index)
         configuration = panel.measurement.configuration  # type: ignore[union-attr]
         compiled = kernel.prepare(configuration).build.text.split("#include")[0]
         shown = panel.source.text.toPlainText()

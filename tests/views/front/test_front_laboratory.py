@@ -90,14 +90,14 @@ def test_a_drag_marks_what_lies_in_the_rectangle_and_ctrl_adds_to_it(lab: Lab, p
     drag(panel, corner_of(panel, x0, y0) + QPoint(3, -3), corner_of(panel, middle_x, middle_y))
     assert panel.plot.size() == size  # nothing that appears moves the plot under the mouse
     inside = points.index[(points.x < middle_x) & (points.y < middle_y)]
-    assert set(inside) == set(lab.selection.rows)
+    assert set(inside) == set(lab.result.rows)
     assert panel.unmark.text().startswith(f"{len(inside)} marked")
     assert (panel.plot.getViewBox().viewRange()[0][0]) == x0  # marking does not move the picture
     control = Qt.KeyboardModifier.ControlModifier
     drag(panel, corner_of(panel, middle_x, y1) + QPoint(2, 3), corner_of(panel, x1, middle_y) - QPoint(3, 2), control)
-    assert set(inside) < set(lab.selection.rows)
+    assert set(inside) < set(lab.result.rows)
     panel.unmark.click()
-    assert not len(lab.selection.rows)
+    assert not len(lab.result.rows)
     assert not panel.unmark.isVisible()
 
 
@@ -107,14 +107,14 @@ def test_shift_and_drag_moves_the_picture_and_marks_nothing(lab: Lab, panel: Fro
     middle = panel.plot.viewport().rect().center()
     drag(panel, middle, middle + QPoint(60, 0), Qt.KeyboardModifier.ShiftModifier)
     assert panel.plot.getViewBox().viewRange()[0][0] < before
-    assert not len(lab.selection.rows)
+    assert not len(lab.result.rows)
 
 
 def test_what_is_not_marked_is_dimmed_and_stays_so_while_results_stream_in(lab: Lab, panel: FrontPanel) -> None:
     space = grid_space()
     table = filled(space, 60)
     lab.session(table, plan_for(space, OBJECTIVE))
-    lab.selection.brush([3, 5])
+    lab.result.brush([3, 5])
     table.extend(measured(space, row) for row in range(60, 120))
     lab.grow(table)
     assert panel.points is not None
@@ -122,7 +122,7 @@ def test_what_is_not_marked_is_dimmed_and_stays_so_while_results_stream_in(lab: 
     bright = panel.points.index[style < DIM]
     assert list(bright) == [3, 5]
     assert (panel.plot.cloud.styles >= DIM).sum() == len(panel.points) - 2
-    lab.selection.brush([])
+    lab.result.brush([])
     assert (panel.plot.cloud.styles < DIM).all()
 
 
@@ -135,7 +135,7 @@ def test_the_histograms_show_all_against_marked_and_a_click_hides_a_value(
     layout = panel.bars.histograms[2]
     assert list(layout.counts) == [80, 80]
     rows = np.flatnonzero([table.measurement(i).configuration["layout"] == "row" for i in range(len(table))])
-    lab.selection.brush(rows[:20])
+    lab.result.brush(rows[:20])
     assert list(layout.marked_counts) == [20, 0]
     qtbot.mouseClick(layout, Qt.MouseButton.LeftButton, pos=QPoint(layout.width() - 6, 40))
     assert panel.points is not None
@@ -153,7 +153,7 @@ def test_values_are_hidden_and_marked_by_the_keyboard_alone(lab: Lab, panel: Fro
     qtbot.keyClick(clocks, Qt.Key.Key_Right)
     assert "960" in clocks.accessibleDescription()
     qtbot.keyClick(clocks, Qt.Key.Key_Return)
-    assert {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in lab.selection.rows} == {960}
+    assert {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in lab.result.rows} == {960}
     qtbot.keyClick(clocks, Qt.Key.Key_Space)
     assert panel.points is not None
     assert 960 not in {table.measurement(int(i)).configuration["graphics_clock_mhz"] for i in panel.points.index}
@@ -172,14 +172,14 @@ def test_left_and_right_walk_along_the_front(lab: Lab, panel: FrontPanel, qtbot:
     walk = points.index[points.front[np.argsort(points.x[points.front])]]
     panel.plot.setFocus()
     qtbot.keyClick(panel.plot, Qt.Key.Key_Home)
-    assert lab.selection.index == walk[0]
+    assert lab.result.index == walk[0]
     qtbot.keyClick(panel.plot, Qt.Key.Key_Right)
-    assert lab.selection.index == walk[min(1, len(walk) - 1)]
+    assert lab.result.index == walk[min(1, len(walk) - 1)]
     qtbot.keyClick(panel.plot, Qt.Key.Key_End)
-    assert lab.selection.index == walk[-1]
-    lab.selection.brush([1, 2])
+    assert lab.result.index == walk[-1]
+    lab.result.brush([1, 2])
     qtbot.keyClick(panel.plot, Qt.Key.Key_Escape)
-    assert not len(lab.selection.rows)
+    assert not len(lab.result.rows)
 
 
 def test_logarithmic_axes_keep_every_point_in_sight_with_round_marks(lab: Lab, panel: FrontPanel) -> None:
@@ -245,13 +245,13 @@ def test_a_way_to_choose_selects_and_says_what_it_costs_and_gains(lab: Lab, pane
     table = show(lab, panel)
     costs = costs_of(table)
     panel.chooser.choose_by("least_energy")
-    assert lab.selection.index == least_energy(costs.time_s, costs.energy_j)
+    assert lab.result.index == least_energy(costs.time_s, costs.energy_j)
     assert "less energy for" in panel.chooser.words.text()
     assert "kWh" in panel.chooser.words.text()
     assert "EUR" in panel.chooser.words.text()
     assert panel.plot.choice.toPlainText() == "least energy"
     panel.chooser.choose_by("knee")
-    assert lab.selection.index == knee(costs.time_s, costs.energy_j)
+    assert lab.result.index == knee(costs.time_s, costs.energy_j)
     panel.chooser.choose_by("fastest")
     assert panel.chooser.words.text() == "This is the fastest."
 
@@ -262,10 +262,10 @@ def test_a_row_that_was_measured_since_the_last_look_is_told_too(lab: Lab, panel
     table = filled(space, 8)
     lab.session(table, plan_for(space, OBJECTIVE))
     panel.refresh()
-    lab.selection.select(3)
+    lab.result.select(3)
     before = panel.chooser.words.text()
     table.extend(measured(space, row) for row in range(8, 12))
-    lab.selection.select(10)
+    lab.result.select(10)
     assert panel.chooser.words.text() not in ("", before)
 
 
@@ -274,7 +274,7 @@ def test_the_slider_goes_from_least_energy_to_fastest(lab: Lab, panel: FrontPane
     costs = costs_of(table)
     panel.chooser.weight.setValue(0)
     assert panel.chooser.chooser.name == "weighted"
-    assert lab.selection.index == least_energy(costs.time_s, costs.energy_j)
+    assert lab.result.index == least_energy(costs.time_s, costs.energy_j)
     panel.chooser.weight.setValue(100)
     assert panel.chooser.words.text() == "This is the fastest."
 
@@ -283,21 +283,21 @@ def test_limits_are_kept_and_a_limit_that_nothing_meets_is_said(lab: Lab, panel:
     table = show(lab, panel)
     panel.chooser.choose_by("at_most_slower")
     panel.chooser.limit.setValue(10)
-    chosen = table.measurement(lab.selection.index)
+    chosen = table.measurement(lab.result.index)
     fastest = min(m.values["time_s"] for m in map(table.measurement, range(len(table))) if m.state is State.OK)
     assert chosen.values["time_s"] <= 1.1 * fastest
     panel.chooser.choose_by("at_most_power")
     panel.chooser.limit.setValue(200)
-    assert table.measurement(lab.selection.index).values["power_w"] <= 200
+    assert table.measurement(lab.result.index).values["power_w"] <= 200
     panel.chooser.limit.setValue(1)
-    assert lab.selection.index == -1
+    assert lab.result.index == -1
     assert "Nothing measured" in panel.chooser.words.text()
 
 
 def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, panel: FrontPanel) -> None:
     show(lab, panel)
     panel.chooser.choose_by("knee")
-    lab.selection.select(7)
+    lab.result.select(7)
     assert panel.chooser.chooser.name == "by_hand"
     assert panel.plot.choice.toPlainText() == ""
     assert "than the fastest" in panel.chooser.words.text()
@@ -306,9 +306,9 @@ def test_a_click_elsewhere_ends_the_way_to_choose(lab: Lab, panel: FrontPanel) -
 def test_choices_are_made_among_what_the_filter_shows(lab: Lab, panel: FrontPanel) -> None:
     table = show(lab, panel)
     panel.chooser.choose_by("least_energy")
-    best = table.measurement(lab.selection.index).configuration
+    best = table.measurement(lab.result.index).configuration
     panel.bars.histograms[2].toggled.emit("layout", (("row", "column").index(str(best["layout"])),))
-    assert table.measurement(lab.selection.index).configuration["layout"] != best["layout"]
+    assert table.measurement(lab.result.index).configuration["layout"] != best["layout"]
 
 
 def test_what_a_year_costs_follows_the_settings_and_is_kept(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
@@ -388,7 +388,7 @@ def test_prices_that_are_set_elsewhere_are_taken_over(lab: Lab, panel: FrontPane
     panel.chooser.choose_by("least_energy")
     before = panel.chooser.words.text()
     Settings().load = replace(Settings().load, price_per_kwh=2.5)
-    lab.selection.select(lab.selection.index - 1)
+    lab.result.select(lab.result.index - 1)
     panel.chooser.choose_by("least_energy")
     assert panel.chooser.load.price.value() == 2.5
     assert panel.chooser.words.text() != before

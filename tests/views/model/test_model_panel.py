@@ -139,12 +139,12 @@ def test_steer_keeps_the_next_session_to_the_range_until_it_is_taken_back(
     lab: Lab, panel: ModelPanel, h200: FrequencyFit, qtbot: QtBot
 ) -> None:
     finish(lab, h200)
-    with qtbot.waitSignal(lab.selection.steered):
+    with qtbot.waitSignal(lab.result.steered):
         panel.steer.click()
-    assert lab.selection.clocks_mhz == h200.range_mhz
+    assert lab.result.clocks_mhz == h200.range_mhz
     assert panel.steering.isVisible()
     panel.steer.click()
-    assert lab.selection.clocks_mhz is None
+    assert lab.result.clocks_mhz is None
     assert not panel.steering.isVisible()
 
 

@@ -24,7 +24,7 @@ from app.views.tune.results_table import ResultsView
 
 
 def shown(lab: Lab, table: ResultTable, qtbot: QtBot) -> ResultsView:
-    view = ResultsView(lab.selection)
+    view = ResultsView(lab.result)
     qtbot.addWidget(view)
     plan = plan_for(table.space, OBJECTIVE)
     lab.session(table, plan)
@@ -42,7 +42,7 @@ def test_marked_rows_are_tinted_and_can_be_the_only_ones(qtbot: QtBot) -> None:
     lab = Lab()
     table = filled(grid_space())
     view = shown(lab, table, qtbot)
-    lab.selection.brush([9, 4, 40])
+    lab.result.brush([9, 4, 40])
     tint = view.results.data(view.results.index(4, 0), Qt.ItemDataRole.BackgroundRole)
     assert tint is not None
     assert view.results.data(view.results.index(5, 0), Qt.ItemDataRole.BackgroundRole) is None
@@ -51,7 +51,7 @@ def test_marked_rows_are_tinted_and_can_be_the_only_ones(qtbot: QtBot) -> None:
     view.sortByColumn(2, Qt.SortOrder.DescendingOrder)
     key = table.values(view.results._columns[0][0].name)
     assert list(key[rows_of(view)]) == sorted(key[[4, 9, 40]], reverse=True)
-    lab.selection.brush([])
+    lab.result.brush([])
     assert len(rows_of(view)) == len(table)
     assert list(key[rows_of(view)][:20]) == sorted(key[np.isfinite(key)], reverse=True)[:20]  # still sorted
 
@@ -61,7 +61,7 @@ def test_a_growing_session_adds_no_row_to_those_marked_and_none_is_lost(qtbot: Q
     space = grid_space()
     table = filled(space, 20)
     view = shown(lab, table, qtbot)
-    lab.selection.brush([3])
+    lab.result.brush([3])
     view.show_only_marked(True)
     table.extend(measured(space, row) for row in range(20, 50))
     view.refresh()
@@ -78,32 +78,32 @@ def test_several_rows_chosen_in_the_table_are_marked(qtbot: QtBot) -> None:
     view = shown(lab, filled(grid_space()), qtbot)
     view.sortByColumn(2, Qt.SortOrder.DescendingOrder)
     view.selectRow(2)
-    assert not len(lab.selection.rows)
+    assert not len(lab.result.rows)
     view.setFocus()
     shift = Qt.KeyboardModifier.ShiftModifier
     for _ in range(3):
         qtbot.keyClick(view, Qt.Key.Key_Down, shift)
-    assert set(lab.selection.rows) == {view.results.index_at(row) for row in (2, 3, 4, 5)}
+    assert set(lab.result.rows) == {view.results.index_at(row) for row in (2, 3, 4, 5)}
     flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
     view.selectionModel().setCurrentIndex(view.results.index(8, 0), flags)
-    assert len(lab.selection.rows) == 4  # one row is looked at, not marked
+    assert len(lab.result.rows) == 4  # one row is looked at, not marked
 
 
 def test_the_bar_above_the_table_comes_and_goes_with_the_marks(qtbot: QtBot) -> None:
     lab = Lab()
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    bar = MarkedBar(lab.selection)
+    bar = MarkedBar(lab.result)
     qtbot.addWidget(bar)
     assert bar.isHidden()
-    lab.selection.brush(range(12))
+    lab.result.brush(range(12))
     assert not bar.isHidden()
     assert bar.count.text() == "12 marked"
     bar.unmark.click()
     assert bar.isHidden()
-    lab.selection.brush([1])
+    lab.result.brush([1])
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    assert not len(lab.selection.rows)  # another session begins with nothing marked
+    assert not len(lab.result.rows)  # another session begins with nothing marked
 
 
 def test_windows_of_marked_measurements_are_drawn_over_the_traces(qtbot: QtBot) -> None:
@@ -113,7 +113,7 @@ def test_windows_of_marked_measurements_are_drawn_over_the_traces(qtbot: QtBot) 
     qtbot.addWidget(view)
     view.resize(700, 500)
     lab = Lab()
-    marks = WindowMarks(lab.selection, view)
+    marks = WindowMarks(lab.result, view)
     space = grid_space()
     table = ResultTable(space)
     for row in range(10):
@@ -126,15 +126,15 @@ def test_windows_of_marked_measurements_are_drawn_over_the_traces(qtbot: QtBot) 
     view.show()
     qtbot.waitExposed(view)
     before = view.grab().toImage()
-    lab.selection.brush([1, 3, 10])
+    lab.result.brush([1, 3, 10])
     assert len(marks.windows) == 2  # the last was measured before this window was opened
     after = view.grab().toImage()
     orange = QColor(theme.colours().orange).name()
     found = [x for x in range(after.width()) for y in range(80) if after.pixelColor(x, y).name() == orange]
     assert before != after
     assert len(found) > 20
-    lab.selection.brush([])
-    lab.selection.select(5)
+    lab.result.brush([])
+    lab.result.select(5)
     assert marks.windows.tolist() == [list(table.measurement(5).window_ns or ())]
     QApplication.processEvents()
 
@@ -144,10 +144,10 @@ def test_a_measurement_without_a_window_has_no_mark(qtbot: QtBot) -> None:
     view = LaneView(gpu, filled_trace(gpu, 5.0))
     qtbot.addWidget(view)
     lab = Lab()
-    marks = WindowMarks(lab.selection, view)
+    marks = WindowMarks(lab.result, view)
     table = filled(grid_space(), 5)
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.brush([0, 1, 2])
+    lab.result.brush([0, 1, 2])
     assert not len(marks.windows)
     assert windows_of(table, 0, 5, 0.0).tolist() == [[0, 0]] * 5
 
@@ -176,16 +176,16 @@ def test_ctrl_a_marks_every_row_and_sorting_very_many_chosen_rows_keeps_their_ma
     view = shown(lab, table, qtbot)
     view.setFocus()
     qtbot.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    assert len(lab.selection.rows) == len(table)
-    lab.selection.brush([])
-    lab.selection.select(0)
+    assert len(lab.result.rows) == len(table)
+    lab.result.brush([])
+    lab.result.select(0)
     model = view.results
     whole = QItemSelection(model.index(0, 0), model.index(model.rowCount() - 1, 0))
     flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
     view.selectionModel().select(whole, flags)
-    marked = lab.selection.rows.copy()
+    marked = lab.result.rows.copy()
     assert len(marked) == len(table)
     view.sortByColumn(2, Qt.SortOrder.DescendingOrder)
     assert len(view.selectionModel().selectedRows()) == 1
-    assert np.array_equal(lab.selection.rows, marked)
+    assert np.array_equal(lab.result.rows, marked)
     qtbot.keyClick(view, Qt.Key.Key_Left)  # no key is held any more: Qt remembers that of the last event

@@ -94,6 +94,17 @@ def test_the_front_tells_every_point(qtbot: QtBot) -> None:
     assert found.x_title.startswith("GFLOP/s")
 
 
+def test_a_view_that_shows_something_else_says_of_what_itself(menus: PlotMenus) -> None:
+    apart = pg.PlotWidget()
+    holder = QMainWindow()
+    holder.setCentralWidget(apart)
+    menus.adopt(holder, "Roofline", lambda: "NVIDIA H200 · FP64 (simulated)")
+    menus.copy_figures(apart)
+    assert "Roofline · NVIDIA H200 · FP64 (simulated)" in QGuiApplication.clipboard().text()
+    assert "sgemm" not in QGuiApplication.clipboard().text()
+    shiboken6.delete(holder)
+
+
 def test_what_is_copied_and_written(qtbot: QtBot, plot: pg.PlotWidget, menus: PlotMenus, tmp_path: Path) -> None:
     menus.copy_figures(plot)
     assert "# Model · sgemm on A100 (simulated)" in QGuiApplication.clipboard().text()

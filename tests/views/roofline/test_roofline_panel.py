@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from app.cli import main
 from app.engine.description import NOT_IDENTIFIABLE
 from app.engine.models.roofline.fit import RooflinePoints
 from app.engine.session import events
+from app.engine.session.planning import plan_of
 from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.tuning_methods.roofline_points import fit_points, read_points
 from app.engine.tuning_methods.roofline_sweeps import PlacedKernel, kernel_of, sweep_of_points
@@ -28,11 +31,11 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.context import Context
+from app.views.current_result import CurrentResult
 from app.views.plots import theme
 from app.views.plots.axes import log_ticks
 from app.views.roofline.panel import RooflinePanel
 from app.views.roofline.points import point_words
-from app.views.selection import Selection
 from app.views.threads.bridge import EngineBridge
 
 
@@ -42,11 +45,11 @@ class Window:
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
         self.qtbot, self.gpu, self.store = qtbot, gpu, Store()
         self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
-        self.selection = Selection(self.bridge)
+        self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
         unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.selection)  # type: ignore[arg-type]
+        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.result)  # type: ignore[arg-type]
         self.panel = self.new_panel()
 
     def new_panel(self) -> RooflinePanel:
@@ -174,17 +177,24 @@ def test_a_board_is_measured_fitted_drawn_and_can_be_added_again(window: Window,
     offered[0].trigger()
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 1, timeout=5_000)
     assert again.list.entries[0].fit == sweep.fit
-    again.add_session_shown()
+    assert window.result.table is None, "a roofline is nobody's tuning result"
+    stored = window.store.sessions()[0].id
+    with window.qtbot.waitSignal(again.session_opened, timeout=5_000):
+        window.bridge.submit(events.Open(stored))
     window.qtbot.waitUntil(lambda: not again.reading, timeout=5_000)
     assert len(again.list.entries) == 1, "the same session is no second sweep"
+    assert window.result.table is None
     # what was simulated says so in every file too
-    assert main(["export", str(window.selection.session), "--out", str(tmp_path)]) == 0
+    assert main(["export", str(stored), "--out", str(tmp_path)]) == 0
     again.open(next(tmp_path.glob("*session.csv")))
     window.qtbot.waitUntil(lambda: len(again.list.entries) == 2, timeout=5_000)
     assert "simulated" in again.list.entries[1].label
     again.remove.click()
     # a measured configuration is placed by its own work and traffic, its measured figures beside the expected ones
-    window.selection.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
+    loaded = window.store.load(stored)
+    kernels = replace(plan_of(loaded), origin={})  # as if they had been tuned
+    window.bridge.deliver(events.SessionStarted(stored, kernels, loaded.table, running=False))
+    window.result.select(int(np.nanargmin(np.abs(sweep.intensity() - 1.0))))
     again.placer.take.click()
     rows = again.placer.table
     assert rows.item(rows.rowCount() - 1, 0).text() == f"measured · {window.gpu.info.name}"
@@ -217,6 +227,13 @@ def test_a_measurement_can_be_stopped_and_what_it_has_stays(window: Window) -> N
     assert [sweep.points.precision for sweep in panel.list.entries] == ["fp32"], "the second precision is not begun"
     assert len(window.store.sessions()) == 1
     assert not panel.progress.isVisible()
+    [stopped] = window.store.sessions()
+    panel.measuring.resume(stopped.id, "fp32")
+    window.qtbot.waitUntil(lambda: panel.measuring.possible, timeout=30_000)
+    [resumed] = window.store.sessions()
+    assert (resumed.id, resumed.state) == (stopped.id, SessionState.DONE)
+    assert resumed.evaluated > stopped.evaluated
+    assert window.result.table is None
 
 
 def test_public_boards_are_overlaid_and_a_throttled_one_is_no_number(
@@ -335,7 +352,7 @@ def test_a_kernel_of_known_work_is_placed_and_expected_on_each_board(
 def test_a_configuration_tells_its_work_and_traffic_or_is_not_offered(lab: Lab, panel: RooflinePanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(0)
+    lab.result.select(0)
     assert not panel.placer.take.isEnabled(), "speed alone is no place on the axis of intensity"
     measurement = table.measurement(0)
     values = {**measurement.values, "GFLOP/s": 2000.0, "GB/s": 500.0, "time_s": 0.5}

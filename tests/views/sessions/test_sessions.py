@@ -217,7 +217,7 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     with qtbot.waitSignal(window.bridge.session_changed, timeout=20_000) as changed:
         drop(window, cache)
     assert changed.args[0].progress.state is SessionState.DONE
-    shown = window.selection.table
+    shown = window.result.table
     assert shown is not None
     assert len(shown) == len(table)
     assert window.panels["tune"].results.results.rowCount() == len(table)

@@ -113,9 +113,9 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
     window.docks["configuration"].raise_()
-    table = window.selection.table
+    table = window.result.table
     best = min(range(len(table)), key=lambda index: table.measurement(index).values["energy_j"])
-    window.selection.select(best)
+    window.result.select(best)
     configuration.refresh()
     clock = table.measurement(best).configuration["graphics_clock_mhz"]
     configuration.apply.click()
@@ -150,6 +150,9 @@ def test_a_session_that_is_stopped_or_whose_window_is_closed_leaves_nothing(
     tune.open(path, start=True)
     qtbot.waitUntil(lambda: stand_in.settings()["lock"] == (900, 900), timeout=20_000)
     window.close()
+    assert window.quit_bar.isVisible(), "a window in which something runs asks"
+    window.quit_bar.end.click()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=20_000)
     assert stand_in.settings() == before
     assert left_over(stand_in.uuids[0]) is None
 

@@ -173,7 +173,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     window.bridge.session_changed.connect(lambda event: ends.append(event.progress.state))
     window.open_specification(path, start=True)
     qtbot.waitUntil(lambda: SessionState.DONE in ends, timeout=60_000)
-    table = window.selection.table
+    table = window.result.table
     assert table is not None
     assert len(table) == 12
     assert set(table.rows().tolist()) == set(range(12)), "brute force leaves none out"
@@ -181,7 +181,7 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
 
     efficiency = table.values("GFLOPS/W")
     best = int(efficiency.argmax())
-    window.selection.select(best)
+    window.result.select(best)
     window.actions_by_name["go_configuration"].trigger()
     shown = window.panels["configuration"]
     qtbot.waitUntil(lambda: shown.trace.power.getData()[0] is not None, timeout=5000)

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.engine.session import events
 from app.engine.session_state import Progress, SessionState
 from app.errors import InputError
-from app.views.selection import Selection
+from app.views.current_result import CurrentResult
 from app.views.shell.banner import Banner
 from app.views.threads.bridge import EngineBridge
 
@@ -134,9 +134,9 @@ def test_the_banner_keeps_messages_until_they_are_dismissed(qtbot: QtBot) -> Non
 @pytest.mark.parametrize("index", [-1, 0, 7])
 def test_nothing_can_be_selected_without_a_session(qtbot: QtBot, index: int) -> None:
     bridge = EngineBridge(lambda on_event: Engine(on_event, lambda _: FIT_STEP))
-    selection = Selection(bridge)
-    selection.select(index)
-    assert selection.index == -1
+    result = CurrentResult(bridge)
+    result.select(index)
+    assert result.index == -1
 
 
 def added(length: int) -> events.MeasurementsAdded:

@@ -44,7 +44,7 @@ def test_every_kind_is_written_for_the_selected_configuration(
 ) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(6)
+    lab.result.select(6)
     panel.folder.setText(str(tmp_path / "away"))
     files = written(panel, qtbot)
     assert len(files) == 6, "all but T1: nothing was specified here"
@@ -59,7 +59,7 @@ def test_every_kind_is_written_for_the_selected_configuration(
 def test_only_the_kinds_that_are_ticked(lab: Lab, panel: ExportPanel, qtbot: QtBot, tmp_path: Path) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(0)
+    lab.result.select(0)
     panel.folder.setText(str(tmp_path))
     for kind, box in panel.kinds.items():
         box.setChecked(kind == "header")
@@ -80,14 +80,14 @@ def test_without_a_folder_the_session_s_own_in_the_data_folder_is_taken(
 ) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(0)
+    lab.result.select(0)
     assert {path.parent for path in written(panel, qtbot)} == {own_data_folder / "exports" / "session-1"}
 
 
 def test_a_failed_configuration_cannot_be_exported(lab: Lab, panel: ExportPanel) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(next(i for i in range(len(table)) if table.measurement(i).error))
+    lab.result.select(next(i for i in range(len(table)) if table.measurement(i).error))
     assert "failed (compile)" in panel.chosen.text()
     assert not panel.button.isEnabled()
 
@@ -95,7 +95,7 @@ def test_a_failed_configuration_cannot_be_exported(lab: Lab, panel: ExportPanel)
 def test_a_folder_that_is_not_writable_is_reported(lab: Lab, panel: ExportPanel, qtbot: QtBot, tmp_path: Path) -> None:
     table = filled(grid_space())
     lab.session(table, plan_for(table.space, OBJECTIVE))
-    lab.selection.select(0)
+    lab.result.select(0)
     in_the_way = tmp_path / "file"
     in_the_way.write_text("not a folder")
     panel.folder.setText(str(in_the_way))

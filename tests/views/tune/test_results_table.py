@@ -120,16 +120,16 @@ def test_a_chosen_row_is_the_shared_selection_and_back_also_when_sorted(qtbot: Q
     lab = Lab()
     table = filled(grid_space())
     plan = plan_for(table.space, OBJECTIVE)
-    view = ResultsView(lab.selection)
+    view = ResultsView(lab.result)
     qtbot.addWidget(view)
     lab.session(table, plan)
     view.set_session(table, plan)
     view.sortByColumn(2, DESCENDING)
     view.selectRow(4)
-    assert lab.selection.index == view.results.index_at(4)
-    lab.selection.select(11)
+    assert lab.result.index == view.results.index_at(4)
+    lab.result.select(11)
     assert view.results.index_at(view.currentIndex().row()) == 11
-    lab.selection.select(-1)
+    lab.result.select(-1)
     assert not view.selectionModel().hasSelection()
 
 
@@ -138,15 +138,15 @@ def test_the_selected_row_stays_selected_while_the_table_is_sorted_and_grows(qtb
     space = grid_space()
     table = filled(space, 20)
     plan = plan_for(space, OBJECTIVE)
-    view = ResultsView(lab.selection)
+    view = ResultsView(lab.result)
     qtbot.addWidget(view)
     lab.session(table, plan)
     view.set_session(table, plan)
-    lab.selection.select(7)
+    lab.result.select(7)
     view.sortByColumn(2, DESCENDING)
     table.extend(measured(space, row) for row in range(20, 60))
     view.refresh()
-    assert lab.selection.index == 7
+    assert lab.result.index == 7
     assert view.results.index_at(view.selectionModel().selectedRows()[0].row()) == 7
 
 
@@ -154,10 +154,10 @@ def test_copy_puts_the_configuration_on_the_clipboard(qtbot: QtBot) -> None:
     lab = Lab()
     table = filled(grid_space())
     plan = plan_for(table.space, OBJECTIVE)
-    view = ResultsView(lab.selection)
+    view = ResultsView(lab.result)
     qtbot.addWidget(view)
     lab.session(table, plan)
     view.set_session(table, plan)
-    lab.selection.select(0)
+    lab.result.select(0)
     view.copy_selected()
     assert QGuiApplication.clipboard().text() == "graphics_clock_mhz=900, tile=1, layout=row"

@@ -26,7 +26,7 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.views.context import Context
-from app.views.selection import Selection
+from app.views.current_result import CurrentResult
 from app.views.threads.bridge import EngineBridge
 from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
@@ -63,11 +63,11 @@ class Window:
         self.qtbot = qtbot
         self.store = Store()
         self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
-        self.selection = Selection(self.bridge)
+        self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
         unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.selection)  # type: ignore[arg-type]
+        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.result)  # type: ignore[arg-type]
         self.panel = TunePanel(self.context)
         qtbot.addWidget(self.panel)
         self.panel.show()
@@ -213,14 +213,14 @@ def test_a_session_runs_to_its_end_and_shows_best_failures_and_every_row(window:
 def test_open_and_start_at_once_as_the_demo_does(window: Window, tmp_path: Path) -> None:
     window.panel.open(small_cache(tmp_path), start=True)
     window.qtbot.waitUntil(lambda: window.panel.state is SessionState.DONE, timeout=30_000)
-    assert len(window.selection.table or ()) == 60
+    assert len(window.result.table or ()) == 60
 
 
 def test_the_gemm_example_runs_on_a_simulated_board(window: Window) -> None:
     window.open(next(path for path in examples() if path.stem == "gemm"))
     window.panel.form.evaluations.setValue(12)
     window.run_to_the_end()
-    table = window.selection.table
+    table = window.result.table
     assert table is not None
     assert len(table) == 12
     assert {"GFLOP/s", "GFLOPS/W", "time_s", "energy_j"} <= set(table.value_names)
@@ -232,7 +232,7 @@ def test_the_history_holds_only_what_bettered_the_best(window: Window, tmp_path:
     window.panel.form.strategy.setCurrentIndex(window.panel.form.strategy.findData("random_sample"))
     window.run_to_the_end()
     steps = window.panel.progress.history.steps
-    table = window.selection.table
+    table = window.result.table
     assert table is not None
     values = [value for _, value in steps]
     assert values == sorted(values)
@@ -261,7 +261,7 @@ def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
     window.run_to_the_end()
     window.panel.stored.menu().aboutToShow.emit()
     action, *_ = window.panel.stored.menu().actions()
-    assert "small · Test GPU · 60 of 60 · done" in action.text()
+    assert "Session 1 · small · Test GPU · 60 of 60 measured · done" in action.text()
     with window.qtbot.waitSignal(window.panel.form.draft_shown, timeout=20_000):
         action.trigger()
     assert window.panel.draft is not None
@@ -280,7 +280,7 @@ def test_an_example_is_opened_from_its_menu(window: Window) -> None:
 def test_steering_keeps_the_next_session_to_the_supported_clocks_in_the_range(window: Window) -> None:
     window.open(next(path for path in examples() if path.stem == "gemm"))
     whole = window.panel.form.plan().space.size
-    window.selection.steer((950.0, 1100.0))
+    window.result.steer((950.0, 1100.0))
     panel = window.panel
     window.qtbot.waitUntil(lambda: panel.summary.steered.isVisible() and panel.start.isEnabled(), timeout=20_000)
     clocks = dict(zip(panel.form.plan().space.names, panel.form.plan().space.parameters, strict=True))
@@ -317,7 +317,10 @@ def test_pause_resume_and_stop_are_sent_and_shown(lab: Lab, panel: TunePanel) ->
     change(lab, table, SessionState.RUNNING)
     assert panel.pause.text() == "Pause"
     panel.stop.click()
+    assert panel.progress.captions[1].text() == "Time left"
     change(lab, table, SessionState.STOPPED, "stopped")
+    assert panel.progress.bar.format().endswith("· stopped"), "not 'stopped: stopped'"
+    assert (panel.progress.captions[1].text(), panel.progress.left.text()) == ("Time taken", "2.0 s")
     assert [type(command) for command in lab.engine.commands] == [events.Pause, events.Resume, events.Stop]
     assert panel.pause.text() == "Resume"
     assert not panel.stop.isEnabled()
@@ -393,7 +396,7 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     assert not panel.form.strategy.isEnabled(), "nothing is searched"
     panel.start.click()
     window.qtbot.waitUntil(lambda: panel.progress.bar.format() == "5 so far", timeout=20_000)
-    window.selection.select(2)
+    window.result.select(2)
     grow(path, 30)
     window.qtbot.waitUntil(lambda: panel.results.results.rowCount() == 30, timeout=20_000)
     assert window.store.sessions() == [], "it is kept when it ends"
@@ -401,8 +404,8 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     window.qtbot.waitUntil(lambda: panel.state is SessionState.DONE, timeout=20_000)
     assert "the file is closed" in panel.progress.bar.format()
     assert [record.evaluated for record in window.store.sessions()] == [60]
-    assert window.selection.session == window.store.sessions()[0].id
-    assert window.selection.index == 2, "what was selected stays selected"
+    assert window.result.session == window.store.sessions()[0].id
+    assert window.result.index == 2, "what was selected stays selected"
     assert panel.export.button.isEnabled()
 
 
@@ -421,7 +424,7 @@ def test_following_is_stopped_by_the_person(window: Window, tmp_path: Path) -> N
     grow(path, 8)
     window.open(path)
     window.panel.start.click()
-    window.qtbot.waitUntil(lambda: len(window.selection.table or ()) == 8, timeout=20_000)
+    window.qtbot.waitUntil(lambda: len(window.result.table or ()) == 8, timeout=20_000)
     window.panel.stop.click()
     window.qtbot.waitUntil(lambda: window.panel.state is SessionState.STOPPED, timeout=20_000)
     assert "the file was still open" in window.panel.progress.bar.format()
@@ -440,7 +443,7 @@ def test_what_a_file_holds_counts_in_the_specification_that_is_open(window: Wind
     window.open(gemm)
     window.panel.form.evaluations.setValue(6)
     window.run_to_the_end()
-    plan, table = window.selection.plan, window.selection.table
+    plan, table = window.result.plan, window.result.table
     assert plan is not None
     assert table is not None
     (cache,) = export_session(plan, table, 1, None, tmp_path, ["cache"])

@@ -1,4 +1,4 @@
-"""`Selection`: which session's result is shown, and which of its measurements are chosen and marked."""
+"""`CurrentResult`: the one result that is shown and exported, and which of its measurements are chosen and marked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal, Slot
 
+from .provenance import provenance
 from .threads.bridge import EngineBridge
 
 if TYPE_CHECKING:
-    from ..engine.session.events import SessionStarted
+    from ..engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
     from ..engine.session.plan import SessionPlan
     from ..engine.space.result_table import ResultTable
 
@@ -19,13 +20,17 @@ Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
 
 
-class Selection(QObject):
+class CurrentResult(QObject):
     """The one result that all panels show. `table`, `plan` and `session` are None before the first.
 
-    Made right after the bridge, so that its slot runs before those of the panels: in their `session_started` slots the
-    attributes here are already the new ones, and `changed(-1)` has been sent.
+    A session that tunes or replays becomes it when it starts, and a stored one when it is opened; what is only set up
+    to run, a roofline or a clock sweep does not. Made right after the bridge, so that its slots run before those of the
+    panels: in their `session_started` slots the attributes here are already the new ones, and `changed(-1)` has been
+    sent.
     """
 
+    replaced = Signal()  # another session is shown
+    best_changed = Signal()
     changed = Signal(int)  # index into `table`; -1: none
     brushed = Signal()  # `rows` are others
     steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
@@ -35,15 +40,26 @@ class Selection(QObject):
         self.table: ResultTable | None = None
         self.plan: SessionPlan | None = None
         self.session: int | None = None
+        self.best: int | None = None  # index of the best by the session's objective, so far
         self.index = -1
         self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
+        bridge.measurements_added.connect(self._note_best)
+        bridge.session_changed.connect(self._note_best)
 
     @property
     def caption(self) -> str:
-        """Which result is shown: its title, its board, and whether it is simulated or recorded; '' before the first."""
-        return "" if self.plan is None else f"{self.plan.title} on {self.plan.board}"
+        """Whose figures are shown: kernel, board, session, and where they come from; '' before the first."""
+        if self.plan is None:
+            return ""
+        numbered = [f"session {self.session}"] if self.session else []  # one that is followed has no number yet
+        return " · ".join([self.plan.title, self.plan.gpu, *numbered, provenance(self.plan)])
+
+    @property
+    def chosen(self) -> int | None:
+        """The measurement that is exported and reported: the selected one, else the best so far."""
+        return self.index if self.index >= 0 else self.best
 
     @Slot(int)
     def select(self, index: int) -> None:
@@ -75,5 +91,13 @@ class Selection(QObject):
         followed = self.plan is not None and self.plan.follow is not None and event.plan.follow is None
         self.index = self.index if followed else -1  # a growing file's session is kept at its end, in the same order
         self.table, self.plan, self.session = event.table, event.plan, event.session
+        self.best = None
         self.brush(_NONE)
+        self.replaced.emit()
         self.changed.emit(self.index)
+
+    @Slot(object)
+    def _note_best(self, event: MeasurementsAdded | SessionChanged) -> None:
+        if event.progress.session == self.session and event.progress.best_index != self.best:
+            self.best = event.progress.best_index
+            self.best_changed.emit()

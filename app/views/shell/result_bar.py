@@ -1,0 +1,84 @@
+"""`ResultBar`: whose results the window shows and, beside it, how far whatever runs is; over every view."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolBar, QWidget
+
+from ..current_result import CurrentResult
+from ..plots.label import PlainLabel, plain_tip
+from ..threads.activity import Activity
+from ..widgets import button, hbox
+
+_NONE = "No result yet: start a session under Tune, or open one under Sessions"
+_BAR_PX, _TITLE_PX = 180, 240
+_STOP_TIP = "End it; what was measured stays, and a session can be resumed later"
+
+
+class ResultBar(QToolBar):
+    """The left names the current result, which a roofline or a clock sweep leaves as it is; the right what runs now."""
+
+    def __init__(self, result: CurrentResult, activity: Activity, parent: QWidget | None = None) -> None:
+        super().__init__("Result and progress", parent)
+        self._result, self._activity = result, activity
+        self.setObjectName("result_bar")
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.toggleViewAction().setVisible(False)  # it is always there
+        self.caption = PlainLabel()
+        bold = self.caption.font()
+        bold.setBold(True)
+        self.caption.setFont(bold)
+        self.caption.setAccessibleName("The result that is shown")
+        self.caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.what, self.left = PlainLabel(), PlainLabel(muted=True)
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName("How far what runs is")
+        self.bar.setFixedWidth(_BAR_PX)
+        self.pause = button("Pause", clicked=activity.pause_or_resume)
+        self.stop = button("Stop", _STOP_TIP, activity.stop)
+        self.pause.setMinimumWidth(self.pause.fontMetrics().horizontalAdvance("Resume") + 36)  # Stop keeps its place
+        shown = QWidget()
+        self._running = (self.what, self.bar, self.left, self.pause, self.stop)
+        row = hbox((self.caption, 1), *self._running, of=shown)
+        row.setContentsMargins(8, 2, 6, 2)
+        self.addWidget(shown)
+        policy = self.stop.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the bar is as high while nothing runs
+        self.stop.setSizePolicy(policy)
+        result.replaced.connect(self._show_result)
+        activity.changed.connect(self._show_activity)
+        self._show_result()
+        self._show_activity()
+
+    @Slot()
+    def _show_result(self) -> None:
+        caption = self._result.caption
+        self.caption.setText(f"Result: {caption}" if caption else _NONE)
+        self.caption.setToolTip(plain_tip(self.caption.text()))
+
+    @Slot()
+    def _show_activity(self) -> None:
+        activity = self._activity
+        for each in self._running:
+            each.setVisible(activity.busy)
+        done, total = activity.share
+        title = activity.title
+        self.what.setText(self.fontMetrics().elidedText(title, Qt.TextElideMode.ElideMiddle, _TITLE_PX))
+        self.what.setToolTip(plain_tip(title))
+        self.left.setText(activity.left)
+        self.bar.setRange(0, total)
+        self.bar.setValue(min(done, total))
+        self.bar.setFormat("%p %")
+        counted = f"{done} of {total}" if total else ""
+        self.bar.setToolTip(counted if activity.preparing is None else plain_tip(activity.preparing.what))
+        self.pause.setText("Resume" if activity.paused else "Pause")
+        self.pause.setEnabled(activity.can_pause)
+        self.pause.setToolTip(_pause_tip(activity))
+        self.stop.setEnabled(activity.busy and not activity.stopping)
+
+
+def _pause_tip(activity: Activity) -> str:
+    if activity.fit is not None:
+        return "Sweeps and fits cannot be paused; they can be stopped"
+    return "Continue it" if activity.paused else "Pause it after the present measurement"

@@ -1,0 +1,239 @@
+"""One result at a time: every view shows the same one under its own name, and what is exported is what is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine.session import events
+from app.engine.session.tuner import Tuner
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
+from app.sensors.trace import Trace
+from app.views.analysis.panel import AnalysisPanel
+from app.views.configuration.panel import ConfigurationPanel
+from app.views.context import Context
+from app.views.current_result import CurrentResult
+from app.views.front.panel import FrontPanel
+from app.views.result_caption import ResultCaption
+from app.views.roofline.panel import RooflinePanel
+from app.views.shell.result_bar import ResultBar
+from app.views.threads.bridge import EngineBridge
+from app.views.tune.panel import TunePanel
+
+SPECIFICATION = """
+[kernel]
+name = "sgemm"
+source = "sgemm.cu"
+problem_size = ["n", "n"]
+arguments = []
+profile = "gemm"
+[constants]
+n = 2048
+[parameters]
+block_size_x = [16, 32]
+block_size_y = [8, 16]
+tile_size_x = [4]
+tile_size_y = [4]
+[device_settings]
+graphics_clock_mhz = [810, 1005, 1410]
+[metrics]
+"GFLOP/s" = "2 * n**3 / time_s / 1e9"
+"GFLOPS/W" = "2 * n**3 / energy_j / 1e9"
+[objective]
+maximise = "GFLOPS/W"
+front = ["GFLOP/s", "GFLOPS/W"]
+[search]
+strategy = "brute_force"
+"""
+
+
+def specification(folder: Path) -> Path:
+    (folder / "sgemm.cu").write_text("// the simulated board costs it by its profile\n")
+    path = folder / "sgemm.toml"
+    path.write_text(SPECIFICATION)
+    return path
+
+
+def cache(folder: Path) -> Path:
+    """A recording of another board."""
+    entries = {str(x): {"x": x, "time": 1.0 + x, "GFLOP/s": 100.0 / (1 + x)} for x in range(8)}
+    document = {
+        "device_name": "RTX 4000 Ada",
+        "kernel_name": "stencil",
+        "tune_params_keys": ["x"],
+        "tune_params": {"x": list(range(8))},
+        "objective": "GFLOP/s",
+        "cache": entries,
+    }
+    path = folder / "ada.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    return path
+
+
+class Desk:
+    """Every view that shows results, over the real engine and store and a simulated A100."""
+
+    def __init__(self, qtbot: QtBot) -> None:
+        self.qtbot, self.store = qtbot, Store()
+        self.gpu = SimulatedGpu(load_twin("a100"), seed=1, clock=VirtualClock())
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=self.gpu))
+        self.result = CurrentResult(self.bridge)
+        self.faults: list[events.EngineFault] = []
+        self.bridge.fault.connect(self.faults.append)
+        unused: Any = None
+        context = Context(self.bridge, self.gpu, Trace(self.gpu.channels), unused, self.store, self.result)
+        self.tune, self.front = TunePanel(context), FrontPanel(context)
+        self.analysis, self.configuration = AnalysisPanel(context), ConfigurationPanel(context)
+        self.roofline = RooflinePanel(context)
+        self.bar = ResultBar(self.result, self.bridge.activity)
+        self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.configuration)
+        for view in (*self.views, self.roofline, self.bar):
+            qtbot.addWidget(view)
+            view.resize(700, 900)
+            view.show()
+
+    def captions(self) -> set[str]:
+        """What every view, the export and the bar call the result that they show."""
+        labels = [label for view in self.views for label in view.findChildren(ResultCaption)]
+        assert len(labels) == len(self.views) + 1, "Tune names it twice: over the table, and over the export"
+        words = [label.text() for label in labels] + [self.bar.caption.text()]
+        return {text.partition(": ")[2] for text in words}
+
+    def shown(self) -> dict[str, object]:
+        """What is seen of the result, view by view."""
+        tune, points = self.tune, self.front.points
+        assert points is not None
+        return {
+            "captions": self.captions(),
+            "rows": tune.results.results.rowCount(),
+            "progress": (tune.progress.bar.format(), tune.progress.bar.value(), tune.progress.best.text()),
+            "failed": tune.progress.failed.text(),
+            "steps": list(tune.progress.history.steps),
+            "export": tune.export.chosen.text(),
+            "front": (len(points), len(points.front), self.front.figures.titles),
+            "analysis": self.analysis.state.text(),
+            "state": tune.state,
+        }
+
+    def tune_to_the_end(self, path: Path) -> None:
+        self.tune.open(path, start=True)
+        self.qtbot.waitUntil(lambda: self.tune.state is SessionState.DONE, timeout=30_000)
+        self.wait_for_analysis()
+
+    def wait_for_analysis(self) -> None:
+        self.qtbot.waitUntil(lambda: "measurements of" in self.analysis.state.text(), timeout=20_000)
+
+    def exported(self, folder: Path) -> dict[str, Any]:
+        """The JSON that Export writes."""
+        export = self.tune.export
+        for kind, box in export.kinds.items():
+            box.setChecked(kind == "json")
+        export.folder.setText(str(folder))
+        export.button.click()
+        self.qtbot.waitUntil(lambda: "Written" in export.written.text(), timeout=10_000)
+        read: dict[str, Any] = json.loads(next(folder.glob("*.json")).read_text())
+        return read
+
+    def close(self) -> None:
+        for view in (*self.views, self.roofline):
+            if hasattr(view, "shutdown"):
+                view.shutdown()
+        self.bridge.close()
+        self.store.close()
+        self.gpu.close()
+
+
+@pytest.fixture
+def desk(qtbot: QtBot) -> Iterator[Desk]:
+    made = Desk(qtbot)
+    yield made
+    made.close()
+
+
+def test_a_roofline_leaves_the_tuning_session_where_it_is(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    desk.tune_to_the_end(specification(tmp_path))
+    before = desk.shown()
+    assert before["captions"] == {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
+
+    seen: list[dict[str, object]] = []
+    desk.bridge.roofline.measurements_added.connect(lambda _event: seen.append(desk.shown()))
+    desk.roofline.measuring.start(("fp32",))
+    qtbot.waitUntil(lambda: desk.bridge.activity.title == "Roofline FP32", timeout=20_000)
+    assert desk.bar.what.text() == "Roofline FP32"
+    assert not desk.tune.start.isEnabled()
+    assert not desk.tune.stop.isEnabled(), "Tune stops its own session; the bar stops whatever runs"
+    qtbot.waitUntil(lambda: desk.roofline.measuring.possible, timeout=60_000)
+    qtbot.waitUntil(lambda: not desk.roofline.measuring.fitting, timeout=10_000)
+    assert len(desk.roofline.list.entries) == 1
+
+    assert seen, "the roofline was measured"
+    assert [each for each in (*seen, desk.shown()) if each != before] == []
+    assert desk.tune.start.isEnabled()
+    assert desk.exported(tmp_path / "after")["kernel"] == "sgemm"
+
+    with qtbot.waitSignal(desk.bridge.fit_finished, timeout=20_000) as fitted:
+        desk.bridge.submit(events.Fit(sweep=False))
+    assert "sgemm" in fitted.args[0].source, "'Fit the session' is of the session that is shown"
+    assert desk.faults == []
+
+
+def test_a_stored_roofline_is_opened_as_a_roofline(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    desk.roofline.measuring.start(("fp32",))
+    qtbot.waitUntil(lambda: desk.bridge.activity.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: desk.roofline.measuring.possible, timeout=60_000)
+    desk.tune.stored.menu().aboutToShow.emit()
+    assert next(action.text() for action in desk.tune.stored.menu().actions()) == "none yet", (
+        "it enters no menu of Tune"
+    )
+    desk.tune_to_the_end(specification(tmp_path))
+    before = desk.shown()
+    with qtbot.waitSignal(desk.roofline.session_opened, timeout=10_000):
+        desk.bridge.submit(events.Open(1))
+    assert desk.shown() == before
+    desk.tune.open_session(1)
+    qtbot.waitUntil(lambda: bool(desk.faults), timeout=10_000)
+    assert "roofline" in desk.faults[0].what
+
+
+def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
+    desk.tune_to_the_end(specification(tmp_path))
+    simulated = {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
+    before = desk.shown()
+
+    desk.tune.open(cache(tmp_path))
+    qtbot.waitUntil(lambda: desk.tune.draft is not None, timeout=20_000)
+    assert desk.tune.summary.title.text().startswith("Set up to run: stencil on RTX 4000 Ada")
+    assert desk.shown() == before, "a file that is merely opened changes nothing that is shown"
+    assert desk.exported(tmp_path / "first")["gpu"] == "NVIDIA A100-PCIE-40GB"
+
+    desk.result.select(2)
+    desk.tune.start.click()
+    qtbot.waitUntil(lambda: desk.result.session == 2 and desk.tune.state is SessionState.DONE, timeout=20_000)
+    desk.wait_for_analysis()
+    assert desk.captions() == {"stencil · RTX 4000 Ada · session 2 · recorded in ada.json.gz"}
+    shown = desk.shown()
+    assert shown["rows"] == 8
+    assert "x=0" in str(shown["export"])
+    assert shown["front"] != before["front"]
+    assert shown["analysis"] == "8 measurements of stencil"
+    assert desk.configuration.measurement is None, "nothing of the former result is selected"
+    second = desk.exported(tmp_path / "second")
+    assert (second["kernel"], second["gpu"]) == ("stencil", "RTX 4000 Ada")
+
+    desk.bridge.submit(events.Open(1))
+    qtbot.waitUntil(lambda: desk.result.session == 1 and desk.tune.state is SessionState.DONE, timeout=10_000)
+    desk.wait_for_analysis()
+    assert desk.captions() == simulated
+    assert desk.shown()["export"] == before["export"], "a session that is reopened has its best again"
+    assert desk.exported(tmp_path / "third")["gpu"] == "NVIDIA A100-PCIE-40GB"
