@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QFont,
     QFontMetrics,
     QKeyEvent,
@@ -53,6 +54,7 @@ class LaneView(QWidget):
     span_changed = Signal(object)  # (start, end) | None
     window_changed = Signal()  # length, or live or held
     first_frame = Signal()  # the first traces have been painted
+    menu_asked = Signal(QPoint)  # on the screen: a right click, or the menu key
 
     def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -285,21 +287,30 @@ class LaneView(QWidget):
         place = event.position().toPoint()
         if self._drag is not None:
             what, origin, instant = self._drag
-            if what == "pan":
+            if abs(place.x() - origin.x()) < _CLICK_PX:
+                pass  # so far it is a click
+            elif what == "pan":
                 self.window_of_time.pan(
                     (instant - self.instant_at(place.x())) / 1e9, self._trace.last_ns, self._trace.first_ns
                 )
                 self._window_moved()
-            elif abs(place.x() - origin.x()) >= _CLICK_PX:
+            else:
                 self._mark(instant, self.instant_at(place.x()))
         self._set_cursor(self.instant_at(place.x()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drag, self._drag = self._drag, None
-        if drag is not None and drag[0] == "span":
-            moved = abs(event.position().toPoint().x() - drag[1].x())
-            if moved < _CLICK_PX:
-                self.set_span(None)
+        if drag is None or abs(event.position().toPoint().x() - drag[1].x()) >= _CLICK_PX:
+            return
+        if event.button() == Qt.MouseButton.RightButton:
+            self.menu_asked.emit(event.globalPosition().toPoint())
+        elif drag[0] == "span":
+            self.set_span(None)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """The menu key; a right press may be the beginning of a drag, and is waited for."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self.menu_asked.emit(self.mapToGlobal(self.rect().center()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.hold(False)

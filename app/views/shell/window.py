@@ -145,12 +145,8 @@ class MainWindow(QMainWindow):
         view, docks, beside = self.monitor.view, self.dock_area, self.side_windows
         handlers: dict[str, Handler] = {
             "open": lambda _: self.choose_file(),
-            "write_readings": lambda _: save_file(
-                self, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self.monitor.write_readings
-            ),
-            "write_picture": lambda _: save_file(
-                self, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self.monitor.write_picture
-            ),
+            "write_readings": lambda _: self.monitor.menu.ask_readings(),
+            "write_picture": lambda _: self.monitor.menu.ask_picture(),
             "settings": lambda _: beside.show_settings(),
             "undo": lambda _: self.panels["tune"].form.history.undo(),
             "redo": lambda _: self.panels["tune"].form.history.redo(),
@@ -186,6 +182,7 @@ class MainWindow(QMainWindow):
         self.bridge.fit_finished.connect(self.monitor.show_fit)
         self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._written)
+        self.monitor.menu.said.connect(self._say)
         self.monitor.failed.connect(self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)

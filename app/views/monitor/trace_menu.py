@@ -1,0 +1,60 @@
+"""`TraceMenu`: the menu of the traces: copy and export them, and what else can be done with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
+
+from ..file_dialogs import save_file
+
+if TYPE_CHECKING:
+    from .panel import MonitorPanel
+
+
+class TraceMenu(QObject):
+    """Opens at a right click on the traces, or at the menu key."""
+
+    said = Signal(str)  # something was copied
+
+    def __init__(self, panel: MonitorPanel) -> None:
+        super().__init__(panel)
+        self._panel = panel
+        self.opened: QMenu | None = None  # while it is open
+        panel.view.menu_asked.connect(self._open)
+
+    @Slot()
+    def copy_picture(self) -> None:
+        """Put the traces on the clipboard as they are shown."""
+        QGuiApplication.clipboard().setImage(self._panel.picture())
+        self.said.emit("Picture copied")
+
+    @Slot()
+    def ask_picture(self) -> None:
+        """Choose where a picture of the traces goes."""
+        save_file(self._panel, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self._panel.write_picture)
+
+    @Slot()
+    def ask_readings(self) -> None:
+        """Choose where the readings of the marked span go, else of what is shown."""
+        save_file(self._panel, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self._panel.write_readings)
+
+    @Slot(QPoint)
+    def _open(self, at: QPoint) -> None:
+        if self.opened is not None:
+            self.opened.close()
+        menu = self.opened = QMenu(self._panel)
+        menu.addAction("&Copy picture", self.copy_picture)
+        menu.addAction("Export &picture…", self.ask_picture)
+        menu.addAction("Export &readings…", self.ask_readings)
+        menu.addSeparator()
+        menu.addActions(self._panel.actions())  # hold, zoom, the marked span: the window's own
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.destroyed.connect(self._closed)
+        menu.popup(at)
+
+    @Slot()
+    def _closed(self) -> None:
+        self.opened = None
