@@ -76,7 +76,7 @@ class MainWindow(QMainWindow):
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
         self.window_marks = WindowMarks(self.selection, self.monitor.view)
         self.banner = Banner()
-        self.confirm_bar = ConfirmBar(self.bridge)
+        self.confirm_bar = ConfirmBar(self.bridge, self._control_in_sight)
         self._put_centre()
         self.dock_area = Docks(self, PANELS)
         self.dock_area.put(CHANNELS, self.readout)
@@ -130,7 +130,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(toolbar)
         self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
         self.actions_by_name = self.actions_made.by_name
-        self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
+        self.control_switch = ControlSwitch(info, self.bridge) if info.source != "recorded" else None
         if self.control_switch is not None:
             toolbar.addSeparator()
             toolbar.addWidget(self.control_switch)
@@ -324,6 +324,10 @@ class MainWindow(QMainWindow):
     def _docks_changed(self) -> None:
         for name, dock in self.docks.items():
             self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
+
+    def _control_in_sight(self) -> bool:
+        """The Control panel shows the countdown itself."""
+        return "control" in self.panels and self.panels["control"].isVisible()
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""
