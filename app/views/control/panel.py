@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
@@ -145,6 +146,10 @@ class ControlPanel(QWidget):
         self.rows = SettingRows(self._gpu, choices, self._grid)
         self.rows.setParent(self)
         self.rows.changed.connect(self._set_buttons)
+        buttons = (self.apply, self.restore, self.keep, self.back, self.profiles, self.save, self.delete)
+        last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
+        for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
+            self.setTabOrder(above, below)
         self._below.show()
         self._recolour()
         self._show_present()

@@ -122,6 +122,11 @@ class SettingRows(QObject):
             "power_limit_w": (self.limit,),
         }
 
+    @property
+    def in_order(self) -> list[QWidget]:
+        """What the user operates, from the top to the bottom."""
+        return [each for name, boxes in self._editors().items() for each in (self.boxes[name], *boxes)]
+
     def take_typed(self) -> None:
         """What is typed counts, also before the fields are left."""
         for box in (self.low, self.high, self.memory):
