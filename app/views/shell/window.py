@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
 from ...engine.session.events import Open
@@ -188,7 +188,7 @@ class MainWindow(QMainWindow):
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
         self.reports.started.connect(self.statusBar().showMessage)
-        self.reports.written.connect(self._written)
+        self.reports.written.connect(self._report_written)
         self.reports.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self._adopt_side_window)
         self.side_windows.theme_chosen.connect(self.set_theme)
@@ -252,6 +252,8 @@ class MainWindow(QMainWindow):
         self._history_changed()
         sessions.open_asked.connect(self.open_session)
         sessions.resume_asked.connect(self.resume_session)
+        sessions.compare_asked.connect(self.compare_sessions)
+        sessions.report_asked.connect(self.reports.write_stored)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
         boards.in_full.connect(self.gpu_chosen)
@@ -276,6 +278,12 @@ class MainWindow(QMainWindow):
         """Show a stored session's results."""
         self.bridge.submit(Open(session))
         self.dock_area.bring("front")
+
+    @Slot(object)
+    def compare_sessions(self, sessions: tuple[int, ...]) -> None:
+        """Compare exactly these stored sessions."""
+        self.dock_area.bring("compare")
+        self.panels["compare"].compare(sessions)
 
     @Slot(int)
     def resume_session(self, session: int) -> None:
@@ -308,6 +316,12 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _written(self, path: Path | str) -> None:
         self.statusBar().showMessage(f"Written: {path}", 15000)
+
+    @Slot(object)
+    def _report_written(self, path: Path) -> None:
+        self._written(path)
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.resolve()))):
+            self.banner.show_message(f"Written: {path}; no browser could be started", "open the file with one")
 
     @Slot()
     def _window_of_time_changed(self) -> None:
