@@ -86,7 +86,7 @@ class MonitorPanel(QWidget):
         self._trace = trace
         self._readout = readout
         self.view = LaneView(gpu, trace)
-        self.menu = TraceMenu(self)
+        self.menu = TraceMenu(self, self.view, self.picture, self.write_picture, self.write_readings)
         self._summary = PlainLabel(_HINT)
         self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QMenu, QWidget
 
 from ..file_dialogs import save_file
-
-if TYPE_CHECKING:
-    from .panel import MonitorPanel
+from .lane_view import LaneView
 
 
 class TraceMenu(QObject):
-    """Opens at a right click on the traces, or at the menu key."""
+    """Opens at a right click on the traces, or at the menu key. Last in it are the actions of `panel`."""
 
     said = Signal(str)  # something was copied
 
-    def __init__(self, panel: MonitorPanel) -> None:
+    def __init__(
+        self,
+        panel: QWidget,
+        view: LaneView,
+        picture: Callable[[], QImage],
+        write_picture: Callable[[Path], None],
+        write_readings: Callable[[Path], None],
+    ) -> None:
         super().__init__(panel)
         self._panel = panel
+        self._picture, self._write_picture, self._write_readings = picture, write_picture, write_readings
         self.opened: QMenu | None = None  # while it is open
-        panel.view.menu_asked.connect(self._open)
+        view.menu_asked.connect(self._open)
 
     @Slot()
     def copy_picture(self) -> None:
         """Put the traces on the clipboard as they are shown."""
-        QGuiApplication.clipboard().setImage(self._panel.picture())
+        QGuiApplication.clipboard().setImage(self._picture())
         self.said.emit("Picture copied")
 
     @Slot()
     def ask_picture(self) -> None:
         """Choose where a picture of the traces goes."""
-        save_file(self._panel, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self._panel.write_picture)
+        save_file(self._panel, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self._write_picture)
 
     @Slot()
     def ask_readings(self) -> None:
         """Choose where the readings of the marked span go, else of what is shown."""
-        save_file(self._panel, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self._panel.write_readings)
+        save_file(self._panel, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self._write_readings)
 
     @Slot(QPoint)
     def _open(self, at: QPoint) -> None:
