@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ...engine.analysis.iso_lines import Role, role_of
 from ...engine.objectives import Goal, likely_goal
@@ -11,6 +11,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots.label import PlainLabel
 from ..plots.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
+from ..plots.toggle import Toggle
 from ..widgets import hbox
 
 AS_COLOUR = ""  # the marker shows the same figure as the colour
@@ -23,14 +24,15 @@ class BetterEnd(QWidget):
 
     def __init__(self, axis: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.larger, self.smaller = QToolButton(), QToolButton()
+        self.larger, self.smaller = (
+            Toggle(
+                text, f"{name} is better on the {axis} axis", f"Pressed: {name.lower()} is better on the {axis} axis"
+            )
+            for text, name in (("max", "Larger"), ("min", "Smaller"))
+        )
         group = QButtonGroup(self)
-        for button, text, name in ((self.larger, "max", "Larger"), (self.smaller, "min", "Smaller")):
-            button.setText(text)
-            button.setCheckable(True)
-            button.setAccessibleName(f"{name} is better on the {axis} axis")
-            button.setToolTip(f"Pressed: {name.lower()} is better on the {axis} axis")
-            group.addButton(button)
+        group.addButton(self.larger)
+        group.addButton(self.smaller)
         self.larger.setChecked(True)
         self.larger.toggled.connect(self.changed)
         hbox(self.larger, self.smaller, of=self, margins=0, spacing=0)
@@ -225,11 +227,7 @@ def _row(*parts: str | QWidget) -> QHBoxLayout:
     return row
 
 
-def _log_button(axis: str) -> QToolButton:
-    """Pressed while the axis is logarithmic; its label never changes."""
-    button = QToolButton()
-    button.setCheckable(True)
-    button.setText("log")
-    button.setAccessibleName(f"Logarithmic {axis} axis")
-    button.setToolTip(f"Pressed: a logarithmic {axis} axis, on which what is not above zero has no place")
-    return button
+def _log_button(axis: str) -> Toggle:
+    """Pressed while the axis is logarithmic."""
+    tip = f"Pressed: a logarithmic {axis} axis, on which what is not above zero has no place"
+    return Toggle("log", f"Logarithmic {axis} axis", tip)

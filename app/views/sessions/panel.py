@@ -128,6 +128,9 @@ class SessionsPanel(QWidget):
             of=self,
             margins=6,
         )
+        kept = self.undo.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # nothing below moves when it comes
+        self.undo.setSizePolicy(kept)
         self.undo.hide()
 
     def shutdown(self) -> None:

@@ -198,6 +198,8 @@ def test_a_button_of_the_axes_says_the_same_pressed_and_not(lab: Lab, panel: Fro
     assert [each[:2] for each in after] == [each[:2] for each in before]
     assert [each[2] for each in before] == [False, False, True, False]
     assert [each[2] for each in after] == [True, True, True, True], "what is pressed is in force"
+    pressed, free = figures.y_better.smaller.palette(), figures.y_better.larger.palette()
+    assert pressed.button().color() != free.button().color(), "and looks it"
     assert figures.log == (True, True)
     assert [goal.maximise for goal in figures.goals] == [True, False]
 

@@ -131,8 +131,10 @@ def test_a_star_is_set_by_click_and_by_button(qtbot: QtBot, panel: SessionsPanel
 def test_deleting_can_be_undone(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
     choose(panel, 1, 3)
     assert not panel.open.isEnabled(), "only one can be looked at"
+    place = panel.delete.pos()
     panel.delete.click()
     settled(qtbot, panel)
+    assert panel.delete.pos() == place, "nothing moves under the pointer"
     assert titles(panel) == ["stencil"]
     assert panel.undo.isVisible()
     panel.undo.click()
