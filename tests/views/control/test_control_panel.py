@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app.engine.control import installing
-from app.engine.control.device_log import Change, keep
+from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.helper import policy
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
 from app.engine.control.rights import Asking
@@ -497,3 +497,24 @@ def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
     banner.offered.click()
     assert done == [1]
     assert banner.text == ""
+
+
+def test_a_simulated_board_in_the_window_is_armed_set_and_put_back(qtbot: QtBot, open_program: Any) -> None:
+    window = ready(qtbot, open_program())
+    panel, gpu = window.panels["control"], window.board.gpu
+    qtbot.waitUntil(lambda: panel.rows is not None, timeout=20_000)
+    window.dock_area.bring("control")
+    panel.rows.limit.setValue(200)
+    assert not panel.apply.isEnabled()
+    panel.switch.click()
+    qtbot.waitUntil(panel.apply.isEnabled, timeout=20_000)
+    assert window.control_switch.text() == "Control on"
+    panel.apply.click()
+    qtbot.waitUntil(panel.keep.isEnabled, timeout=20_000)
+    assert gpu.info.power_limit.current_w == 200
+    assert window.confirm_bar.isHidden(), "the panel counts itself"
+    panel.back.click()
+    qtbot.waitUntil(lambda: gpu.info.power_limit.current_w == 250, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.log.by_hand.rowCount() == 2, timeout=20_000)
+    assert panel.log.by_hand.rows()[0][1:4] == ("power limit", "200 W", "200 W")
+    assert not log_file().exists(), "nothing real was changed"
