@@ -35,8 +35,9 @@ from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
 
 _PRESENT_MS = 500
-_STATE_LINES, _MESSAGE_LINES = 2, 3  # room for words, whether there are any or not
+_STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or not
 _OFF = "Nothing can be applied until control is switched on."
+_ON = "What is applied returns after a countdown unless you keep it."
 _EXPORT = "Export the settings"
 _SESSION = "A session is running: it sets the board itself."
 
@@ -107,8 +108,9 @@ class ControlPanel(QWidget):
         _reserve(self.outcome, _MESSAGE_LINES)
         vbox(
             self._grid,
-            hbox(self.apply, self.restore, 1),
-            hbox(vbox(hbox(self.keep, self.back), 1), (self.outcome, 1)),
+            hbox(self.apply, self.keep, self.back, 1),
+            self.outcome,
+            hbox(self.restore, 1),
             hbox((self.profiles, 1), self.save, self.delete),
             hbox(PlainLabel("Export as"), self.script, self.unit, 1),
             self.helper,
@@ -146,7 +148,7 @@ class ControlPanel(QWidget):
         self.rows = SettingRows(self._gpu, choices, self._grid)
         self.rows.setParent(self)
         self.rows.changed.connect(self._set_buttons)
-        buttons = (self.apply, self.restore, self.keep, self.back, self.profiles, self.save, self.delete)
+        buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
         last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
         for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
             self.setTabOrder(above, below)
@@ -310,7 +312,7 @@ class ControlPanel(QWidget):
         self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
         for button in (self.script, self.unit):
             button.setEnabled(bool(chosen))
-        why_not = f"{forbidden}." if forbidden else _SESSION if self._session else "" if allowed else _OFF
+        why_not = f"{forbidden}." if forbidden else _SESSION if self._session else _ON if allowed else _OFF
         simulated = SIMULATED if self._gpu.info.source == "simulated" else ""
         self.state.setText(f"{why_not} {simulated}".strip())
 

@@ -163,9 +163,11 @@ def test_what_is_shown_only_says_why(panel_of: Any) -> None:
     assert "Clock offsets are not set: " in said
 
 
-def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, qtbot: QtBot) -> None:
-    lab, panel = panel_of(Board())
-    panel.resize(420, 900)
+@pytest.mark.parametrize("width", [360, 900])
+@pytest.mark.parametrize("source", ["nvml", "simulated"])
+def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, source: Source, width: int) -> None:
+    lab, panel = panel_of(Board(source))
+    panel.resize(width, 900)
     QApplication.processEvents()
     buttons = (panel.switch, panel.apply, panel.restore, panel.keep, panel.back, panel.save, panel.script)
     places = [button.mapTo(panel, button.rect().topLeft()) for button in buttons]
