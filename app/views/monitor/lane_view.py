@@ -53,8 +53,8 @@ class LaneView(QWidget):
     cursor_moved = Signal(object)  # int | None: the instant under the mouse
     span_changed = Signal(object)  # (start, end) | None
     window_changed = Signal()  # length, or live or held
+    menu_asked = Signal(QPoint, str)  # where on the screen, and the title of the lane there
     first_frame = Signal()  # the first traces have been painted
-    menu_asked = Signal(QPoint)  # on the screen: a right click, or the menu key
 
     def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -300,17 +300,23 @@ class LaneView(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drag, self._drag = self._drag, None
-        if drag is None or abs(event.position().toPoint().x() - drag[1].x()) >= _CLICK_PX:
+        place = event.position().toPoint()
+        if drag is None or abs(place.x() - drag[1].x()) >= _CLICK_PX:
             return
-        if event.button() == Qt.MouseButton.RightButton:
-            self.menu_asked.emit(event.globalPosition().toPoint())
-        elif drag[0] == "span":
+        if drag[0] == "span":
             self.set_span(None)
+        elif event.button() == Qt.MouseButton.RightButton:
+            self._ask_menu(place)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """The menu key; a right press may be the beginning of a drag, and is waited for."""
+        """By the menu key; the right button moves through time, and is a click only once it is released."""
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
-            self.menu_asked.emit(self.mapToGlobal(self.rect().center()))
+            self._ask_menu(self.rect().center())
+
+    def _ask_menu(self, place: QPoint) -> None:
+        at = (box for box in self._layout().lanes if box.header.top() <= place.y() <= box.plot.bottom())
+        title = next((box.shown.lane.title for box in at), "")
+        self.menu_asked.emit(self.mapToGlobal(place), title)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.hold(False)

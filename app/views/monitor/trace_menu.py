@@ -48,16 +48,20 @@ class TraceMenu(QObject):
         """Choose where the readings of the marked span go, else of what is shown."""
         save_file(self._panel, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self._write_readings)
 
-    @Slot(QPoint)
-    def _open(self, at: QPoint) -> None:
-        if self.opened is not None:
-            self.opened.close()
-        menu = self.opened = QMenu(self._panel)
+    def fill(self, menu: QMenu) -> None:
+        """Append what can be done with the traces."""
         menu.addAction("&Copy picture", self.copy_picture)
         menu.addAction("Export &picture…", self.ask_picture)
         menu.addAction("Export &readings…", self.ask_readings)
         menu.addSeparator()
         menu.addActions(self._panel.actions())  # hold, zoom, the marked span: the window's own
+
+    @Slot(QPoint, str)
+    def _open(self, at: QPoint, _lane: str) -> None:
+        if self.opened is not None:
+            self.opened.close()
+        menu = self.opened = QMenu(self._panel)
+        self.fill(menu)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.destroyed.connect(self._closed)
         menu.popup(at)
