@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..numbers import as_json
 from .arguments import add_choosing, add_goal
-from .sources import Opened, open_session
+from .sources import open_session
 from .terminal import print_description, print_json, show
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..engine.analysis.session import Analysis
     from ..engine.analysis.tradeoff import Load
     from ..engine.objectives import Objective
+    from ..engine.session.opened import Opened
 
 
 def analyse_arguments(parser: ArgumentParser) -> None:

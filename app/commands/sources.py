@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engine.space.repeats import Folded, fold
+from ..engine.session.opened import Opened, stored_session
+from ..engine.space.repeats import fold
 from ..errors import InputError
 from ..input_files import is_there
 from ..paths import resources
 
 if TYPE_CHECKING:
-    from ..engine.analysis.compare import Compared
-    from ..engine.objectives import Objective
-    from ..engine.session.plan import SessionPlan
     from ..engine.space.result_table import ResultTable
-    from ..engine.store.record import SessionRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A session to look at."""
-
-    plan: SessionPlan
-    table: ResultTable
-    objective: Objective  # its front is empty where the session itself named none
-    record: SessionRecord | None  # None: it comes from a file
-    repeats: Folded | None = None  # its table holds means over the values of a parameter that only repeats
-
-    @classmethod
-    def of(cls, plan: SessionPlan, table: ResultTable, objective: Objective, record: SessionRecord | None) -> Opened:
-        """A session with the repeats of a configuration, where it has any, averaged."""
-        repeats = fold(table)
-        if repeats is None:
-            return cls(plan, table, objective, record)
-        return cls(replace(plan, space=repeats.table.space), repeats.table, objective, record, repeats)
-
-    @property
-    def name(self) -> str:
-        return f"session {self.record.id}" if self.record else str(self.plan.origin.get("file", self.plan.title))
-
-    @property
-    def side(self) -> Compared:
-        """As it takes part in a comparison."""
-        from ..engine.analysis.compare import Compared
-
-        return Compared(self.name, self.plan.gpu, self.plan.source, self.table)
-
-    @property
-    def seconds(self) -> float:
-        return self.record.elapsed_s if self.record else math.nan
 
 
 def open_session(source: str | None) -> Opened:
@@ -90,7 +51,6 @@ def _collector_at_rest() -> Iterator[None]:
 
 
 def _stored(number: int | None) -> Opened:
-    from ..engine.session.planning import plan_of
     from ..engine.store.database import Store
 
     with Store() as store:
@@ -99,9 +59,7 @@ def _stored(number: int | None) -> Opened:
             if not known:
                 raise InputError("no session is stored", "sessions", "run `wattridge tune` or `wattridge demo` first")
             number = known[0].id
-        loaded = store.load(number)
-    plan = plan_of(loaded)
-    return Opened.of(plan, loaded.table, plan.objective, loaded.record)
+        return stored_session(store, number)
 
 
 def _recorded(path: Path) -> Opened:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +19,27 @@ def no_garbage_collected_inside_qt() -> Iterator[None]:
     yield
     gc.collect()
     gc.enable()
+
+
+class Desktop(QObject):
+    """Stands in for the user's desktop: keeps the files that it is asked to open, and opens none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[Path] = []
+
+    @Slot(QUrl)
+    def open(self, url: QUrl) -> None:
+        self.opened.append(Path(url.toLocalFile()))
+
+
+@pytest.fixture(autouse=True)
+def desktop() -> Iterator[Desktop]:
+    """No test starts a browser."""
+    made = Desktop()
+    QDesktopServices.setUrlHandler("file", made, "open")  # type: ignore[call-overload]  # as the stubs do not say
+    yield made
+    QDesktopServices.unsetUrlHandler("file")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ...errors import PermissionRefused, WattridgeError
 from ...numbers import finite_or_none
 from ...sensors.gpu import Gpu, SettableGpu
-from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts
+from ..board_settings import SETTINGS, Setting, has_locks, lower, setting_of, upper, watts, why_not_set
 from .client import UNREADABLE_REMEDY, Helper, HelperGone
 from .installing import OTHER_VERSION, installation
 from .left_over import left_over
@@ -40,6 +40,10 @@ class Control(Protocol):
 
     def reset(self, names: Sequence[str]) -> None:
         """Put these settings back."""
+        ...
+
+    def restore_prior(self, *, defaults: bool = False) -> None:
+        """Put everything back, what was confirmed included; `defaults` for what no record holds."""
         ...
 
     def confirm(self) -> None:
@@ -84,6 +88,13 @@ class DirectControl:
             if name in names and name in self._prior:
                 self._make(name, self._prior[name])
                 del self._prior[name]
+
+    def restore_prior(self, *, defaults: bool = False) -> None:
+        """As it began: a simulated board has no clock locked and its default limit."""
+        for name in reversed(SETTINGS):
+            if why_not_set(self._gpu, name) is None:
+                self._make(name, None)
+        self._prior.clear()
 
     def confirm(self) -> None:
         self._prior.clear()
@@ -151,7 +162,7 @@ class HelperControl:
                 raise
 
     def restore_prior(self, *, defaults: bool = False) -> None:
-        """Everything as it was before anything was ever confirmed; the record goes.
+        """As the protocol says; the record goes.
 
         `defaults` is for a board whose record cannot be read: what it does not hold is unlocked or gets its default.
         """

@@ -14,6 +14,7 @@ from ...errors import WattridgeError
 from ...paths import data_folder, open_private, private_folder
 from ...sensors.gpu import GpuInfo
 
+BY_HAND: Final = "by hand"
 _MOST_BYTES: Final = 1 << 20  # then the older half is dropped
 
 
@@ -23,21 +24,36 @@ class Change:
 
     time_s: float  # wall clock, since the epoch
     gpu: str  # its name
-    what: str
+    what: str  # the settings, in words
     by: str  # by hand or a session, and who
     outcome: str  # done, or what the device or the system said
     uuid: str  # the board's
+    asked: str = ""  # values with their units, or 'as before'
+    observed: str = ""  # what the device did then; empty where nobody looked
 
     @classmethod
-    def now(cls, gpu: GpuInfo, what: str, by: str, outcome: str) -> Change:
+    def now(cls, gpu: GpuInfo, what: str, asked: str, by: str, outcome: str) -> Change:
         """A change made this moment by the present user."""
-        return cls(time.time(), gpu.label, what, f"{by}, {_user()}", outcome, gpu.uuid)
+        return cls(time.time(), gpu.label, what, f"{by}, {_user()}", outcome, gpu.uuid, asked)
+
+    @property
+    def when(self) -> str:
+        """In the user's time zone, to the second."""
+        return datetime.fromtimestamp(self.time_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+    @property
+    def by_hand(self) -> bool:
+        """Made by the user, not by a session or a sweep."""
+        return self.by.startswith(BY_HAND)
+
+    def same_as(self, other: Change) -> bool:
+        """The same change, though one of the two may not know yet what was observed."""
+        return (self.time_s, self.uuid, self.what) == (other.time_s, other.uuid, other.what)
 
     @property
     def line(self) -> str:
         """The change as a line of text."""
-        when = datetime.fromtimestamp(self.time_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        return f"{when}  {self.gpu}: {self.what} ({self.by}): {self.outcome}"
+        return f"{self.when}  {self.gpu}: {f'{self.what} {self.asked}'.rstrip()} ({self.by}): {self.outcome}"
 
 
 def log_file() -> Path:
@@ -57,6 +73,31 @@ def keep(change: Change) -> None:
             file.write(line.encode("utf-8", "replace"))
     except (OSError, WattridgeError):
         return
+
+
+def changes_of(uuid: str, at_most: int) -> list[Change]:
+    """The newest changes of a board, the oldest first. Lines that make no sense are left out."""
+    try:
+        lines = log_file().read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    found: list[Change] = []
+    for change in map(_change_of, lines):
+        if change is None or change.uuid != uuid:
+            continue
+        if found and found[-1].same_as(change):
+            found.pop()  # now it is known what was observed
+        found.append(change)
+    return found[-at_most:]
+
+
+def _change_of(line: str) -> Change | None:
+    try:
+        change = Change(**json.loads(line))
+        texts = (change.gpu, change.what, change.by, change.outcome, change.uuid, change.asked, change.observed)
+        return change if all(isinstance(text, str) for text in texts) and change.when else None
+    except (ValueError, TypeError, OverflowError, OSError, RecursionError):
+        return None
 
 
 def _user() -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
 from ...errors import PermissionRefused, WattridgeError
+from ...numbers import UNKNOWN
 from ...sensors.errors import NotSupported
 from ...sensors.gpu import Gpu
-from ..board_settings import SETTINGS, WORDS, Setting, in_words, nearest_supported, upper, why_not_set
+from ..board_settings import SETTINGS, WORDS, Setting, nearest_supported, shown, unit, upper, why_not_set
 from ..metering.characterisation.store import stored_characterisation
 from .client import HelperGone
 from .controls import Control, DirectControl, HelperControl
-from .device_log import Change
+from .device_log import BY_HAND, Change
 from .left_over import confirmed
 from .obeying import Observation, differences, watch_board
 from .rights import Asking, read_only, why_read_only
@@ -37,7 +38,7 @@ class DeviceGuard:
         *,
         allow_control: bool = False,
         asking: Asking = Asking.NEVER,
-        by: str = "by hand",
+        by: str = BY_HAND,
         on_change: Callable[[Change], None] | None = None,
         outer: DeviceGuard | None = None,
     ) -> None:
@@ -53,6 +54,7 @@ class DeviceGuard:
         self._applied: dict[str, Setting] = dict(self._outer)  # in force
         self._touched: set[str] = set()  # to be put back: in force, or refused half way
         self._snapped: dict[str, str] = {}
+        self._unobserved: tuple[Change, tuple[str, ...]] | None = None  # the last change, and the settings it made
         self._show_locks()
 
     # --- what is allowed --------------------------------------------------------------------------------------------
@@ -72,6 +74,11 @@ class DeviceGuard:
             return "a recording cannot be set"
         off = "control is off (--allow-control, or the switch in the window)"
         return why_read_only(info.uuid) or ("" if self._shared.allowed else off)
+
+    @property
+    def armed(self) -> bool:
+        """Whether control was switched on. Without it, a window sets no board by hand, not even a simulated one."""
+        return self._shared.allowed and self.allowed
 
     @property
     def holder(self) -> int | None:
@@ -193,9 +200,8 @@ class DeviceGuard:
         mine = [name for name in SETTINGS if name in self._touched]
         if control is None or not mine:
             return
-        words = ", ".join(WORDS[name] for name in mine)
         try:
-            with self._noted(f"{words} as before"):
+            with self._noted(mine, "as before"):
                 outer = {name: self._outer[name] for name in mine if name in self._outer}
                 if set(mine) - set(outer):
                     control.reset([name for name in mine if name not in outer])
@@ -216,7 +222,7 @@ class DeviceGuard:
         if self._shared.control is None or not self._applied:
             return
         try:
-            with self._noted("confirmed: the settings stay"):
+            with self._noted(self._applied, "to stay"):
                 self._shared.control.confirm()
         except WattridgeError:
             with suppress(WattridgeError):  # the helper has done it; if it could not, it tries again
@@ -231,11 +237,8 @@ class DeviceGuard:
         with `defaults` all other clocks are unlocked, and the power limit is the board's default.
         """
         control = self._control(putting_back=True)
-        with self._noted("unlocked, default power limit" if defaults else "everything as before"):
-            if isinstance(control, HelperControl):
-                control.restore_prior(defaults=defaults)
-            else:
-                control.reset(SETTINGS)
+        with self._noted((), "unlocked, default power limit" if defaults else "as before"):
+            control.restore_prior(defaults=defaults)
         self._settled({})
 
     def close(self) -> None:
@@ -256,6 +259,7 @@ class DeviceGuard:
     def watch(self, stop: threading.Event | None = None) -> Observation:
         """Look until the settings are read back and the clock is where it should be, or the board has had its time."""
         seen = watch_board(self.gpu, self._applied, self._read_back, self.settle_s, stop)
+        self._note_observed(seen)
         snapped = [said for said in self._snapped.values() if said]
         return replace(seen, message="; ".join([seen.message, *snapped]))
 
@@ -291,7 +295,7 @@ class DeviceGuard:
         for name in changes:
             self._applied.pop(name, None)  # not known until it is done
         try:
-            with self._noted(in_words(changes)):
+            with self._noted(changes, ", ".join(f"{shown(value)} {unit(name)}" for name, value in changes.items())):
                 control.set(changes)
         except NotSupported as refused:
             for name in changes if len(changes) == 1 else ():
@@ -322,9 +326,10 @@ class DeviceGuard:
             note({name: mhz for name, mhz in clocks.items() if name.endswith("_mhz") and mhz is not None})
 
     @contextmanager
-    def _noted(self, what: str) -> Iterator[None]:
-        """A line in the log of changes, whatever comes of the change."""
-        outcome = "done"
+    def _noted(self, names: Iterable[str], asked: str) -> Iterator[None]:
+        """A line in the log of changes, whatever comes of the change. No names: it concerns every setting."""
+        outcome, changed = "done", tuple(names)
+        self._unobserved = None
         try:
             yield
         except WattridgeError as error:
@@ -334,8 +339,21 @@ class DeviceGuard:
             raise
         finally:
             self._shared.changed_ns = self.gpu.clock.now_ns()
+            what = ", ".join(WORDS[name] for name in changed) or "everything"
+            change = Change.now(self.gpu.info, what, asked, self._by, outcome)
+            if outcome == "done":
+                self._unobserved = change, changed
             if self.on_change is not None:
-                self.on_change(Change.now(self.gpu.info, what, self._by, outcome))
+                self.on_change(change)
+
+    def _note_observed(self, seen: Observation) -> None:
+        """The last line in the log once more, with what the board did."""
+        if self._unobserved is None or self.on_change is None:
+            return
+        (change, names), self._unobserved = self._unobserved, None
+        values = {name: seen.observed.get(name) for name in names or SETTINGS}
+        observed = ", ".join(UNKNOWN if v is None else f"{v:g} {unit(name)}" for name, v in values.items())
+        self.on_change(replace(change, observed=observed, outcome="done" if seen.obeyed else seen.message))
 
 
 class _Shared:

@@ -68,8 +68,8 @@ class ControlService:
         return waiting
 
     def report_control(self, notes: tuple[str, ...] = ()) -> None:
-        """Report whether settings may be made, and which process holds the rights."""
-        self._on_event(ControlChanged(self._guard.allowed, self._guard.holder, notes))
+        """Report whether control is switched on, and which process holds the rights."""
+        self._on_event(ControlChanged(self._guard.armed, self._guard.holder, notes))
 
     def close(self) -> None:
         """Restore everything that was not confirmed, and give the rights back."""

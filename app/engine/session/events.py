@@ -85,7 +85,7 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Switch control of a real board on; the user may be asked for a password."""
+    """Switch control on; of a real board, the user may be asked for a password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class SettingApplied:
 
 @dataclass(frozen=True, slots=True)
 class ControlChanged:
-    """Whether settings may be made, and who holds the rights."""
+    """Whether settings may be made by hand, and who holds the rights."""
 
     allowed: bool
     holder: int | None  # the process that does; None while none does

@@ -62,7 +62,7 @@ def sweep_clocks(
     clocks = spread_clocks(gpu.graphics_clocks_mhz(), min(FIRST_CLOCKS, points) if steered else points)
     if not clocks:
         raise InputError("the board reports no supported clocks", gpu.info.label, "fit a file or a session instead")
-    with guard.nested() as settings:
+    with guard.nested("clock sweep") as settings:
         series = _Series(gpu, settings, load, stop, on_progress)
         if memory_clock_mhz is not None:
             series.set_memory_clock(memory_clock_mhz)
@@ -93,7 +93,7 @@ def sweep_limits(
     if limit.minimum_w is None or limit.maximum_w is None:
         raise InputError("the board reports no range of power limits", gpu.info.label, "compare clocks alone")
     limits = np.unique(np.rint(np.linspace(limit.minimum_w, limit.maximum_w, max(2, points)))).tolist()
-    with guard.nested() as settings:
+    with guard.nested("power limit sweep") as settings:
         series = _Series(gpu, settings, load, stop, on_progress)
         series.measure("power_limit_w", limits[::-1], len(limits))
         return series.sweep()

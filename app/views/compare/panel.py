@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -69,6 +70,7 @@ class ComparePanel(QWidget):
         self._loaded: dict[int | Path, tuple[Compared, dict[str, str]]] = {}
         self._records: tuple[SessionRecord, ...] | None = None
         self._files: list[Path] = []
+        self._asked: set[int] | None = None  # to be ticked, and nothing else, once the list is fresh
         self.result: Result | None = None
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
@@ -145,16 +147,22 @@ class ComparePanel(QWidget):
         if store is not None:
             self._tasks.run(store.sessions, self._listed)
 
+    def compare(self, sessions: Sequence[int]) -> None:
+        """Tick exactly these stored sessions."""
+        self._asked = set(sessions)
+        self.look_again()
+
     def _listed(self, records: list[SessionRecord]) -> None:
         with_values = tuple(record for record in records if record.evaluated)
-        if with_values != self._records:
+        if with_values != self._records or self._asked is not None:
             for record in self._records or ():
                 self._loaded.pop(record.id, None)  # it may have grown
             self._records = with_values
             self._fill()
 
     def _fill(self) -> None:
-        ticked = self.ticked()
+        ticked: Collection[int | Path] = self.ticked() if self._asked is None else self._asked
+        self._asked = None
         with QSignalBlocker(self.list):
             self.list.clear()
             for record in self._records or ():

@@ -10,7 +10,7 @@ from ...engine.measurement import Measurement
 from ...engine.session import events
 from ...engine.session.plan import SessionPlan
 from ..context import Context
-from ..control.confirm_bar import apply_command
+from ..control.countdown import apply_command
 
 _OFF = "This window is read-only: switch control on in the toolbar first"
 
@@ -22,7 +22,7 @@ class ApplyButton(QPushButton):
         super().__init__("&Apply this configuration", parent)
         self._context = context
         self._settings: dict[str, float] = {}
-        self._allowed = context.gpu is not None and context.gpu.info.source == "simulated"
+        self._allowed = False
         self.clicked.connect(self._apply)
         context.bridge.control_changed.connect(self._control_changed)
         self.hide()
@@ -43,7 +43,7 @@ class ApplyButton(QPushButton):
 
     @Slot()
     def _apply(self) -> None:
-        self._context.bridge.submit(apply_command(self._context.gpu, self._settings))
+        self._context.bridge.submit(apply_command(self._settings))
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:

@@ -1,44 +1,43 @@
-"""The manual controls: clocks and power limit by hand, profiles, their export as files, and the log of changes."""
+"""The manual controls: the switch, clocks and power limit by hand, profiles, export as files, the log of changes.
+
+Nothing moves while it is used: messages and the countdown have their places from the beginning.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import QTimer, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QPlainTextEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtWidgets import QComboBox, QGridLayout, QPushButton, QWidget
 
-from ...engine.board_settings import WORDS, Setting, in_words, unit
-from ...engine.control.device_log import Change, log_file
+from ...engine.board_settings import Setting, in_words, unit
+from ...engine.control.device_log import changes_of
 from ...engine.control.profiles import delete_profile, profiles_of, save_profile
-from ...engine.control.rights import read_only, why_read_only
+from ...engine.control.rights import read_only
 from ...engine.session import events
 from ...engine.session_state import SessionState
 from ...errors import WattridgeError
 from ...numbers import UNKNOWN
+from ...sensors.channel import CHANNELS
 from ..context import Context
 from ..file_dialogs import save_file
 from ..plots import theme
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask
-from .confirm_bar import apply_command
+from ..widgets import hbox, vbox
+from .arming import ACTIONS, SIMULATED, Arming
+from .change_log import KEPT, ChangeLog
+from .countdown import Countdown, apply_command
 from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
 
 _PRESENT_MS = 500
-_KEPT_LINES = 200
-_OFF = "This window is read-only: switch control on in the toolbar to apply anything."
+_STATE_LINES, _MESSAGE_LINES = 3, 3  # room for words, whether there are any or not
+_OFF = "Nothing can be applied until control is switched on."
+_ON = "What is applied returns after a countdown unless you keep it."
 _EXPORT = "Export the settings"
 _SESSION = "A session is running: it sets the board itself."
 
@@ -50,15 +49,20 @@ class ControlPanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._gpu = context.gpu
-        self._allowed = context.gpu.info.source == "simulated"
         self._session = False
+        self._said = ""  # of the last change, while nothing waits
+        self._arming = Arming(context.gpu.info, context.bridge, self)
+        self._countdown = Countdown(context.bridge, self)
         self.rows: SettingRows | None = None
-        self.state, self.outcome = PlainLabel(), PlainLabel()
+        self.armed, self.switch = PlainLabel(), QPushButton()
+        self.state, self.outcome = PlainLabel(wrap=True, muted=True), PlainLabel(wrap=True)
+        self.keep, self.back = self._countdown.keep, self._countdown.back
         self._grid = QGridLayout()
-        self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put everything &back")
+        self._below = QWidget()  # what the rows stand in, and everything under them
+        self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put &everything back")
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
         self.script, self.unit = QPushButton("Scri&pt …"), QPushButton("systemd &unit …")
-        self.log = QPlainTextEdit()
+        self.log = ChangeLog()
         self.helper = HelperRow()
         self._lay_out()
         self._connect()
@@ -66,6 +70,10 @@ class ControlPanel(QWidget):
         self._asker.done.connect(self._show_rows)
         self._asker.failed.connect(context.bridge.report)
         self._asker.run(lambda _stop: choices_of(self._gpu))
+        self._reader = LatestTask(self)
+        self._reader.done.connect(self.log.put_before)
+        self._reader.failed.connect(context.bridge.report)
+        self._reader.run(lambda _stop: changes_of(self._gpu.info.uuid, 2 * KEPT))
         self.helper.failed.connect(context.bridge.report)
         if self._gpu.info.source == "nvml":
             self.helper.look()
@@ -74,57 +82,44 @@ class ControlPanel(QWidget):
         self._timer.start()
         self._recolour()
         self._fill_profiles()
-        self._fill_log()
-        self._set_buttons()
+        self._show_arming()
 
     def shutdown(self) -> None:
         """End what runs in the background."""
         self._timer.stop()
         self._asker.shutdown()
+        self._reader.shutdown()
         self.helper.shutdown()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        QTimer.singleShot(0, self, self._show_newest)  # once the log has its size
 
     # --- building -----------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        for label in (self.state, self.outcome):
-            label.setWordWrap(True)
         self._grid.setContentsMargins(0, 4, 0, 4)
         self._grid.setColumnStretch(1, 1)
-        buttons, named, export = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        buttons.addWidget(self.apply)
-        buttons.addWidget(self.restore)
-        buttons.addStretch(1)
         self.profiles.setEditable(True)
         self.profiles.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         named_by = self.profiles.lineEdit()
         assert named_by is not None, "it is editable"
         named_by.setPlaceholderText("Profile: a name for what is ticked")
         self.profiles.setAccessibleName("Profile")
-        named.addWidget(self.profiles, 1)
-        named.addWidget(self.save)
-        named.addWidget(self.delete)
-        export.addWidget(PlainLabel("Export as"))
-        export.addWidget(self.script)
-        export.addWidget(self.unit)
-        export.addStretch(1)
-        self.log.setReadOnly(True)
-        self.log.setMaximumBlockCount(_KEPT_LINES)
-        self.log.setAccessibleName("Log of changes")
-        self.log.setPlaceholderText("Every change of this board is a line here: when, what, by whom, what came back.")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addWidget(self.state)
-        column.addWidget(self.helper)
-        column.addLayout(self._grid)
-        column.addLayout(buttons)
-        column.addWidget(self.outcome)
-        column.addLayout(named)
-        column.addLayout(export)
-        column.addWidget(self.log, 1)
+        self.armed.setObjectName("armed")
+        _reserve_width(self.switch, ACTIONS)
+        _reserve(self.state, _STATE_LINES)
+        _reserve(self.outcome, _MESSAGE_LINES)
+        vbox(
+            self._grid,
+            hbox(self.apply, self.keep, self.back, 1),
+            self.outcome,
+            hbox(self.restore, 1),
+            hbox((self.profiles, 1), self.save, self.delete),
+            hbox(PlainLabel("Export as"), self.script, self.unit, 1),
+            self.helper,
+            (self.log, 1),
+            of=self._below,
+            margins=0,
+        )
+        self._below.hide()  # until it is known what the board can be set to
+        vbox(hbox(self.armed, 1, self.switch), self.state, (self._below, 1), of=self, margins=6)
         self.setMinimumWidth(360)
 
     def _connect(self) -> None:
@@ -138,6 +133,9 @@ class ControlPanel(QWidget):
         self.unit.clicked.connect(self._export_unit)
         bridge = self._context.bridge
         bridge.control_changed.connect(self._control_changed)
+        self.switch.clicked.connect(self._arming.switch)
+        self._arming.changed.connect(self._show_arming)
+        self._countdown.changed.connect(self._show_outcome)
         bridge.setting_applied.connect(self._setting_applied)
         bridge.device_changed.connect(self._device_changed)
         bridge.session_started.connect(self._session_started)
@@ -150,6 +148,11 @@ class ControlPanel(QWidget):
         self.rows = SettingRows(self._gpu, choices, self._grid)
         self.rows.setParent(self)
         self.rows.changed.connect(self._set_buttons)
+        buttons = (self.apply, self.keep, self.back, self.restore, self.profiles, self.save, self.delete)
+        last = (self.script, self.unit, self.helper.button, self.log.tabs, self.log.table)
+        for above, below in pairwise((self.switch, *self.rows.in_order, *buttons, *last)):
+            self.setTabOrder(above, below)
+        self._below.show()
         self._recolour()
         self._show_present()
         self._set_buttons()
@@ -158,25 +161,35 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
-        self._allowed = event.allowed
         if event.notes:
-            self.outcome.setText(" ".join(event.notes))
+            self._say(" ".join(event.notes))
+
+    @Slot()
+    def _show_arming(self) -> None:
+        self.armed.setText(self._arming.state)
+        self.switch.setText(self._arming.action)
+        self.switch.setToolTip(plain_tip(self._arming.explanation))
+        self.switch.setEnabled(self._arming.can_switch)
         self._set_buttons()
+
+    @Slot()
+    def _show_outcome(self) -> None:
+        self.outcome.setText(f"{self._said} {self._countdown.left}" if self._countdown.waits else self._said)
+
+    def _say(self, words: str) -> None:
+        self._said = words
+        self._show_outcome()
 
     @Slot(object)
     def _setting_applied(self, event: events.SettingApplied) -> None:
         before = {name: value for name, value in event.prior.items() if value is not None}
         was = f" Before: {in_words(before)}." if before else ""
-        self.outcome.setText(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
+        self._say(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
         self._set_buttons()
 
     @Slot(object)
     def _device_changed(self, event: events.DeviceChanged) -> None:
-        bar = self.log.verticalScrollBar()
-        at_the_newest = bar.value() == bar.maximum()
-        self.log.appendPlainText(event.change.line)
-        if at_the_newest:
-            self._show_newest()
+        self.log.add(event.change)
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
@@ -193,10 +206,12 @@ class ControlPanel(QWidget):
 
     @Slot()
     def _apply(self) -> None:
+        if self.rows is not None:
+            self.rows.take_typed()
         settings = self._chosen()
         if settings:
             self.apply.setEnabled(False)
-            self._context.bridge.submit(apply_command(self._gpu, settings))
+            self._context.bridge.submit(apply_command(settings))
 
     @Slot()
     def _restore(self) -> None:
@@ -264,25 +279,6 @@ class ControlPanel(QWidget):
             self._context.bridge.report(f"{error.where}: {error.what}", error.remedy)
         self.profiles.setCurrentIndex(-1)
 
-    def _fill_log(self) -> None:
-        """The last changes of this board, of other days too."""
-        try:
-            lines = log_file().read_text("utf-8").splitlines()[-_KEPT_LINES:]
-        except (OSError, ValueError):
-            return
-        for line in lines:
-            try:
-                change = Change(**json.loads(line))
-            except (ValueError, TypeError):
-                continue
-            if change.uuid == self._gpu.info.uuid:
-                self.log.appendPlainText(change.line)
-
-    @Slot()
-    def _show_newest(self) -> None:
-        bar = self.log.verticalScrollBar()
-        bar.setValue(bar.maximum())
-
     def _write(self, path: Path, text: str, *, executable: bool = False) -> None:
         from ...files import write_text
 
@@ -291,7 +287,7 @@ class ControlPanel(QWidget):
         except WattridgeError as error:
             self._context.bridge.report(f"{error.where}: {error.what}", error.remedy)
             return
-        self.outcome.setText(f"Written: {path}")
+        self._say(f"Written: {path}")
 
     @Slot()
     def _show_present(self) -> None:
@@ -303,28 +299,37 @@ class ControlPanel(QWidget):
         for name, label in self.rows.present.items():
             value = now.get(name, math.nan)
             label.setText(UNKNOWN if math.isnan(value) else f"now {value:.0f} {unit(name)}")
-            label.setToolTip(f"{WORDS[name]}, as the board reports it now")
+            label.setToolTip(f"{CHANNELS[name].label}, as the board reports it now")
 
     @Slot()
     def _set_buttons(self) -> None:
         chosen = self._chosen()
         recorded = self._gpu.info.source == "recorded"
-        self.apply.setEnabled(bool(chosen) and self._allowed and not self._session)
-        forbidden = why_read_only(self._gpu.info.uuid) if self._gpu.info.source == "nvml" else ""
+        allowed, forbidden = self._arming.allowed, self._arming.why_forbidden
+        self.apply.setEnabled(bool(chosen) and allowed and not self._session)
         self.restore.setEnabled(not self._session and not recorded and not (forbidden and read_only()))
         self.save.setEnabled(bool(chosen) and bool(self.profiles.currentText().strip()))
         self.delete.setEnabled(self.profiles.findText(self.profiles.currentText()) >= 0)
         for button in (self.script, self.unit):
             button.setEnabled(bool(chosen))
-        if recorded:
-            self.state.setText("A recording cannot be set.")
-        else:
-            off = f"{forbidden}." if forbidden else _OFF
-            self.state.setText(_SESSION if self._session else "" if self._allowed else off)
-        self.state.setVisible(bool(self.state.text()))
+        why_not = f"{forbidden}." if forbidden else _SESSION if self._session else _ON if allowed else _OFF
+        simulated = SIMULATED if self._gpu.info.source == "simulated" else ""
+        self.state.setText(f"{why_not} {simulated}".strip())
 
     @Slot()
     def _recolour(self) -> None:
         c = theme.colours()
-        self.setStyleSheet(f"#muted {{ color: {c.muted}; }}")
-        self.state.setStyleSheet(f"color: {c.muted};")
+        self.setStyleSheet(f"#muted {{ color: {c.muted}; }} #armed {{ font-weight: 600; }}")
+
+
+def _reserve(label: PlainLabel, lines: int) -> None:
+    """Keep room for that many lines of text, whether there is any or not."""
+    label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+    label.setMinimumHeight(lines * label.fontMetrics().lineSpacing())
+
+
+def _reserve_width(button: QPushButton, texts: Sequence[str]) -> None:
+    """As wide as the widest of its texts, whichever it shows."""
+    for text in texts:
+        button.setText(text)
+        button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))

@@ -1,4 +1,7 @@
-"""The rows of the manual controls: a setting's value on the supported steps, what it is now, its range and default."""
+"""The rows of the manual controls: a setting's value on the supported steps, what it is now, its range and default.
+
+What is shown and cannot be set has a row too, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ from ...engine.board_settings import WORDS, Setting, lower, step_mhz, upper, why
 from ...numbers import UNKNOWN
 from ...sensors.gpu import Gpu
 from ..plots.label import PlainLabel
+
+_FAN = "The fan is shown only: a process that dies would leave it as it had set it, perhaps too low to cool the board."
+_OFFSETS = (
+    "Clock offsets are not set: they change the voltage at every clock, and kernels may then compute wrong results "
+    "without an error."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +55,21 @@ class ClockBox(QSpinBox):
         at = bisect_left(self._clocks, self.value())
         self.setValue(self._clocks[max(0, min(len(self._clocks) - 1, at + steps))])
 
+    def take_typed(self) -> None:
+        """What is typed counts, also before the field is left."""
+        self.interpretText()
+        self._snap()
+
     @Slot()
     def _snap(self) -> None:
         self.setValue(min(self._clocks, key=lambda clock: abs(clock - self.value())))
 
 
 class SettingRows(QObject):
-    """Three rows in a grid. `settings()` is what is ticked; `changed` says that it is something else now."""
+    """Three rows in a grid, and the fan's. A value that is typed or stepped ticks its row.
+
+    `settings()` is what is ticked; `changed` says that it is something else now.
+    """
 
     changed = Signal()
 
@@ -87,13 +104,34 @@ class SettingRows(QObject):
         }
         for row, (name, editor) in enumerate(editors.items()):
             self._add(grid, 2 * row, name, editor)
+        self._add_shown_only(grid, 2 * len(editors))
         for box, text in ((self.low, "Lowest"), (self.high, "Highest")):
             box.setAccessibleName(f"{text} graphics clock")
             box.valueChanged.connect(self._clock_changed)
         self.memory.setAccessibleName("Memory clock")
         self.limit.setAccessibleName("Power limit")
-        self.memory.valueChanged.connect(self.changed)
-        self.limit.valueChanged.connect(self.changed)
+        for name, boxes in self._editors().items():
+            for each in boxes:
+                each.valueChanged.connect(lambda _, name=name: self._edited(name))
+                each.lineEdit().textEdited.connect(lambda _, name=name: self._edited(name))
+
+    def _editors(self) -> dict[str, tuple[QSpinBox | QDoubleSpinBox, ...]]:
+        return {
+            "graphics_clock_mhz": (self.low, self.high),
+            "memory_clock_mhz": (self.memory,),
+            "power_limit_w": (self.limit,),
+        }
+
+    @property
+    def in_order(self) -> list[QWidget]:
+        """What the user operates, from the top to the bottom."""
+        return [each for name, boxes in self._editors().items() for each in (self.boxes[name], *boxes)]
+
+    def take_typed(self) -> None:
+        """What is typed counts, also before the fields are left."""
+        for box in (self.low, self.high, self.memory):
+            box.take_typed()
+        self.limit.interpretText()
 
     def settings(self) -> dict[str, Setting]:
         """What is ticked."""
@@ -109,8 +147,6 @@ class SettingRows(QObject):
 
     def choose(self, settings: dict[str, Setting]) -> None:
         """Tick and fill in these, and nothing else; what the board does not have stays as it is."""
-        for name, box in self.boxes.items():
-            box.setChecked(name in settings and box.isEnabled())
         if "graphics_clock_mhz" in settings:
             self.low.setValue(round(lower(settings["graphics_clock_mhz"])))
             self.high.setValue(round(upper(settings["graphics_clock_mhz"])))
@@ -118,6 +154,8 @@ class SettingRows(QObject):
             self.memory.setValue(round(upper(settings["memory_clock_mhz"])))
         if "power_limit_w" in settings:
             self.limit.setValue(upper(settings["power_limit_w"]))
+        for name, box in self.boxes.items():
+            box.setChecked(name in settings and box.isEnabled())
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -139,6 +177,15 @@ class SettingRows(QObject):
         grid.addWidget(now, row, 2)
         grid.addWidget(facts, row + 1, 0, 1, 3)
 
+    def _add_shown_only(self, grid: QGridLayout, row: int) -> None:
+        self.present["fan_percent"] = PlainLabel(UNKNOWN)
+        grid.addWidget(PlainLabel("Fan"), row, 0)
+        grid.addWidget(self.present["fan_percent"], row, 2)
+        for place, text in enumerate((_FAN, _OFFSETS), start=1):
+            why = PlainLabel(text, wrap=True)
+            why.setObjectName("muted")
+            grid.addWidget(why, row + place, 0, 1, 3)
+
     def _facts(self, name: str) -> str:
         """Range, step and default, or why the board does not have it."""
         why_not = self._choices.why_not.get(name)
@@ -158,4 +205,8 @@ class SettingRows(QObject):
         if self.low.value() > self.high.value():
             other = self.low if self.sender() is self.high else self.high
             other.setValue(self.high.value() if other is self.low else self.low.value())
+
+    def _edited(self, name: str) -> None:
+        if self.boxes[name].isEnabled():
+            self.boxes[name].setChecked(True)
         self.changed.emit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ...engine.analysis.iso_lines import Role, role_of
 from ...engine.objectives import Goal, likely_goal
@@ -11,8 +11,41 @@ from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots.label import PlainLabel
 from ..plots.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
+from ..plots.toggle import Toggle
+from ..widgets import hbox
 
 AS_COLOUR = ""  # the marker shows the same figure as the colour
+
+
+class BetterEnd(QWidget):
+    """Two buttons side by side, 'max' and 'min': the pressed one is in force, the other is what can be chosen."""
+
+    changed = Signal()
+
+    def __init__(self, axis: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.larger, self.smaller = (
+            Toggle(
+                text, f"{name} is better on the {axis} axis", f"Pressed: {name.lower()} is better on the {axis} axis"
+            )
+            for text, name in (("max", "Larger"), ("min", "Smaller"))
+        )
+        group = QButtonGroup(self)
+        group.addButton(self.larger)
+        group.addButton(self.smaller)
+        self.larger.setChecked(True)
+        self.larger.toggled.connect(self.changed)
+        hbox(self.larger, self.smaller, of=self, margins=0, spacing=0)
+
+    @property
+    def is_larger(self) -> bool:
+        """Whether larger is better."""
+        return self.larger.isChecked()
+
+    def set_larger(self, larger: bool) -> None:
+        """Press one of the two without saying so."""
+        with QSignalBlocker(self):
+            (self.larger if larger else self.smaller).setChecked(True)
 
 
 class FigureChoices(QWidget):
@@ -27,7 +60,7 @@ class FigureChoices(QWidget):
         self.offered: tuple[str, ...] = ()
         self._quantities: dict[str, Quantity] = {}
         self.x_figure, self.y_figure, self.colour, self.marker = (QComboBox() for _ in range(4))
-        self.x_better, self.y_better = _direction_button("x"), _direction_button("y")
+        self.x_better, self.y_better = BetterEnd("x"), BetterEnd("y")
         self.x_log, self.y_log = _log_button("x"), _log_button("y")
         for choice, name in (
             (self.x_figure, "Figure on the x axis"),
@@ -48,8 +81,8 @@ class FigureChoices(QWidget):
         rows.addLayout(self.aside)
         for choice in (self.x_figure, self.y_figure):
             choice.currentIndexChanged.connect(self._axis_chosen)
-        for button in (self.x_better, self.y_better):
-            button.toggled.connect(self._direction_chosen)
+        for better in (self.x_better, self.y_better):
+            better.changed.connect(self._direction_chosen)
         for button in (self.x_log, self.y_log):
             button.toggled.connect(self._log_chosen)
         for choice in (self.colour, self.marker):
@@ -86,8 +119,8 @@ class FigureChoices(QWidget):
                     choice.addItem(described.title, name)
                 choice.setCurrentIndex(max(0, choice.findData(kept)))
         if first:
-            for button, goal in zip((self.x_better, self.y_better), goals, strict=True):
-                _set_direction(button, goal.maximise)
+            for better, goal in zip((self.x_better, self.y_better), goals, strict=True):
+                better.set_larger(goal.maximise)
         return first
 
     def _usual_goals(self) -> tuple[Goal, Goal]:
@@ -119,8 +152,8 @@ class FigureChoices(QWidget):
     def goals(self) -> tuple[Goal, Goal]:
         """Of the x and the y axis."""
         return (
-            Goal(self.x_figure.currentData(), self.x_better.isChecked()),
-            Goal(self.y_figure.currentData(), self.y_better.isChecked()),
+            Goal(self.x_figure.currentData(), self.x_better.is_larger),
+            Goal(self.y_figure.currentData(), self.y_better.is_larger),
         )
 
     @property
@@ -158,15 +191,13 @@ class FigureChoices(QWidget):
         if self._plan is None:
             return
         known = {goal.name: goal for goal in self._usual_goals()}
-        for choice, button in ((self.x_figure, self.x_better), (self.y_figure, self.y_better)):
+        for choice, better in ((self.x_figure, self.x_better), (self.y_figure, self.y_better)):
             name = choice.currentData()
-            _set_direction(button, (known.get(name) or likely_goal(name)).maximise)
+            better.set_larger((known.get(name) or likely_goal(name)).maximise)
         self.axes_changed.emit()
 
     @Slot()
     def _direction_chosen(self) -> None:
-        for button in (self.x_better, self.y_better):
-            _set_direction(button, button.isChecked())
         if self._plan is not None:
             self.axes_changed.emit()
 
@@ -196,26 +227,7 @@ def _row(*parts: str | QWidget) -> QHBoxLayout:
     return row
 
 
-def _direction_button(axis: str) -> QToolButton:
-    button = QToolButton()
-    button.setCheckable(True)
-    button.setAccessibleName(f"Larger is better on the {axis} axis")
-    _set_direction(button, True)
-    return button
-
-
-def _set_direction(button: QToolButton, maximise: bool) -> None:
-    with QSignalBlocker(button):
-        button.setChecked(maximise)
-    button.setText("max" if maximise else "min")
-    button.setToolTip("Larger is better; press for smaller" if maximise else "Smaller is better; press for larger")
-
-
-def _log_button(axis: str) -> QToolButton:
-    button = QToolButton()
-    button.setCheckable(True)
-    button.setText("lin")
-    button.toggled.connect(lambda log: button.setText("log" if log else "lin"))
-    button.setAccessibleName(f"Logarithmic {axis} axis")
-    button.setToolTip(f"Linear or logarithmic {axis} axis; what is not above zero has no place on a logarithmic one")
-    return button
+def _log_button(axis: str) -> Toggle:
+    """Pressed while the axis is logarithmic."""
+    tip = f"Pressed: a logarithmic {axis} axis, on which what is not above zero has no place"
+    return Toggle("log", f"Logarithmic {axis} axis", tip)

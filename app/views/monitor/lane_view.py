@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QFont,
     QFontMetrics,
     QKeyEvent,
@@ -52,6 +53,7 @@ class LaneView(QWidget):
     cursor_moved = Signal(object)  # int | None: the instant under the mouse
     span_changed = Signal(object)  # (start, end) | None
     window_changed = Signal()  # length, or live or held
+    menu_asked = Signal(QPoint, str)  # where on the screen, and the title of the lane there
     first_frame = Signal()  # the first traces have been painted
 
     def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None) -> None:
@@ -285,21 +287,36 @@ class LaneView(QWidget):
         place = event.position().toPoint()
         if self._drag is not None:
             what, origin, instant = self._drag
-            if what == "pan":
+            if abs(place.x() - origin.x()) < _CLICK_PX:
+                pass  # so far it is a click
+            elif what == "pan":
                 self.window_of_time.pan(
                     (instant - self.instant_at(place.x())) / 1e9, self._trace.last_ns, self._trace.first_ns
                 )
                 self._window_moved()
-            elif abs(place.x() - origin.x()) >= _CLICK_PX:
+            else:
                 self._mark(instant, self.instant_at(place.x()))
         self._set_cursor(self.instant_at(place.x()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drag, self._drag = self._drag, None
-        if drag is not None and drag[0] == "span":
-            moved = abs(event.position().toPoint().x() - drag[1].x())
-            if moved < _CLICK_PX:
-                self.set_span(None)
+        place = event.position().toPoint()
+        if drag is None or abs(place.x() - drag[1].x()) >= _CLICK_PX:
+            return
+        if drag[0] == "span":
+            self.set_span(None)
+        elif event.button() == Qt.MouseButton.RightButton:
+            self._ask_menu(place)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """By the menu key; the right button moves through time, and is a click only once it is released."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self._ask_menu(self.rect().center())
+
+    def _ask_menu(self, place: QPoint) -> None:
+        at = (box for box in self._layout().lanes if box.header.top() <= place.y() <= box.plot.bottom())
+        title = next((box.shown.lane.title for box in at), "")
+        self.menu_asked.emit(self.mapToGlobal(place), title)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.hold(False)

@@ -27,6 +27,7 @@ from ..threads.tasks import LatestTask
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
 from .readout import Readout
+from .trace_menu import TraceMenu
 
 if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
@@ -36,7 +37,7 @@ _TICK_MS = 100
 _FAST_TICK_MS = 66  # where the traces move by many pixels a tick
 _FAST_BELOW_S = 15.0
 _OTHER_FOLDER = "choose another folder"
-_HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · double click: live"
+_HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · right click: menu · double click: live"
 _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read
 
 
@@ -85,6 +86,7 @@ class MonitorPanel(QWidget):
         self._trace = trace
         self._readout = readout
         self.view = LaneView(gpu, trace)
+        self.menu = TraceMenu(self, self.view, self.picture, self.write_picture, self.write_readings)
         self._summary = PlainLabel(_HINT)
         self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -191,17 +193,19 @@ class MonitorPanel(QWidget):
 
     def write_picture(self, path: Path) -> None:
         """Write what is seen as PNG, or as SVG where the name ends so; reports by `saved` or `failed`."""
-        written = self._write_svg(path) if path.suffix.lower() == ".svg" else self._write_png(path)
+        written = self._write_svg(path) if path.suffix.lower() == ".svg" else self.picture().save(str(path))
         if written:
             self.saved.emit(str(path))
         else:
             self.failed.emit(f"{path}: cannot be written", f"{_OTHER_FOLDER}, and a name ending in .png or .svg")
 
-    def _write_png(self, path: Path) -> bool:
+    def picture(self) -> QImage:
+        """What is seen, at twice its size on the screen."""
         size = self._picture_size()
         image = QImage(size * 2, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(2.0)
-        return self._paint(lambda: QPainter(image), size) and image.save(str(path))
+        self._paint(lambda: QPainter(image), size)
+        return image
 
     def _write_svg(self, path: Path) -> bool:
         size = self._picture_size()

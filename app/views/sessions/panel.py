@@ -21,7 +21,7 @@ from ...engine.session import events
 from ...engine.session_state import Purpose
 from ...engine.store.record import Label, SessionRecord
 from ..context import Context
-from ..file_dialogs import choose_folder, open_files
+from ..file_dialogs import choose_folder, open_files, save_file
 from ..plots.label import PlainLabel
 from ..threads.tasks import TaskQueue
 from ..widgets import button, hbox, set_up_table, vbox
@@ -45,6 +45,8 @@ class SessionsPanel(QWidget):
     open_asked = Signal(int)  # a session to look at
     resume_asked = Signal(int)
     roofline_resume_asked = Signal(int, str)  # and its precision: it is measured under Roofline
+    compare_asked = Signal(object)  # the sessions, a tuple
+    report_asked = Signal(object, object)  # of the first of these sessions, with the others beside it; into a Path
     specification_met = Signal(object)  # the Path of one among the files that were to be imported
     said = Signal(str)  # something was done
 
@@ -67,9 +69,12 @@ class SessionsPanel(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.label = LabelForm()
         on_one = self._with_chosen
+        report = "One HTML file of the selected session; of several, of the topmost with the others beside it"
         files = "Its best configuration and all its measurements as files, into a folder"
         self.open = button("&Open", "Show its results in every panel; nothing is measured", on_one(self._open))
         self.resume = button("&Resume", "Continue it where it ended", on_one(self._resume))
+        self.compare = button("&Compare", "Exactly the selected sessions, side by side under Compare", self._compare)
+        self.report = button("Re&port …", report, self._choose_report)
         self.export = button("E&xport …", files, self._choose_folder)
         self.copy = button("D&uplicate", "A copy with all its measurements, to continue", on_one(self._duplicate))
         self.favourite = button("&Favourite", "Mark it with a star", on_one(self._toggle_favourite))
@@ -113,9 +118,9 @@ class SessionsPanel(QWidget):
     def _lay_out(self) -> None:
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         buttons = QGridLayout()
-        shown = (self.open, self.resume, self.export, self.copy, self.favourite, self.delete)
+        shown = (self.open, self.resume, self.compare, self.report, self.export, self.copy, self.favourite, self.delete)
         for place, each in enumerate(shown):
-            buttons.addWidget(each, place // 3, place % 3)
+            buttons.addWidget(each, place // 4, place % 4)
         vbox(
             hbox((self.search, 1), self.take_in),
             (self.table, 1),
@@ -126,6 +131,9 @@ class SessionsPanel(QWidget):
             of=self,
             margins=6,
         )
+        kept = self.undo.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # nothing below moves when it comes
+        self.undo.setSizePolicy(kept)
         self.undo.hide()
 
     def shutdown(self) -> None:
@@ -177,6 +185,9 @@ class SessionsPanel(QWidget):
             each.setEnabled(one is not None)
         self.resume.setEnabled(one is not None and not alive)
         self.delete.setEnabled(bool(chosen) and not alive)
+        with_figures = [record for record in chosen if record.evaluated]
+        self.compare.setEnabled(len(chosen) >= 2 and with_figures == chosen)
+        self.report.setEnabled(bool(chosen) and with_figures == chosen)
         self.favourite.setChecked(one is not None and one.label.favourite)
         self.label.show_record(one)
 
@@ -209,6 +220,10 @@ class SessionsPanel(QWidget):
             self.roofline_resume_asked.emit(record.id, record.origin.get("precision", ""))
         else:
             self.resume_asked.emit(record.id)
+
+    @Slot()
+    def _compare(self) -> None:
+        self.compare_asked.emit(tuple(record.id for record in self.chosen()))
 
     def _duplicate(self, record: SessionRecord) -> None:
         self._do(lambda store: store.duplicate(record.id), self._duplicated)
@@ -269,6 +284,20 @@ class SessionsPanel(QWidget):
             return
         self._show_new(made, f"Imported as session {made}")
         self.open_asked.emit(made)
+
+    @Slot()
+    def _choose_report(self) -> None:
+        chosen = self.chosen()
+        if chosen:
+            sessions = tuple(record.id for record in chosen)
+            save_file(
+                self,
+                "Report",
+                f"{chosen[0].title}-report.html",
+                "HTML (*.html)",
+                lambda path: self.report_asked.emit(sessions, path),
+                suffix="html",
+            )
 
     @Slot()
     def _choose_folder(self) -> None:

@@ -18,12 +18,18 @@ _NO_PARENT = QModelIndex()
 FAVOURITE, NAME = 0, 1
 
 
+def _measured(record: SessionRecord) -> str:
+    """How many configurations; of how many, unless it went on beyond what it was given."""
+    of = f" of {record.budget}" if record.evaluated <= record.budget else ""
+    return f"{record.evaluated}{of} measured"
+
+
 # title, a text as wide as most, what a cell says, what it is sorted by
 _COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[SessionRecord], Any]], ...] = (
     ("★", "★ ", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
-    ("Session", "100  dedispersion_milo", lambda r: f"{r.id}  {r.shown_name}", lambda r: r.id),
+    ("Session", "Session 100 · dedispersion", lambda r: f"Session {r.id} · {r.shown_name}", lambda r: r.id),
     ("State", "interrupted", lambda r: r.state.value, lambda r: r.state.value),
-    ("Measured", "12345 of 12345", lambda r: f"{r.evaluated} of {r.budget}", lambda r: r.evaluated),
+    ("Measured", "12345 of 12345 measured", _measured, lambda r: r.evaluated),
     ("Tags", "tags, tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
     ("Board", "NVIDIA A100-PCIE-40GB (recorded)", lambda r: r.board, lambda r: r.gpu),
     ("Strategy", "genetic algorithm", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),

@@ -1,14 +1,19 @@
-"""`ReportWriter`: the shown session as one HTML file, written off Qt's thread."""
+"""`ReportWriter`: a session as one HTML file, written off Qt's thread."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from ..settings import Settings
 from ..threads.tasks import TaskQueue
 from .services import Services
+
+if TYPE_CHECKING:
+    from ...engine.report.content import ReportContent
 
 
 class ReportWriter(QObject):
@@ -34,15 +39,38 @@ class ReportWriter(QObject):
         chosen = result.index if result.index >= 0 else None
         store, load = self._services.store, self._settings.load
 
-        def work() -> Path:
+        def gathered() -> ReportContent:
             from ...engine.analysis.session import analyse  # imported late: the window's first frame needs none of it
             from ...engine.report.content import gather
-            from ...engine.report.page import write_report
 
             record = store.session(session) if session else None
             analysis = analyse(table, plan.objective, load=load)
-            content = gather(plan, analysis, store, record=record, chosen=chosen, load=load)
-            return write_report(content, path)
+            return gather(plan, analysis, store, record=record, chosen=chosen, load=load)
+
+        self._write(gathered, path)
+
+    def write_stored(self, sessions: Sequence[int], path: Path) -> None:
+        """Write the report of a stored session, the first, with the others beside it; `written` or `failed` follows."""
+        store, load = self._services.store, self._settings.load
+
+        def gathered() -> ReportContent:
+            from ...engine.analysis.compare import compare_sessions
+            from ...engine.analysis.session import analyse
+            from ...engine.report.content import gather
+            from ...engine.session.opened import stored_session
+
+            opened, *others = (stored_session(store, session) for session in sessions)
+            analysis = analyse(opened.table, opened.objective, load=load)
+            compared = compare_sessions([each.side for each in (opened, *others)]) if others else None
+            return gather(opened.plan, analysis, store, record=opened.record, load=load, comparison=compared)
+
+        self._write(gathered, path)
+
+    def _write(self, gathered: Callable[[], ReportContent], path: Path) -> None:
+        def work() -> Path:
+            from ...engine.report.page import write_report
+
+            return write_report(gathered(), path)
 
         self.started.emit(f"Writing {path.name} …")
         self._tasks.run(work, self.written.emit)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget
 
 from ...engine.session.events import Open
@@ -80,7 +80,7 @@ class MainWindow(QMainWindow):
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
         self.window_marks = WindowMarks(self.result, self.monitor.view)
         self.banner = Banner()
-        self.confirm_bar = ConfirmBar(self.bridge)
+        self.confirm_bar = ConfirmBar(self.bridge, self._control_in_sight)
         self.quit_bar = QuitBar(self.bridge.activity)
         self._put_centre()
         self.dock_area = Docks(self, PANELS, self.screen().availableSize())
@@ -140,7 +140,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(self.result_bar)
         self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
         self.actions_by_name = self.actions_made.by_name
-        self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
+        self.control_switch = ControlSwitch(info, self.bridge) if info.source != "recorded" else None
         if self.control_switch is not None:
             toolbar.addSeparator()
             toolbar.addWidget(self.control_switch)
@@ -155,12 +155,8 @@ class MainWindow(QMainWindow):
         view, docks, beside = self.monitor.view, self.dock_area, self.side_windows
         handlers: dict[str, Handler] = {
             "open": lambda _: self.choose_file(),
-            "write_readings": lambda _: save_file(
-                self, "Readings", "readings.csv", "CSV (*.csv);;JSON (*.json)", self.monitor.write_readings
-            ),
-            "write_picture": lambda _: save_file(
-                self, "Picture", "traces.png", "PNG (*.png);;SVG (*.svg)", self.monitor.write_picture
-            ),
+            "write_readings": lambda _: self.monitor.menu.ask_readings(),
+            "write_picture": lambda _: self.monitor.menu.ask_picture(),
             "settings": lambda _: beside.show_settings(),
             "undo": lambda _: self.panels["tune"].form.history.undo(),
             "redo": lambda _: self.panels["tune"].form.history.redo(),
@@ -204,12 +200,13 @@ class MainWindow(QMainWindow):
         self.quit_bar.confirmed.connect(self.close, Qt.ConnectionType.QueuedConnection)
         self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._written)
+        self.monitor.menu.said.connect(self._say)
         self.monitor.failed.connect(self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
         self.reports.started.connect(self.statusBar().showMessage)
-        self.reports.written.connect(self._written)
+        self.reports.written.connect(self._report_written)
         self.reports.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self._adopt_side_window)
         self.side_windows.theme_chosen.connect(self.set_theme)
@@ -271,6 +268,8 @@ class MainWindow(QMainWindow):
         self._history_changed()
         sessions.open_asked.connect(self.open_session)
         sessions.resume_asked.connect(self.resume_session)
+        sessions.compare_asked.connect(self.compare_sessions)
+        sessions.report_asked.connect(self.reports.write_stored)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
         roofline = self.panels["roofline"]
@@ -299,6 +298,12 @@ class MainWindow(QMainWindow):
         """Show a stored session's results."""
         self.bridge.submit(Open(session))
         self.dock_area.bring("front")
+
+    @Slot(object)
+    def compare_sessions(self, sessions: tuple[int, ...]) -> None:
+        """Compare exactly these stored sessions."""
+        self.dock_area.bring("compare")
+        self.panels["compare"].compare(sessions)
 
     @Slot(int)
     def resume_session(self, session: int) -> None:
@@ -332,6 +337,12 @@ class MainWindow(QMainWindow):
     def _written(self, path: Path | str) -> None:
         self.statusBar().showMessage(f"Written: {path}", 15000)
 
+    @Slot(object)
+    def _report_written(self, path: Path) -> None:
+        self._written(path)
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.resolve()))):
+            self.banner.show_message(f"Written: {path}; no browser could be started", "open the file with one")
+
     @Slot()
     def _window_of_time_changed(self) -> None:
         window = self.monitor.view.window_of_time
@@ -347,6 +358,10 @@ class MainWindow(QMainWindow):
     def _docks_changed(self) -> None:
         for name, dock in self.docks.items():
             self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
+
+    def _control_in_sight(self) -> bool:
+        """The Control panel shows the countdown itself."""
+        return "control" in self.panels and self.panels["control"].isVisible()
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""

@@ -131,6 +131,7 @@ MOUSE_HELP = (
     ("Drag", "Mark a span: its mean power and energy are shown under the traces"),
     ("Wheel", "Zoom: live about now, held about the mouse"),
     ("Right or Shift drag", "Move through time"),
+    ("Right click, menu key", "Copy or export the plot, and what else it offers"),
     ("Left, right", "Move through time, where the traces have the focus"),
     ("Double click, End", "Follow the newest reading again"),
 )

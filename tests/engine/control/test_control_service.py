@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from boards import StandIn
 
-from app.engine.control.device_log import Change, keep, log_file
+from app.engine.control.device_log import Change, changes_of, keep, log_file
 from app.engine.control.guard import DeviceGuard
 from app.engine.control.helper import record
 from app.engine.control.helper.record import started
@@ -116,11 +117,15 @@ def test_control_is_off_until_it_is_switched_on_and_off_again(
     assert (off.allowed, off.holder) == (False, None)
     assert stand_in.settings() == before
     changes = [event.change for event in one.of(DeviceChanged)]
-    assert [change.what for change in changes] == [
-        "power limit 300 W, graphics clock 1200 MHz",
-        "power limit, graphics clock as before",
+    assert [(change.what, change.asked) for change in changes] == [
+        ("power limit, graphics clock", "300 W, 1200 MHz"),
+        ("power limit, graphics clock", "300 W, 1200 MHz"),  # once more, with what was observed
+        ("power limit, graphics clock", "as before"),
     ]
+    assert changes[1].same_as(changes[0])
+    assert [change.observed.partition(",")[0] for change in changes] == ["", "300 W", ""]
     assert {change.outcome for change in changes} == {"done"}
+    assert all(change.by_hand for change in changes)
 
 
 def test_what_is_not_confirmed_in_time_returns(with_rights: Boards, window: Callable[[], Window]) -> None:
@@ -253,10 +258,26 @@ def test_the_log_keeps_its_newer_half() -> None:
     for number in range(3):
         keep(Change(float(number), "Some board", "x" * 500_000, "by hand", "done", "GPU-1"))
     keep(Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, alice", "done", "GPU-1"))
-    lines = log_file().read_text().splitlines()
+    keep(Change(3.0, "Some board", "graphics clock", "by hand, alice", "done", "GPU-2"))
+    lines = log_file().read_text().splitlines()[:-1]
     assert len(lines) < 4
     assert '"graphics clock 1200 MHz"' in lines[-1]
     assert (
         "Some board: graphics clock 1200 MHz (by hand, alice): done"
         in Change(3.0, "Some board", "graphics clock 1200 MHz", "by hand, alice", "done", "GPU-1").line
     )
+
+
+def test_of_a_change_the_log_shows_the_line_that_knows_what_was_observed() -> None:
+    asked = Change(3.0, "Some board", "graphics clock", "by hand, alice", "done", "GPU-1", "1200 MHz")
+    seen = replace(asked, observed="900 MHz", outcome="not obeyed")
+    swept = Change(4.0, "Some board", "graphics clock", "session, alice", "done", "GPU-1", "600 MHz")
+    for change in (asked, seen, replace(asked, uuid="GPU-2"), swept):
+        keep(change)
+    with log_file().open("a") as file:
+        file.write('{"time_s": 1}\n[1]\nnot a line\n')
+        file.write('{"time_s": 1e300, "gpu": "", "what": "", "by": "", "outcome": "", "uuid": "GPU-1"}\n')
+        file.write('{"time_s": 1, "gpu": "", "what": 7, "by": "", "outcome": "", "uuid": "GPU-1"}\n')
+    assert changes_of("GPU-1", 10) == [seen, swept]
+    assert changes_of("GPU-1", 1) == [swept]
+    assert [change.by_hand for change in (seen, swept)] == [True, False]

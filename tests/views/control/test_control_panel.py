@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, ready
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app.engine.control import installing
-from app.engine.control.device_log import Change, keep
+from app.engine.control.device_log import Change, keep, log_file
 from app.engine.control.helper import policy
 from app.engine.control.profiles import delete_profile, profiles_of, save_profile
 from app.engine.control.rights import Asking
@@ -23,6 +25,7 @@ from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.trace import Trace
 from app.views.configuration.apply_button import ApplyButton
+from app.views.control.change_log import COLUMNS
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import ControlPanel
 from app.views.control.setting_rows import ClockBox
@@ -51,8 +54,8 @@ class Board:
         return (810, 1215)
 
 
-def change(what: str, *, outcome: str = "done", uuid: str = "GPU-1") -> Change:
-    return Change(0.0, "Test GPU", what, "by hand, ann", outcome, uuid)
+def change(what: str, *, asked: str = "", at_s: float = 0.0, by: str = "by hand, ann", uuid: str = "GPU-1") -> Change:
+    return Change(at_s, "Test GPU", what, by, "done", uuid, asked)
 
 
 @pytest.fixture
@@ -77,7 +80,11 @@ def test_nothing_can_be_applied_while_the_window_is_read_only(panel_of: Any) -> 
     lab, panel = panel_of(Board())
     panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
     assert not panel.apply.isEnabled()
-    assert "read-only" in panel.state.text()
+    assert panel.armed.text() == "Read-only"
+    assert "until control is switched on" in panel.state.text()
+    panel.switch.click()
+    assert lab.engine.commands == [events.Allow()]
+    assert panel.armed.text() == "Control: asking for the rights …"
     lab.engine.tell(events.ControlChanged(True, 77, ("A lock cannot be read.",)))
     assert panel.apply.isEnabled()
     assert "A lock cannot be read." in panel.outcome.text()
@@ -107,14 +114,86 @@ def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> N
     assert lab.engine.commands[-1] == events.Apply(reset=True)
 
 
-def test_a_simulated_board_has_nothing_to_confirm_and_a_recording_cannot_be_set(panel_of: Any) -> None:
+def test_a_simulated_board_is_armed_and_confirmed_as_a_real_one_and_says_what_it_is(panel_of: Any) -> None:
     lab, panel = panel_of(Board("simulated"))
     panel.rows.boxes["memory_clock_mhz"].setChecked(True)
+    assert "Simulated: nothing real is set" in panel.state.text()
+    assert not panel.apply.isEnabled()
+    panel.switch.click()
+    lab.engine.tell(events.ControlChanged(True, None))
+    assert "Simulated: nothing real is set" in panel.state.text()
     panel.apply.click()
-    assert lab.engine.commands == [events.Apply(memory_clock_mhz=1215.0)]
-    _, recorded = panel_of(Board("recorded"))
-    assert not any(box.isEnabled() for box in recorded.rows.boxes.values())
-    assert "recording" in recorded.state.text()
+    assert lab.engine.commands == [events.Allow(), events.Apply(memory_clock_mhz=1215.0, confirm_s=10.0)]
+
+
+def test_a_recording_cannot_be_set(panel_of: Any) -> None:
+    _, panel = panel_of(Board("recorded"))
+    assert not any(box.isEnabled() for box in panel.rows.boxes.values())
+    assert not panel.switch.isEnabled()
+    assert "recording" in panel.state.text()
+
+
+def test_a_typed_value_ticks_its_row_at_once_and_counts_before_the_field_is_left(panel_of: Any, qtbot: QtBot) -> None:
+    lab, panel = panel_of(Board())
+    lab.engine.tell(events.ControlChanged(True, 77))
+    rows = panel.rows
+    assert rows.settings() == {}
+    rows.low.selectAll()
+    qtbot.keyClicks(rows.low, "9")
+    assert set(rows.settings()) == {"graphics_clock_mhz"}
+    assert rows.low.cleanText() == "9", "what is being typed is left alone"
+    qtbot.keyClicks(rows.low, "03")
+    panel.apply.click()
+    assert lab.engine.commands == [events.Apply(graphics_clock_mhz=(900.0, 1410.0), confirm_s=10.0)]
+    rows.boxes["graphics_clock_mhz"].setChecked(False)
+    rows.limit.stepUp()
+    assert set(rows.settings()) == {"power_limit_w"}
+
+
+def test_a_value_that_cannot_be_set_is_never_ticked(panel_of: Any) -> None:
+    _, panel = panel_of(Board(why_not={"power_limit_w": "fixed"}))
+    panel.rows.choose({"power_limit_w": 200.0, "memory_clock_mhz": 810.0})
+    assert panel.rows.settings() == {"memory_clock_mhz": 810.0}
+
+
+def test_what_is_shown_only_says_why(panel_of: Any) -> None:
+    _, panel = panel_of(Board())
+    said = " ".join(label.text() for label in panel.findChildren(QLabel))
+    assert "The fan is shown only: a process that dies would leave it" in said
+    assert "Clock offsets are not set: " in said
+
+
+@pytest.mark.parametrize("width", [360, 900])
+@pytest.mark.parametrize("source", ["nvml", "simulated"])
+def test_nothing_moves_when_there_is_something_to_say(panel_of: Any, source: Source, width: int) -> None:
+    lab, panel = panel_of(Board(source))
+    panel.resize(width, 900)
+    QApplication.processEvents()
+    buttons = (panel.switch, panel.apply, panel.restore, panel.keep, panel.back, panel.save, panel.script)
+    places = [button.mapTo(panel, button.rect().topLeft()) for button in buttons]
+    words = "not obeyed: the clock runs at 900 MHz instead of 1200 (power cap)"
+    for event in (
+        events.ControlChanged(True, 77, ("Whether clocks are locked cannot be read from a board.",)),
+        events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.7),
+        events.SettingApplied({}, {}, False, words, {}, None),
+        events.ControlChanged(False, None),
+    ):
+        lab.engine.tell(event)
+        QApplication.processEvents()
+        assert [button.mapTo(panel, button.rect().topLeft()) for button in buttons] == places, event
+
+
+def test_the_countdown_runs_beside_apply_and_is_answered_there(panel_of: Any) -> None:
+    lab, panel = panel_of(Board())
+    assert not panel.keep.isEnabled()
+    lab.engine.tell(events.ControlChanged(True, 77))
+    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
+    assert "Graphics clock 1200 MHz. It returns in 10 s unless you keep it." in panel.outcome.text()
+    panel.back.click()
+    assert lab.engine.commands == [events.Confirm(keep=False)]
+    lab.engine.tell(events.SettingApplied({}, {}, True, "the settings are as they were before", {}, None))
+    assert panel.outcome.text() == "The settings are as they were before."
+    assert not panel.keep.isEnabled()
 
 
 def test_what_a_board_lacks_says_why(panel_of: Any) -> None:
@@ -213,14 +292,31 @@ def test_settings_are_exported_as_script_and_unit(panel_of: Any, tmp_path: Path)
     assert "ExecStart=/usr/bin/nvidia-smi -i GPU-1 -lgc 900,1410" in (tmp_path / "clocks.service").read_text()
 
 
-def test_every_change_is_a_line_in_the_log_of_other_days_too(panel_of: Any) -> None:
-    keep(change("graphics clock 1200 MHz"))
-    keep(change("graphics clock 600 MHz", uuid="GPU-2"))  # another board of its kind
+def test_every_change_is_a_row_of_the_log_of_other_days_too(panel_of: Any, qtbot: QtBot) -> None:
+    keep(change("graphics clock", asked="1200 MHz"))
+    keep(change("graphics clock", asked="600 MHz", uuid="GPU-2"))  # another board of its kind
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.DeviceChanged(change("power limit 200 W", outcome="refused")))
-    first, second = panel.log.toPlainText().splitlines()
-    assert "graphics clock 1200 MHz (by hand, ann): done" in first
-    assert "power limit 200 W (by hand, ann): refused" in second
+    assert COLUMNS == ("Time", "What", "Asked", "Observed", "By", "Result")
+    qtbot.waitUntil(lambda: panel.log.by_hand.rowCount() == 1, timeout=5000)
+    made = change("power limit", asked="200 W", at_s=5.0)
+    lab.engine.tell(events.DeviceChanged(made))
+    lab.engine.tell(events.DeviceChanged(replace(made, observed="150 W", outcome="not obeyed")))
+    assert [row[1:] for row in panel.log.by_hand.rows()] == [
+        ("graphics clock", "1200 MHz", "–", "ann", "done"),
+        ("power limit", "200 W", "150 W", "ann", "not obeyed"),
+    ]
+
+
+def test_changes_by_hand_stand_apart_from_those_of_sessions(panel_of: Any) -> None:
+    lab, panel = panel_of(Board())
+    log = panel.log
+    for at in range(3):
+        lab.engine.tell(events.DeviceChanged(change("graphics clock", at_s=float(at), by="session, ann")))
+    lab.engine.tell(events.DeviceChanged(change("power limit", at_s=7.0)))
+    assert [log.tabs.tabText(place) for place in range(2)] == ["By hand: 1", "By sessions: 3"]
+    assert log.table.model() is log.by_hand
+    log.tabs.setCurrentIndex(1)
+    assert {row[4] for row in log.table.model().rows()} == {"session, ann"}
 
 
 def test_the_newest_change_is_in_sight(panel_of: Any, qtbot: QtBot) -> None:
@@ -229,20 +325,21 @@ def test_the_newest_change_is_in_sight(panel_of: Any, qtbot: QtBot) -> None:
             Change(
                 float(day),
                 "Test GPU",
-                f"power limit {150 + day} W, as long as it takes to wrap",
-                "ann",
+                "power limit",
+                "by hand, ann",
                 "done",
                 "GPU-1",
+                f"{150 + day} W",
             )
         )
     lab, panel = panel_of(Board())
-    panel.resize(380, 500)
-    bar = panel.log.verticalScrollBar()
+    panel.resize(380, 800)
+    bar = panel.log.table.verticalScrollBar()
     qtbot.waitUntil(lambda: 0 < bar.maximum() == bar.value(), timeout=5000)
-    lab.engine.tell(events.DeviceChanged(change("power limit 250 W")))
+    lab.engine.tell(events.DeviceChanged(change("power limit", at_s=100.0)))
     qtbot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=5000)
     bar.setValue(3)  # somebody reads what was before
-    lab.engine.tell(events.DeviceChanged(change("power limit 240 W")))
+    lab.engine.tell(events.DeviceChanged(change("power limit", at_s=101.0)))
     assert bar.value() == 3
 
 
@@ -364,6 +461,16 @@ def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
     assert bar.isHidden()
 
 
+def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtBot) -> None:
+    lab, elsewhere = Lab(Board()), [True]
+    bar = ConfirmBar(lab.bridge, lambda: elsewhere[0])
+    qtbot.addWidget(bar)
+    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 60.0))
+    assert bar.isHidden()
+    elsewhere[0] = False
+    qtbot.waitUntil(lambda: not bar.isHidden(), timeout=5000)
+
+
 def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:
     lab = Lab(Board())
     button = ApplyButton(lab.context)
@@ -392,3 +499,24 @@ def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:
     banner.offered.click()
     assert done == [1]
     assert banner.text == ""
+
+
+def test_a_simulated_board_in_the_window_is_armed_set_and_put_back(qtbot: QtBot, open_program: Any) -> None:
+    window = ready(qtbot, open_program())
+    panel, gpu = window.panels["control"], window.board.gpu
+    qtbot.waitUntil(lambda: panel.rows is not None, timeout=20_000)
+    window.dock_area.bring("control")
+    panel.rows.limit.setValue(200)
+    assert not panel.apply.isEnabled()
+    panel.switch.click()
+    qtbot.waitUntil(panel.apply.isEnabled, timeout=20_000)
+    assert window.control_switch.text() == "Control on"
+    panel.apply.click()
+    qtbot.waitUntil(panel.keep.isEnabled, timeout=20_000)
+    assert gpu.info.power_limit.current_w == 200
+    assert window.confirm_bar.isHidden(), "the panel counts itself"
+    panel.back.click()
+    qtbot.waitUntil(lambda: gpu.info.power_limit.current_w == 250, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.log.by_hand.rowCount() == 2, timeout=20_000)
+    assert panel.log.by_hand.rows()[0][1:4] == ("power limit", "200 W", "200 W")
+    assert not log_file().exists(), "nothing real was changed"

@@ -178,9 +178,30 @@ def test_any_two_figures_can_be_chosen_and_their_better_end(lab: Lab, panel: Fro
     assert [goal.maximise for goal in points.goals] == [False, False]
     assert points.x[points.best_x] == points.x.min()
     assert panel.plot.getAxis("bottom").labelText == "Time (ms)"
-    panel.figures.x_better.click()
+    better = panel.figures.x_better
+    assert (better.larger.isChecked(), better.smaller.isChecked()) == (False, True)
+    better.larger.click()
+    assert (better.larger.isChecked(), better.smaller.isChecked()) == (True, False)
     assert panel.points is not None
     assert panel.points.x[panel.points.best_x] == panel.points.x.max()
+
+
+def test_a_button_of_the_axes_says_the_same_pressed_and_not(lab: Lab, panel: FrontPanel) -> None:
+    table = filled(grid_space())
+    lab.session(table, plan_for(table.space, OBJECTIVE))
+    figures = panel.figures
+    buttons = (figures.x_log, figures.y_log, figures.x_better.larger, figures.y_better.smaller)
+    before = [(button.text(), button.toolTip(), button.isChecked()) for button in buttons]
+    for button in buttons:
+        button.click()
+    after = [(button.text(), button.toolTip(), button.isChecked()) for button in buttons]
+    assert [each[:2] for each in after] == [each[:2] for each in before]
+    assert [each[2] for each in before] == [False, False, True, False]
+    assert [each[2] for each in after] == [True, True, True, True], "what is pressed is in force"
+    pressed, free = figures.y_better.smaller.palette(), figures.y_better.larger.palette()
+    assert pressed.button().color() != free.button().color(), "and looks it"
+    assert figures.log == (True, True)
+    assert [goal.maximise for goal in figures.goals] == [True, False]
 
 
 def test_colour_by_words_lists_the_words_and_by_a_figure_a_scale(lab: Lab, panel: FrontPanel) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fakes import FakeGpu, filled_trace, working
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QMouseEvent, QWheelEvent
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QImage, QMouseEvent, QWheelEvent
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -331,3 +331,32 @@ def test_copying_takes_the_chosen_rows_as_text(bench: Bench, qtbot: QtBot) -> No
     bench.readout.selectRow(row(bench.readout, "power_limit_w"))
     qtbot.keyClick(bench.readout, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.clipboard().text().startswith("Power limit\t250.0 W")
+
+
+def menu_texts(bench: Bench) -> list[str]:
+    menu = bench.panel.menu.opened
+    return [action.text().replace("&", "") for action in menu.actions() if action.text()] if menu else []
+
+
+def test_a_right_click_opens_the_menu_of_the_traces_and_a_right_drag_does_not(bench: Bench) -> None:
+    bench.panel.addAction(QAction("&Hold", bench.panel))  # as the window gives it
+    bench.drag(300, 400, Qt.MouseButton.RightButton)
+    assert bench.panel.menu.opened is None
+    bench.view.hold(False)
+    bench.drag(300, 301, Qt.MouseButton.RightButton)
+    assert menu_texts(bench) == ["Copy picture", "Export picture…", "Export readings…", "Hold"]
+    assert bench.view.window_of_time.live, "a click moves nothing"
+    assert bench.view.span is None
+
+
+def test_the_menu_key_opens_the_menu_of_the_traces_which_copies_them(qtbot: QtBot, bench: Bench) -> None:
+    QApplication.sendEvent(bench.view, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), QPoint(5, 5)))
+    menu = bench.panel.menu.opened
+    assert menu is not None
+    with qtbot.waitSignal(bench.panel.menu.said):
+        menu.actions()[0].trigger()
+    copied = QGuiApplication.clipboard().image()
+    assert copied.width() == 2 * bench.view.width()
+    assert len({copied.pixelColor(x, 300).name() for x in range(0, copied.width(), 7)}) > 3, "something is drawn on it"
+    menu.close()
+    qtbot.waitUntil(lambda: bench.panel.menu.opened is None)

@@ -13,6 +13,7 @@ from fakes import FakeGpu, working
 from lab import OBJECTIVE, Lab, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.engine.session.events import Open
@@ -130,8 +131,10 @@ def test_a_star_is_set_by_click_and_by_button(qtbot: QtBot, panel: SessionsPanel
 def test_deleting_can_be_undone(qtbot: QtBot, panel: SessionsPanel, store: Store) -> None:
     choose(panel, 1, 3)
     assert not panel.open.isEnabled(), "only one can be looked at"
+    place = panel.delete.pos()
     panel.delete.click()
     settled(qtbot, panel)
+    assert panel.delete.pos() == place, "nothing moves under the pointer"
     assert titles(panel) == ["stencil"]
     assert panel.undo.isVisible()
     panel.undo.click()
@@ -171,6 +174,47 @@ def test_opening_and_going_on_are_asked_for(qtbot: QtBot, panel: SessionsPanel) 
     with qtbot.waitSignal(panel.open_asked) as opened:
         panel.table.activated.emit(panel.model.index(0, 1))
     assert opened.args == [3]
+
+
+def test_a_number_and_a_count_each_have_their_word(panel: SessionsPanel, store: Store, qtbot: QtBot) -> None:
+    space = grid_space(4, 4)
+    beyond = store.create_session(plan_for(space, OBJECTIVE, title="beyond", max_evaluations=3))
+    store.append(beyond, [measured(space, row) for row in range(5)])
+    store.finish(beyond, SessionState.DONE)
+    panel.refresh()
+    settled(qtbot, panel)
+    model = panel.model
+    shown = [[model.index(row, column).data() for column in (1, 3)] for row in range(2)]
+    assert shown == [["Session 4 · beyond", "5 measured"], ["Session 3 · dot", "6 of 32 measured"]]
+
+
+def test_several_are_compared_or_reported_with_the_topmost_first(
+    qtbot: QtBot, panel: SessionsPanel, tmp_path: Path
+) -> None:
+    choose(panel, 2)
+    assert not panel.compare.isEnabled()
+    assert panel.report.isEnabled()
+    choose(panel, 1, 3)
+    with qtbot.waitSignal(panel.compare_asked) as compared:
+        panel.compare.click()
+    assert compared.args == [(3, 1)]
+    panel.report.click()
+    dialog = panel.findChild(QFileDialog)
+    with qtbot.waitSignal(panel.report_asked) as reported:
+        dialog.fileSelected.emit(str(tmp_path / "two.html"))
+    assert reported.args == [(3, 1), tmp_path / "two.html"]
+    dialog.close()
+
+
+def test_a_session_without_a_measurement_is_neither_compared_nor_reported(
+    qtbot: QtBot, panel: SessionsPanel, store: Store
+) -> None:
+    empty = keep(store, "nothing", rows=0)
+    panel.refresh()
+    settled(qtbot, panel)
+    choose(panel, 1, empty)
+    assert not panel.compare.isEnabled()
+    assert not panel.report.isEnabled()
 
 
 def test_a_session_is_exported_and_comes_back(qtbot: QtBot, panel: SessionsPanel, store: Store, tmp_path: Path) -> None:
@@ -229,6 +273,30 @@ def test_dropped_files_become_a_session_and_a_draft(qtbot: QtBot, open_program: 
     with qtbot.waitSignal(window.panels["tune"].file_opened, timeout=20_000) as opened:
         drop(window, resources() / "examples" / "copy.toml")
     assert opened.args[0].name == "copy.toml"
+    assert window.banner.text == ""
+
+
+def test_selected_sessions_are_compared_and_their_report_opens(
+    qtbot: QtBot, open_program: OpenProgram, store: Store, desktop: Any, tmp_path: Path
+) -> None:
+    for title in ("gemm", "stencil", "dot"):
+        keep(store, title)
+    window = ready(qtbot, open_program(FakeGpu(working)))
+    sessions, compare = window.panels["sessions"], window.panels["compare"]
+    qtbot.waitUntil(lambda: sessions.model.total == 3, timeout=20_000)
+    choose(sessions, 1, 3)
+    sessions.compare.click()
+    qtbot.waitUntil(lambda: compare.result is not None, timeout=20_000)
+    assert compare.ticked() == [3, 1]
+    choose(sessions, 2, 3)
+    sessions.compare.click()
+    qtbot.waitUntil(lambda: compare.ticked() == [3, 2], timeout=20_000)
+    report = tmp_path / "two.html"
+    sessions.report_asked.emit((3, 2), report)
+    qtbot.waitUntil(lambda: desktop.opened == [report], timeout=20_000)
+    text = report.read_text()
+    assert "dot on Test GPU" in text
+    assert "session 2" in text
     assert window.banner.text == ""
 
 

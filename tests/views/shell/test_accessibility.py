@@ -99,6 +99,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_keyboard(qtbot: QtBot, o
     assert not unreached, "\n".join(unreached)
     window.tour.end()
     window.palette_of_actions.close_it()
+    qtbot.waitUntil(lambda: window.panels["control"].rows is not None, timeout=20_000)
     for name in ("sessions", "tune", "control"):
         from_top_to_bottom(window, name)
     for name in window.docks:

@@ -113,6 +113,7 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
     window.docks["configuration"].raise_()
+    window.docks["control"].hide()  # it has a countdown of its own
     table = window.result.table
     best = min(range(len(table)), key=lambda index: table.measurement(index).values["energy_j"])
     window.result.select(best)
@@ -128,8 +129,10 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     window.panels["control"].restore.click()
     qtbot.waitUntil(lambda: stand_in.settings() == before, timeout=20_000)
     log = window.panels["control"].log
-    qtbot.waitUntil(lambda: "everything as before" in log.toPlainText().splitlines()[-1], timeout=20_000)
-    assert log.toPlainText().count("(session, ") >= 3
+    qtbot.waitUntil(lambda: log.by_hand.rows()[-1][1:3] == ("everything", "as before"), timeout=20_000)
+    applied = next(row for row in log.by_hand.rows() if row[2] == f"{clock} MHz")
+    assert applied[3] == f"{clock} MHz", "observed"
+    assert sum(row[4].startswith("session, ") for row in log.by_sessions.rows()) >= 3
 
 
 def test_a_session_that_is_stopped_or_whose_window_is_closed_leaves_nothing(

@@ -1,0 +1,60 @@
+"""`Opened`: a session as it is analysed, compared and reported: its plan, its measurements, its objective."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..space.repeats import Folded, fold
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Compared
+    from ..objectives import Objective
+    from ..space.result_table import ResultTable
+    from ..store.database import Store
+    from ..store.record import SessionRecord
+    from .plan import SessionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session to look at."""
+
+    plan: SessionPlan
+    table: ResultTable
+    objective: Objective  # its front is empty where the session itself named none
+    record: SessionRecord | None  # None: it comes from a file
+    repeats: Folded | None = None  # its table holds means over the values of a parameter that only repeats
+
+    @classmethod
+    def of(cls, plan: SessionPlan, table: ResultTable, objective: Objective, record: SessionRecord | None) -> Opened:
+        """A session with the repeats of a configuration, where it has any, averaged."""
+        repeats = fold(table)
+        if repeats is None:
+            return cls(plan, table, objective, record)
+        return cls(replace(plan, space=repeats.table.space), repeats.table, objective, record, repeats)
+
+    @property
+    def name(self) -> str:
+        return f"session {self.record.id}" if self.record else str(self.plan.origin.get("file", self.plan.title))
+
+    @property
+    def side(self) -> Compared:
+        """As it takes part in a comparison."""
+        from ..analysis.compare import Compared
+
+        return Compared(self.name, self.plan.gpu, self.plan.source, self.table)
+
+    @property
+    def seconds(self) -> float:
+        return self.record.elapsed_s if self.record else math.nan
+
+
+def stored_session(store: Store, session: int) -> Opened:
+    """A stored session by its number. Raises InputError where there is none."""
+    from .planning import plan_of
+
+    loaded = store.load(session)
+    plan = plan_of(loaded)
+    return Opened.of(plan, loaded.table, plan.objective, loaded.record)

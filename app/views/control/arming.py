@@ -1,0 +1,102 @@
+"""`Arming`: whether this window may set the board by hand, what that allows, who holds the rights. Off at first."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from ...engine.control.rights import why_read_only
+from ...engine.session import events
+from ...sensors.gpu import GpuInfo
+from ..threads.bridge import EngineBridge
+
+SIMULATED = "Simulated: nothing real is set; everything here works as on a real GPU, so that you can try it."
+ACTIONS = ("Switch control on", "Switch control off")
+_ON_SIMULATED = (
+    f"{SIMULATED}\n\nSwitched off, or when the window is closed, the simulated board is as it was before. "
+    "Sessions set a simulated board whether this is on or off."
+)
+_OFF = (
+    "This window only looks at {board}: no clock and no power limit can be changed from here.\n\n"
+    "Switched on, you and the sessions that you start may set its graphics clock, memory clock and power limit, and "
+    "nothing else. A small helper with the rights of root does it, for this board alone; you may be asked for your "
+    "password. What was there before is written down first, and returns when the window is closed, crashes or hangs, "
+    "and after a power cut at the next start. A clock lock that another program has set is the one thing that no "
+    "driver reports: putting back unlocks it.\n\n"
+    "It is off again at every start."
+)
+_FORBIDDEN = (
+    "This window only looks at {board}: no clock and no power limit can be changed from here.\n\n"
+    "{why}. As long as that holds, control cannot be switched on."
+)
+_ON = (
+    "Settings of {board} may be changed from this window.\n\n"
+    "The rights are held by the helper, process {holder}, for this board alone. Switched off, or when the window is "
+    "closed, it puts back what was there before and ends."
+)
+
+
+class Arming(QObject):
+    """It says what the engine says, never what was asked for."""
+
+    changed = Signal()
+
+    def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._info, self._bridge = info, bridge
+        self._holder: int | None = None
+        self._waiting = False
+        self.allowed = False
+        bridge.control_changed.connect(self._control_changed)
+        bridge.fault.connect(self._fault)
+
+    @property
+    def why_forbidden(self) -> str:
+        """Why control cannot be switched on; empty where it can."""
+        if self._info.source == "recorded":
+            return "A recording cannot be set"
+        return why_read_only(self._info.uuid) if self._info.source == "nvml" else ""
+
+    @property
+    def can_switch(self) -> bool:
+        """Whether the other state can be asked for now."""
+        return not self._waiting and (self.allowed or not self.why_forbidden)
+
+    @property
+    def state(self) -> str:
+        """In a word or two."""
+        if self._waiting:
+            return "Control: putting back …" if self.allowed else "Control: asking for the rights …"
+        return "Control on" if self.allowed else "Read-only"
+
+    @property
+    def action(self) -> str:
+        """What `switch` does now."""
+        return ACTIONS[self.allowed]
+
+    @property
+    def explanation(self) -> str:
+        """What the state means, and what the other one would."""
+        if self._info.source == "simulated":
+            return _ON_SIMULATED
+        why = self.why_forbidden
+        text = _ON if self.allowed else _FORBIDDEN if why else _OFF
+        return text.format(board=self._info.name, holder=self._holder, why=why)
+
+    @Slot()
+    def switch(self) -> None:
+        """Ask the engine for the other state."""
+        if self.can_switch:
+            self._waiting = True
+            self.changed.emit()
+            self._bridge.submit(events.Forbid() if self.allowed else events.Allow())
+
+    @Slot(object)
+    def _control_changed(self, event: events.ControlChanged) -> None:
+        self.allowed, self._holder, self._waiting = event.allowed, event.holder, False
+        self.changed.emit()
+
+    @Slot(object)
+    def _fault(self, _fault: events.EngineFault) -> None:
+        """An engine that could not even start never answers."""
+        self._waiting = False
+        self.changed.emit()
