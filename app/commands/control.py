@@ -172,16 +172,14 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
     from ..engine.board_settings import nearest_supported
-    from ..engine.formats.nvidia_smi import clock_script, clock_unit, settings_for_smi
+    from ..engine.formats.nvidia_smi import board_script, clock_unit
     from ..files import write_text
 
     folder = Path(arguments.out)
     settings = {name: nearest_supported(gpu, name, value)[0] for name, value in chosen.items()}
-    script = clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
-    unit_text = clock_unit(gpu, settings)
     files = [
-        write_text(folder / "wattridge-clocks.sh", script, overwrite=True, executable=True),
-        write_text(folder / "wattridge-clocks.service", unit_text, overwrite=True),
+        write_text(folder / "wattridge-clocks.sh", board_script(gpu, settings), overwrite=True, executable=True),
+        write_text(folder / "wattridge-clocks.service", clock_unit(gpu, settings), overwrite=True),
     ]
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})

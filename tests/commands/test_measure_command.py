@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,8 +69,12 @@ def test_one_run_has_the_interval_of_the_power_readings(capsys: pytest.CaptureFi
 
 def test_repeats_are_printed_with_minimum_mean_maximum_and_deviation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "--gpu", "simulated:h200", "--repeats", "2", "--", *SLEEP]) == 0
-    heads = capsys.readouterr().out.splitlines()[1].split()
-    assert heads == ["minimum", "mean", "maximum", "deviation", "95", "%", "from", "to", "unit"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("2 runs")
+    assert re.match(r" +Time +[\d.]+ s \([\d.]+–[\d.]+\)$", lines[1]), "the mean, and its 95 % interval"
+    heads = lines.index("Over the runs") + 1
+    assert lines[heads].split() == ["minimum", "maximum", "deviation", "unit"]
+    assert lines[heads + 2].split()[0] == "Time"
 
 
 def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,11 +151,11 @@ def test_with_json_the_programs_output_goes_to_standard_error(capfd: pytest.Capt
     assert "the program's line" in captured.err
 
 
-def test_a_person_reads_a_table(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_shows_a_line_per_figure(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "--gpu", "simulated:h200", "--", *SLEEP]) == 0
     out = capfd.readouterr().out
     assert "NVIDIA H200 (simulated)" in out
-    for word in ("time", "energy", "mean power", "peak power", "345 MHz", "idle"):
+    for word in ("Time", "Energy", "Mean power", "Peak power", "345 MHz", "idle"):
         assert word in out
 
 
