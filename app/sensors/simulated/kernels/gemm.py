@@ -18,10 +18,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     precision, word = given.precision()
     n = given.size(4096, most=10**6)
     m, k = given.whole(n, "m", "M", most=10**6), given.whole(n, "k", "K", most=10**6)
-    block_x = given.whole(16, "block_size_x", most=4096)
-    block_y = given.whole(16, "block_size_y", most=4096)
-    tile_x = given.whole(1, "tile_size_x", most=256)
-    tile_y = given.whole(1, "tile_size_y", most=256)
+    (block_x, block_y), (tile_x, tile_y) = given.block(16, 16), given.tile()
     depth = min(k, given.whole(block_x, "tile_size_k", "block_size_k", "blk_k", most=4096))
     vector = given.whole(1, "vector_width", "vector", most=16)
     rows, columns = block_y * tile_y, block_x * tile_x

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...device_limits import DeviceLimits
 from ...load import Load, Precision
-from .residency import bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency, softly_capped
+from .residency import bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency
 
 _FIXED_REGISTERS: Final = 22  # addresses, indices, loop counters
 _GLOBAL_LATENCY_CYCLES: Final = 600.0  # load, store to shared memory, two barriers
@@ -77,9 +77,7 @@ class TiledProduct:
         busy = issue_cycles(slots * outputs, outputs + others)
         issue = slots * outputs / busy
         issue *= latency_hiding(seat.warps, min(outputs, 16.0), slowness)
-        # Between two barriers a block waits for its loads, unless other blocks fill the time.
-        cycles = self.depth * outputs * self.threads * slots / 128.0
-        issue *= softly_capped(seat.blocks_per_multiprocessor * cycles / (cycles + _GLOBAL_LATENCY_CYCLES) + 0.15)
+        issue *= seat.unhidden_share(self.depth * outputs * self.threads * slots / 128.0, _GLOBAL_LATENCY_CYCLES)
         issue *= seat.busy_share(self.threads, limits)
 
         wanted = float(self.m) * self.n * self.k
