@@ -1,7 +1,8 @@
 """The energy roofline of a real board, also on tensor cores: python tests/benchmarks/roofline.py [--out FOLDER]
 
-Run by hand on a board that nobody else uses. It reads and never sets. Prints the fits beside the GH200 of [Holtmann2024], how
-near the flop and copy kernels come to what the board could do, and what the machine code holds; keeps the sweeps as caches.
+Run by hand on a board that nobody else uses. It reads and never sets. Prints the fits beside the GH200 of
+[Holtmann2024], how near the flop and copy kernels come to what the board could do, and what the machine code holds;
+keeps the sweeps as caches.
 `--recorded` prints the same of the sweeps that are kept in resources/recordings, without a board.
 """
 

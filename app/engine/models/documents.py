@@ -30,7 +30,9 @@ def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
 
 def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
     """A fit from its document; an older program kept fewer figures. Raises TypeError or LookupError where damaged."""
-    figures = {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
+    figures: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
     arrays = {"used": np.bool_} | dict.fromkeys(_DRAWN - {"used", "curve"}, np.float64)
     figures |= {name: np.asarray(document[name], dtype=kind) for name, kind in arrays.items() if name in document}
     figures["choices"] = tuple(Choice(**each) for each in document.get("choices", ()))
