@@ -80,8 +80,6 @@ def _of_board(arguments: Namespace) -> list[Sweep]:
 
 
 def _of_file(file: str) -> list[Sweep]:
-    import threading
-
     from ..engine.store.database import Store
     from ..engine.tuning_methods.roofline_sweeps import sweeps_of_file, sweeps_of_store
 
@@ -89,7 +87,7 @@ def _of_file(file: str) -> list[Sweep]:
     if session is not None:
         with Store() as store:
             return sweeps_of_store(store, session)
-    return sweeps_of_file(Path(file), threading.Event())
+    return sweeps_of_file(Path(file))
 
 
 def _on_file() -> list[Sweep]:
