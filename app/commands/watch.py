@@ -19,6 +19,10 @@ from .terminal import ProgressBar, print_description, print_json, print_table, s
 if TYPE_CHECKING:
     from ..sensors.trace import EventSpan, Trace
 
+_LOOK_S = 0.05
+_PATIENCE_S = 5.0  # for the last reading
+_NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
+
 
 def gpus_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge gpus`."""
@@ -171,10 +175,6 @@ def monitor(arguments: Namespace) -> int:
     return 0 if recorder is None or recorder.finished else 1
 
 
-_LOOK_S = 0.05
-_PATIENCE_S = 5.0  # for the last reading
-
-
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
     """As JSON where the file is called so, else as CSV."""
     from ..sensors.trace_files import write_trace
@@ -194,9 +194,6 @@ def _now_line(trace: Trace) -> str:
     if not math.isnan(reasons) and int(reasons):
         parts.append(", ".join(reason_names(int(reasons))))
     return " · ".join(parts)
-
-
-_NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
 
 
 def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:
