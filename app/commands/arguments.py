@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from ..input_files import is_there
+
+if TYPE_CHECKING:
+    from ..sensors.gpu import Gpu
 
 _FASTEST = 100.0  # beyond it the physics of a simulated board cannot keep up with its own clock
 
@@ -17,6 +25,21 @@ def add_board(parser: ArgumentParser, speed: float = 1.0) -> None:
         metavar="X",
         help="seconds a simulated or recorded board lives per second; inf: as fast as it can be computed",
     )
+
+
+@contextmanager
+def board_of(arguments: Namespace, *, speed: float | None = None) -> Iterator[Gpu]:
+    """The board that the options of `add_board` name, closed at the end. `speed` counts more than theirs."""
+    from ..sensors.select import open_gpu
+
+    speed = arguments.speed if speed is None else speed
+    with closing(open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)) as gpu:
+        yield gpu
+
+
+def session_number(text: str) -> int | None:
+    """The number of a stored session; None for the name of a file."""
+    return int(text) if text.isdecimal() and not is_there(text) else None
 
 
 def add_search(parser: ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import WattridgeError
-from .arguments import add_board
+from .arguments import add_board, board_of
 from .terminal import ProgressBar, print_description, print_json, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -29,10 +29,8 @@ def characterise(arguments: Namespace) -> int:
     """Drive a square wave of load on a board, or with --show print what an earlier one found."""
     from ..engine.metering.characterisation.description import describe_characterisation
     from ..engine.metering.characterisation.store import save_characterisation, stored_characterisation, to_json
-    from ..sensors.select import open_gpu
 
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
-    try:
+    with board_of(arguments) as gpu:
         if arguments.show:
             found = stored_characterisation(gpu.info)
             if found is None:
@@ -41,8 +39,6 @@ def characterise(arguments: Namespace) -> int:
         else:
             found = _run(gpu, arguments)
             file = save_characterisation(found)
-    finally:
-        gpu.close()
     if arguments.json:
         print_json({**to_json(found), "files": [str(file)] if file else []})
         return 0

@@ -8,14 +8,15 @@ import sys
 import threading
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.board_settings import SETTINGS, WORDS, Setting, in_words, unit
 from ..errors import InputError, PermissionRefused, WattridgeError
 from ..numbers import UNKNOWN, as_json
-from .arguments import add_board, add_control, clock_or_range, positive_float
+from .arguments import add_board, add_control, board_of, clock_or_range, positive_float
 from .terminal import ask, print_json, print_table, say, show, stop_on_interrupt
 
 if TYPE_CHECKING:
@@ -37,6 +38,16 @@ def guard_of(gpu: Gpu, *, allow_control: bool, by: str = "by hand") -> DeviceGua
     asking = Asking.TERMINAL if sys.stdin.isatty() and sys.stderr.isatty() else Asking.NEVER
     on_change = keep if gpu.info.source == "nvml" else None
     return DeviceGuard(gpu, allow_control=allow_control, asking=asking, by=by, on_change=on_change)
+
+
+@contextmanager
+def guarded_board(
+    arguments: Namespace, *, by: str = "by hand", speed: float | None = None
+) -> Iterator[tuple[Gpu, DeviceGuard]]:
+    """The board of a command with its guard; at the end what the guard changed is put back and both are closed."""
+    allow = arguments.allow_control
+    with board_of(arguments, speed=speed) as gpu, closing(guard_of(gpu, allow_control=allow, by=by)) as guard:
+        yield gpu, guard
 
 
 # --- apply ------------------------------------------------------------------------------------------------------------
@@ -66,18 +77,12 @@ def apply(arguments: Namespace) -> int:
     from ..sensors.select import open_gpu
 
     named, selector = _named(arguments)
-    gpu = open_gpu(arguments.gpu or selector, seed=arguments.sim_seed)
-    try:
+    with closing(open_gpu(arguments.gpu or selector, seed=arguments.sim_seed)) as gpu:
         chosen = {**_of_profile(arguments.profile, gpu), **named}
         if arguments.out:
             return _write(arguments, gpu, chosen)
-        guard = guard_of(gpu, allow_control=arguments.allow_control)
-        try:
+        with closing(guard_of(gpu, allow_control=arguments.allow_control)) as guard:
             return _apply(arguments, gpu, guard, chosen)
-        finally:
-            guard.close()
-    finally:
-        gpu.close()
 
 
 def _apply(arguments: Namespace, gpu: Gpu, guard: DeviceGuard, chosen: dict[str, Setting]) -> int:
@@ -172,16 +177,14 @@ def _confirmed(countdown_s: float, stop: threading.Event, quiet: bool) -> bool:
 def _write(arguments: Namespace, gpu: Gpu, chosen: dict[str, Setting]) -> int:
     """The settings as files: a script, and a unit for the start of the machine."""
     from ..engine.board_settings import nearest_supported
-    from ..engine.formats.nvidia_smi import clock_script, clock_unit, settings_for_smi
+    from ..engine.formats.nvidia_smi import board_script, clock_unit
     from ..files import write_text
 
     folder = Path(arguments.out)
     settings = {name: nearest_supported(gpu, name, value)[0] for name, value in chosen.items()}
-    script = clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
-    unit_text = clock_unit(gpu, settings)
     files = [
-        write_text(folder / "wattridge-clocks.sh", script, overwrite=True, executable=True),
-        write_text(folder / "wattridge-clocks.service", unit_text, overwrite=True),
+        write_text(folder / "wattridge-clocks.sh", board_script(gpu, settings), overwrite=True, executable=True),
+        write_text(folder / "wattridge-clocks.service", clock_unit(gpu, settings), overwrite=True),
     ]
     if arguments.json:
         print_json({"files": [str(file.resolve()) for file in files]})
@@ -246,8 +249,7 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
     from ..engine.control.left_over import left_over
     from ..sensors.select import open_gpu
 
-    gpu = open_gpu(selector)
-    try:
+    with closing(open_gpu(selector)) as gpu:
         found = left_over(gpu.info.uuid)
         if found is None:
             say(f"{gpu.info.label}: nothing is left over.")
@@ -262,8 +264,6 @@ def _restore(selector: str, *, defaults: bool, quiet: bool) -> dict[str, Any]:
             say(f"{gpu.info.label}: its settings before are not known: {found.unreadable}.")
             defaults = defaults or (not quiet and _agrees("Unlock its clocks and set its default power limit?"))
         return _put_back(gpu, found, defaults=defaults and bool(found.unreadable), quiet=quiet)
-    finally:
-        gpu.close()
 
 
 def _agrees(question: str) -> bool:
@@ -276,12 +276,9 @@ def _agrees(question: str) -> bool:
 
 
 def _put_back(gpu: Gpu, found: LeftOver, *, defaults: bool, quiet: bool) -> dict[str, Any]:
-    guard = guard_of(gpu, allow_control=True)
-    try:
+    with closing(guard_of(gpu, allow_control=True)) as guard:
         guard.restore_prior(defaults=defaults)
         seen = guard.watch()
-    finally:
-        guard.close()
     if not quiet:
         _print(gpu, found.prior, {}, seen)
     return _document(gpu, found.prior, {}, seen)

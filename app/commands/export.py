@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..input_files import is_there
 from ..paths import data_folder
-from .sources import chosen_index
+from .arguments import session_number
+from .sources import chosen_index, newest_session
 from .terminal import print_json, show
 
 
@@ -31,10 +32,11 @@ def export_arguments(parser: ArgumentParser) -> None:
 def export(arguments: Namespace) -> int:
     """Write a stored session, a recording or a specification in other formats."""
     source = arguments.source
-    if source is not None and not (source.isdecimal() and not is_there(source)):
-        document = _export_file(Path(source), arguments)
+    number = None if source is None else session_number(source)
+    if source is None or number is not None:
+        document = _export_stored(number, arguments)
     else:
-        document = _export_stored(int(source) if source is not None else None, arguments)
+        document = _export_file(Path(source), arguments)
     if arguments.json:
         print_json(document)
     else:
@@ -48,10 +50,7 @@ def _export_stored(number: int | None, arguments: Namespace) -> dict[str, Any]:
     from ..engine.store.database import Store
 
     with Store() as store:
-        known = store.sessions()
-        if not known:
-            raise InputError("no session is stored", "export", "run `wattridge tune` or `wattridge demo` first")
-        session = number if number is not None else known[0].id
+        session = newest_session(store, "export") if number is None else number
         loaded = store.load(session)
     plan = plan_of(loaded)
     index = chosen_index(arguments.configuration, loaded.table)
@@ -77,9 +76,5 @@ def _export_file(path: Path, arguments: Namespace) -> dict[str, Any]:
         return {"session": None, "files": [str(file) for file in files]}
     if set(arguments.kind or ["t1"]) != {"t1"}:
         raise InputError("a specification holds no measurements", str(path), "export it as --kind t1")
-    gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None
-    try:
+    with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
         return {"session": None, "files": [str(export_specification(load_specification(path), folder, gpu))]}
-    finally:
-        if gpu is not None:
-            gpu.close()

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..input_files import is_there
 from ..numbers import as_json
-from .arguments import add_board, add_control
+from .arguments import add_board, add_control, session_number
 from .terminal import ProgressBar, print_description, print_json, show
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ def fit(arguments: Namespace) -> int:
 
 def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.models.cap_series import read_caps
+    from ..engine.models.caps import most_telling
     from ..engine.models.description import describe_caps, describe_fit
     from ..engine.models.documents import fit_to_json
     from ..engine.models.point_fits import fit_memory_clocks
@@ -76,9 +76,10 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     fitted: FrequencyFit | None = None
     plateaus: Sequence[Plateau] = ()
     try:
-        if arguments.file.isdigit() and not is_there(path):
+        number = session_number(arguments.file)
+        if number is not None:
             with Store() as store:
-                session = store.load(int(arguments.file))
+                session = store.load(number)
             caps = caps_of_session(session)
             fitted, _ = fit_of_session(session)
         else:
@@ -90,7 +91,7 @@ def _of_file(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
         if not caps:
             raise
     if caps and (fitted is None or arguments.caps):
-        return _caps_to_json(caps), [describe_caps(_best_of(caps), caps)]
+        return _caps_to_json(caps), [describe_caps(most_telling(caps), caps)]
     if arguments.caps:
         raise InputError("no series has three power limits", f"{arguments.file}, --caps", "leave --caps out")
     assert fitted is not None
@@ -103,13 +104,10 @@ def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
     from ..engine.models.description import describe_fit, describe_load
     from ..engine.models.documents import fit_to_json
     from ..engine.tuning_methods.fits import caps_of_sweep, fit_of_sweep
-    from ..sensors.select import open_gpu
-    from .control import guard_of
+    from .control import guarded_board
 
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
-    guard = guard_of(gpu, allow_control=arguments.allow_control, by="fit")
     bar = ProgressBar(quiet=arguments.json)
-    try:
+    with guarded_board(arguments, by="fit") as (gpu, guard):
         fitted, origin = fit_of_sweep(
             gpu,
             points=arguments.points,
@@ -133,20 +131,12 @@ def _of_board(arguments: Namespace) -> tuple[dict[str, Any], list[Description]]:
             "comparison": None if comparison is None else {**as_json(comparison), "words": comparison.words},
         }
         return document, describe_load(fitted, caps, comparison, origin)
-    finally:
-        guard.close()
-        gpu.close()
-
-
-def _best_of(caps: list[CapFit]) -> CapFit:
-    """The series with the most limits, of several the one on the strongest board."""
-    return max(caps, key=lambda each: (len(each.limit_w), each.free_power_w))
 
 
 def _caps_to_json(caps: list[CapFit]) -> dict[str, Any]:
-    from ..engine.models.caps import median_saving
+    from ..engine.models.caps import median_saving, most_telling
 
-    best = _best_of(caps)
+    best = most_telling(caps)
     document = {**as_json(best), "energy": as_json(best.energy), "points": len(best.limit_w)}
     if len(caps) > 1:
         document["all_series"] = {

@@ -11,11 +11,12 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError, WattridgeError
-from ..numbers import number
+from ..numbers import duration, number
 from .arguments import positive_int
-from .terminal import Stop, print_json, print_table, say, show, stop_on_interrupt
+from .terminal import Stop, print_description, print_json, say, stop_on_interrupt
 
 if TYPE_CHECKING:
+    from ..engine.description import Description
     from ..engine.metering.confidence import Interval
     from ..engine.metering.span import Span
     from ..engine.metering.watching import Watch
@@ -25,11 +26,11 @@ IDLE_S: Final = 2.0
 GRACE_S: Final = 3.0  # an interrupt from the terminal reaches the program too; it may end by itself
 _STANDARD_ERROR: Final = 2
 _LABELS: Final = {
-    "time_s": "time",
-    "energy_j": "energy",
-    "mean_power_w": "mean power",
-    "peak_power_w": "peak power",
-    "energy_above_idle_j": "energy above idle",
+    "time_s": "Time",
+    "energy_j": "Energy",
+    "mean_power_w": "Mean power",
+    "peak_power_w": "Peak power",
+    "energy_above_idle_j": "Energy above idle",
 }
 
 
@@ -70,7 +71,9 @@ def measure(arguments: Namespace) -> int:
     if arguments.json:
         print_json(document)
     else:
-        _print(document)
+        print_description(_describe(document))
+        for note in document["notes"]:
+            say(note)
     if failure is not None:
         raise _failed(failure, arguments.program)
     return 0
@@ -242,36 +245,38 @@ def _board(spans: Sequence[Span]) -> dict[str, Any]:
     }
 
 
-def _print(document: dict[str, Any]) -> None:
+def _describe(document: dict[str, Any]) -> Description:
+    from ..engine.description import Description, Figure, Listing
     from ..engine.formats.names import unit_of
 
-    boards = ", ".join(board["label"] for board in document["gpus"])
-    runs = document["repeats"]
-    show(f"{_shown(document['program'])} on {boards}, {runs} run{'s' if runs > 1 else ''}")
-    rows = []
-    for name, label in _LABELS.items():
-        if name in document:
-            low, high = document[f"{name}_interval"] or (None, None)
-            least, most, deviation = (document[f"{name}_{kind}"] for kind in ("min", "max", "deviation"))
-            rows.append((label, least, document[name], most, deviation, low, high, unit_of(name, {})))
-    if runs > 1:
-        print_table(rows, ("", "minimum", "mean", "maximum", "deviation", "95 % from", "to", "unit"))
-    else:
-        print_table([(row[0], row[2], *row[5:]) for row in rows], ("", "value", "95 % from", "to", "unit"))
+    named = [(key, label, unit_of(key, {})) for key, label in _LABELS.items() if key in document]
+    figures = [
+        Figure(label, document[name], unit, interval=document[f"{name}_interval"]) for name, label, unit in named
+    ]
     if "idle_power_w" in document:
-        show(f"idle power before it started {number(document['idle_power_w'])} W")
+        figures.append(Figure("Idle power before it started", document["idle_power_w"], "W"))
     for board in document["gpus"]:
+        of = ""
+        if len(document["gpus"]) > 1:
+            of = f", {board['gpu']}"
+            figures.append(Figure(f"Energy{of}", board["energy_j"], "J"))
         clock = board["graphics_clock_mhz"]
-        name = f"{board['gpu']}: " if len(document["gpus"]) > 1 else ""
-        share = f"{number(board['energy_j'])} J, " if name else ""
-        show(
-            f"{name}{share}graphics clock {number(clock['mean'])} MHz ({number(clock['min'])}–{number(clock['max'])}), "
-            f"{number(board['temperature_c'])} °C"
-        )
-        for reason, seconds in board["event_reasons_s"].items():
-            show(f"{name}{reason}: {number(seconds)} s")
-    show(f"power from: {document['power_source']}")
-    if document["energy_unknown"]:
-        show(f"energy is not known: {document['energy_unknown']}")
-    for note in document["notes"]:
-        say(note)
+        span = f"from {number(clock['min'])} to {number(clock['max'])}"
+        figures += [
+            Figure(f"Graphics clock{of}", clock["mean"], "MHz", span),
+            Figure(f"Temperature{of}", board["temperature_c"], "°C"),
+            *(Figure(f"{reason}{of}", duration(seconds)) for reason, seconds in board["event_reasons_s"].items()),
+        ]
+    figures.append(Figure("Power from", document["power_source"]))
+    runs = document["repeats"]
+    kinds = ("min", "max", "deviation")
+    rows = [[label, *(document[f"{key}_{kind}"] for kind in kinds), unit] for key, label, unit in named]
+    spread = Listing("Over the runs", ("", "minimum", "maximum", "deviation", "unit"), rows)
+    unknown = document["energy_unknown"]
+    return Description(
+        title=_shown(document["program"]),
+        origin=f"{', '.join(board['label'] for board in document['gpus'])}, {runs} run{'s' if runs > 1 else ''}",
+        figures=figures,
+        listings=[spread] if runs > 1 else [],
+        remarks=[f"energy is not known: {unknown}"] if unknown else [],
+    )

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, WattridgeError
-from ..input_files import is_there
 from ..numbers import as_json
-from .arguments import add_board, add_control
+from .arguments import add_board, add_control, session_number
 from .terminal import ProgressBar, print_description, print_json, say
 
 if TYPE_CHECKING:
@@ -34,10 +33,10 @@ def compare_methods(arguments: Namespace) -> int:
     from ..engine.tuning_methods.tables import methods_of_recording, methods_of_store
 
     wanted = _wanted(arguments.method)
-    source = Path(arguments.source)
-    if arguments.source.isdigit() and not is_there(source):
+    source, session = Path(arguments.source), session_number(arguments.source)
+    if session is not None:
         with Store() as store:
-            methods = methods_of_store(store, int(arguments.source), base_mhz=arguments.base_clock, methods=wanted)
+            methods = methods_of_store(store, session, base_mhz=arguments.base_clock, methods=wanted)
     elif source.suffix.lower() == ".toml":
         methods = _of_board(source, arguments, wanted)
     else:
@@ -69,14 +68,11 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
     from ..engine.strategies.methods import compare_methods as compare
     from ..engine.tuning_methods.steering import steer_by_sweep
     from ..engine.tuning_methods.tables import measured_rows
-    from ..sensors.select import open_gpu
-    from .control import guard_of
+    from .control import guarded_board
     from .search import watch_session
 
     spec = load_specification(path)
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
-    guard = guard_of(gpu, allow_control=arguments.allow_control, by="compare-methods")
-    try:
+    with guarded_board(arguments, by="compare-methods") as (gpu, guard):
         settings: dict[str, Any] = {}
         if arguments.clocks is not None:
             settings = {"graphics_clock_mhz": _clock_list(arguments.clocks, gpu.graphics_clocks_mhz())}
@@ -106,9 +102,6 @@ def _of_board(path: Path, arguments: Namespace, wanted: tuple[str, ...]) -> Meth
             base_mhz=arguments.base_clock,
             methods=wanted,
         )
-    finally:
-        guard.close()
-        gpu.close()
 
 
 def _clock_list(text: str, supported: Any) -> tuple[int, ...]:

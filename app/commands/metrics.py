@@ -3,84 +3,31 @@
 from __future__ import annotations
 
 import math
-import threading
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ..sensors.channel import POWER_SAMPLES
+from ..errors import InputError
 from ..sensors.gpu import Gpu
 from ..sensors.metrics_server import MetricsServer, parse_address
-from ..sensors.openmetrics import BoardReading, exposition
-from ..sensors.sampler import Sampler, SensorEvent
-from ..sensors.trace import Trace
+from ..sensors.openmetrics import MeteredBoard, exposition
 from .terminal import print_json, say, show, stop_on_interrupt
-
-_KEPT_S = 60.0
-_STALE_S = 5.0  # a board without a reading for so long does not answer
-
-
-class Watched:
-    """One board with its sampler; `reading` from any thread."""
-
-    def __init__(self, gpu: Gpu, interval_s: float) -> None:
-        self.gpu = gpu
-        self.trace = Trace(gpu.channels, rate_hz=1.0 / interval_s, span_s=_KEPT_S)
-        self._labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
-        self._sampler = Sampler(gpu, self.trace, interval_s=interval_s, on_event=self._report)
-        self._clocks = gpu.graphics_clocks_mhz()
-        self._mutex = threading.Lock()
-        self._counted_ns = gpu.clock.now_ns()
-        self._energy_j = 0.0
-        self._sampler.start()
-
-    def reading(self) -> BoardReading:
-        """The last reading; the energy since the reading before is added up."""
-        self.add_up()
-        last_ns = self.trace.last_ns
-        values = self.trace.at(last_ns) if last_ns else {}
-        silent_s = (self.gpu.clock.now_ns() - last_ns) / 1e9 / max(1.0, self.gpu.clock.speed)
-        answers = silent_s < _STALE_S and any(math.isfinite(value) for value in values.values())
-        return BoardReading(
-            info=self.gpu.info,
-            values=values if answers else {},
-            labels_of=self._labels,
-            integrated_j=self._energy_j,
-            readings=self.trace.appended,
-            answers=answers,
-            clock_range_mhz=(self._clocks[0], self._clocks[-1]) if self._clocks else None,
-        )
-
-    def add_up(self) -> None:
-        """Integrate the power up to its newest value; often enough that the trace still holds it.
-
-        The driver's samples come late, so that the newest reading is newer than what is known of the power.
-        """
-        with self._mutex:
-            last_ns = self.trace.last_ns
-            if self.trace.power_name == POWER_SAMPLES.name:
-                times_ns, _ = self.trace.power_samples(self._counted_ns, last_ns)
-                last_ns = int(times_ns[-1]) if len(times_ns) else self._counted_ns
-            if last_ns > self._counted_ns:
-                energy_j = self.trace.energy_j(self._counted_ns, last_ns)
-                self._energy_j += 0.0 if math.isnan(energy_j) else energy_j
-                self._counted_ns = last_ns
-
-    def close(self) -> None:
-        self._sampler.stop()
-        self._sampler.join()
-        self.gpu.close()
-
-    def _report(self, event: SensorEvent) -> None:
-        say(f"{self.gpu.info.label}: {event}")
 
 
 def serve(arguments: Namespace) -> int:
-    """Serve until Ctrl+C, or for the duration that was asked for."""
+    """Serve until Ctrl+C, or for the duration that was asked for. Raises InputError for options that do not fit."""
+    unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
+    if unfit is not None:
+        raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
+    if arguments.duration is not None and not 0 < arguments.duration < math.inf:
+        raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
+    if math.isinf(arguments.speed):
+        raise InputError("--speed inf does not go with --openmetrics", "monitor", "a server lives on the wall's clock")
     host, port = parse_address(arguments.openmetrics)
     with ExitStack() as ends:
-        watched = [Watched(gpu, arguments.interval) for gpu in _boards(arguments)]
+        watched = [MeteredBoard(gpu, interval_s=arguments.interval, report=say) for gpu in _boards(arguments)]
         for each in watched:
             ends.callback(each.close)
         server = MetricsServer(host, port, lambda: exposition([each.reading() for each in watched]))
@@ -118,10 +65,8 @@ def _boards(arguments: Namespace) -> Sequence[Gpu]:
     return [open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)]
 
 
-def _until_stopped(watched: Sequence[Watched], duration_s: float | None) -> float:
+def _until_stopped(watched: Sequence[MeteredBoard], duration_s: float | None) -> float:
     """Wait on the wall's clock; how long it was."""
-    import time
-
     begun = time.monotonic()
     with stop_on_interrupt() as stopped:
         while not stopped.is_set():

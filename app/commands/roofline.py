@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..input_files import is_there
-from .arguments import add_board
+from .arguments import add_board, board_of, session_number
 from .terminal import print_json, print_listing, say, show
 
 if TYPE_CHECKING:
@@ -58,43 +57,37 @@ def _of_board(arguments: Namespace) -> list[Sweep]:
     from ..engine.store.database import Store
     from ..engine.tuning_methods.roofline_points import PRECISIONS
     from ..engine.tuning_methods.roofline_sweeps import sweep_of_session
-    from ..sensors.select import open_gpu
     from .search import watch_session
 
     wanted = arguments.precision.split(",") if arguments.precision else list(PRECISIONS)
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
     sweeps = []
-    try:
-        with Store() as store:
-            for precision in wanted:
-                plan = plan_roofline(gpu, precision)
-                result = watch_session(plan, store, quiet=arguments.json)
-                say(f"{precision}: session {result.session}, {len(result.table)} points")
-                sweeps.append(
-                    sweep_of_session(
-                        result.table,
-                        gpu=plan.gpu,
-                        title=plan.title,
-                        source=plan.source,
-                        session=result.session,
-                        board=gpu.info,
-                    )
+    with board_of(arguments) as gpu, Store() as store:
+        for precision in wanted:
+            plan = plan_roofline(gpu, precision)
+            result = watch_session(plan, store, quiet=arguments.json)
+            say(f"{precision}: session {result.session}, {len(result.table)} points")
+            sweeps.append(
+                sweep_of_session(
+                    result.table,
+                    gpu=plan.gpu,
+                    title=plan.title,
+                    source=plan.source,
+                    session=result.session,
+                    board=gpu.info,
                 )
-    finally:
-        gpu.close()
+            )
     return sweeps
 
 
 def _of_file(file: str) -> list[Sweep]:
-    import threading
-
     from ..engine.store.database import Store
     from ..engine.tuning_methods.roofline_sweeps import sweeps_of_file, sweeps_of_store
 
-    if file.isdecimal() and not is_there(file):
+    session = session_number(file)
+    if session is not None:
         with Store() as store:
-            return sweeps_of_store(store, int(file))
-    return sweeps_of_file(Path(file), threading.Event())
+            return sweeps_of_store(store, session)
+    return sweeps_of_file(Path(file))
 
 
 def _on_file() -> list[Sweep]:

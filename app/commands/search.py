@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ..errors import InputError, WattridgeError
 from ..input_files import is_input, is_there
 from ..numbers import duration, number
 from ..paths import data_folder, resources
-from .arguments import add_board, add_control, add_search, positive_int
+from .arguments import add_board, add_control, add_search, positive_int, session_number
 from .sources import recording_path
 from .terminal import ProgressBar, print_description, print_json, print_table, say, show, stop_on_interrupt
 
@@ -52,18 +53,18 @@ def tune(arguments: Namespace) -> int:
     from ..engine.session.load import load_specification
     from ..engine.session.planning import plan_specification
     from ..engine.store.database import Store
-    from ..sensors.select import open_gpu
-    from .control import guard_of
+    from .control import guarded_board
 
-    if arguments.resume is not None and (arguments.specification is None or _is_session(arguments.resume)):
-        return _resume(arguments, _session_number(arguments.resume))
+    if arguments.resume is not None and (session := session_number(arguments.resume)) is not None:
+        return _resume(arguments, session)
     if arguments.specification is None:
+        if arguments.resume is not None:
+            remedy = "to go on from a file: tune SPEC --resume FILE"
+            raise InputError(f"'{arguments.resume}' is no session's number", "--resume", remedy)
         raise InputError("no specification", "tune", "name a TOML or T1 file, or --resume a session")
     specification = load_specification(Path(arguments.specification))
     speed = arguments.speed if specification.command is None else 1.0  # a program takes real time
-    gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=speed)
-    guard = guard_of(gpu, allow_control=arguments.allow_control)
-    try:
+    with guarded_board(arguments, speed=speed) as (gpu, guard):
         plan = plan_specification(specification, gpu, _options(arguments, arguments.repeats), guard=guard)
         if arguments.resume is not None:
             plan = with_recording(plan, specification, read_recording(arguments.resume))
@@ -71,22 +72,6 @@ def tune(arguments: Namespace) -> int:
             say(note)
         with Store() as store:
             return _run(plan, store, arguments)
-    finally:
-        guard.close()
-        gpu.close()
-
-
-def _is_session(text: str) -> bool:
-    return text.isdecimal() and not is_there(text)
-
-
-def _session_number(text: str) -> int:
-    """The number of a session. Raises InputError for a file: it needs a specification beside it."""
-    if not _is_session(text):
-        raise InputError(
-            f"'{text}' is no session's number", "--resume", "to go on from a file: tune SPEC --resume FILE"
-        )
-    return int(text)
 
 
 def _resume(arguments: Namespace, session: int) -> int:
@@ -104,13 +89,12 @@ def _resume(arguments: Namespace, session: int) -> int:
         selector, seed = arguments.gpu or origin.get("gpu"), int(origin.get("sim_seed", "0"))
         if selector is None:
             return _run(plan_resume(store, session, options), store, arguments)
-        gpu = open_gpu(selector, seed=seed, speed=1.0 if _runs_program(origin) else arguments.speed)
-        guard = guard_of(gpu, allow_control=arguments.allow_control)
-        try:
+        speed = 1.0 if _runs_program(origin) else arguments.speed
+        with (
+            closing(open_gpu(selector, seed=seed, speed=speed)) as gpu,
+            closing(guard_of(gpu, allow_control=arguments.allow_control)) as guard,
+        ):
             return _run(plan_resume(store, session, options, gpu=gpu, guard=guard), store, arguments)
-        finally:
-            guard.close()
-            gpu.close()
 
 
 def _runs_program(origin: Mapping[str, str]) -> bool:
@@ -307,8 +291,7 @@ def demo(arguments: Namespace) -> int:
     from ..sensors.select import open_gpu
 
     specification = load_specification(resources() / "examples" / "gemm.toml")
-    gpu = open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))
-    try:
+    with closing(open_gpu(arguments.gpu or "simulated:a100", seed=arguments.sim_seed, speed=float("inf"))) as gpu:
         plan = plan_specification(specification, gpu, _options(arguments))
         with Store() as store:
             result = watch_session(plan, store, quiet=arguments.json)
@@ -319,8 +302,6 @@ def demo(arguments: Namespace) -> int:
             files = export_session(plan, result.table, result.session, None, folder)
             fit, source = fit_of_sweep(gpu)
             store.save_fit(fit, source, result.session)
-    finally:
-        gpu.close()
     document["fit"] = fit_to_json(fit)
     document["files"] = [str(file) for file in files]
     if arguments.json:

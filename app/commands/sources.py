@@ -13,9 +13,11 @@ from ..engine.space.repeats import fold
 from ..errors import InputError
 from ..input_files import is_there
 from ..paths import resources
+from .arguments import session_number
 
 if TYPE_CHECKING:
     from ..engine.space.result_table import ResultTable
+    from ..engine.store.database import Store
 
 
 def open_session(source: str | None) -> Opened:
@@ -24,9 +26,18 @@ def open_session(source: str | None) -> Opened:
     Raises InputError where there is neither.
     """
     with _collector_at_rest():
-        if source is None or (source.isdecimal() and not is_there(source)):
-            return _stored(int(source) if source is not None else None)
+        number = None if source is None else session_number(source)
+        if source is None or number is not None:
+            return _stored(number)
         return _recorded(recording_path(source))
+
+
+def newest_session(store: Store, where: str) -> int:
+    """Its number. Raises InputError, naming the command as `where`, where none is stored."""
+    known = store.sessions()
+    if not known:
+        raise InputError("no session is stored", where, "run `wattridge tune` or `wattridge demo` first")
+    return known[0].id
 
 
 def recording_path(text: str) -> Path:
@@ -54,12 +65,7 @@ def _stored(number: int | None) -> Opened:
     from ..engine.store.database import Store
 
     with Store() as store:
-        if number is None:
-            known = store.sessions()
-            if not known:
-                raise InputError("no session is stored", "sessions", "run `wattridge tune` or `wattridge demo` first")
-            number = known[0].id
-        return stored_session(store, number)
+        return stored_session(store, newest_session(store, "sessions") if number is None else number)
 
 
 def _recorded(path: Path) -> Opened:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 from .terminal import print_json, print_table, say, show
@@ -22,12 +23,8 @@ def space(arguments: Namespace) -> int:
     from ..sensors.select import open_gpu
 
     specification = load_specification(Path(arguments.specification))
-    gpu = open_gpu(arguments.gpu) if arguments.gpu is not None else None
-    try:
+    with nullcontext() if arguments.gpu is None else closing(open_gpu(arguments.gpu)) as gpu:
         built = space_of(specification, gpu)
-    finally:
-        if gpu is not None:
-            gpu.close()
     steps = pruning_steps(built)
     if arguments.json:
         print_json(

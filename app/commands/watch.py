@@ -19,6 +19,10 @@ from .terminal import ProgressBar, print_description, print_json, print_table, s
 if TYPE_CHECKING:
     from ..sensors.trace import EventSpan, Trace
 
+_LOOK_S = 0.05
+_PATIENCE_S = 5.0  # for the last reading
+_NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
+
 
 def gpus_arguments(parser: ArgumentParser) -> None:
     """Declare the options of `wattridge gpus`."""
@@ -117,43 +121,41 @@ def monitor_arguments(parser: ArgumentParser) -> None:
 def monitor(arguments: Namespace) -> int:
     """Watch one board for a while: mean, least and largest of every channel, and the energy; or serve it."""
     from ..sensors.recorded.recording import RecordingWriter
-    from ..sensors.sampler import Sampler
     from ..sensors.select import open_gpu
-    from ..sensors.trace import Trace
+    from ..sensors.watch import SampledBoard
 
     if arguments.interval <= 0:
         raise InputError(f"an interval of {arguments.interval} s", "--interval", "a positive number of seconds")
     if arguments.openmetrics is not None:
-        return _serve(arguments)
+        from .metrics import serve
+
+        return serve(arguments)
     if arguments.duration is None:
         arguments.duration = 10.0
     if not 0 < arguments.duration < 365 * 86400:
         raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
     gpu = open_gpu(arguments.gpu, seed=arguments.sim_seed, speed=arguments.speed)
-    trace = Trace(gpu.channels, rate_hz=1.0 / arguments.interval)
     faults: list[str] = []
     recorder = RecordingWriter(Path(arguments.record), gpu) if arguments.record else None
-    sampler = Sampler(
+    begun_ns = gpu.clock.now_ns()
+    board = SampledBoard(
         gpu,
-        trace,
         interval_s=arguments.interval,
         on_event=lambda event: faults.append(str(event)),
         recorder=recorder,
         duration_s=arguments.duration,
     )
-    begun_ns = gpu.clock.now_ns()
+    trace = board.trace
     latest_s = arguments.duration + _PATIENCE_S * gpu.clock.speed  # a reading that never returns ends the watch too
     bar = ProgressBar(quiet=arguments.json)
-    sampler.start()
     try:
         with stop_on_interrupt() as stopped:
-            while sampler.running and (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < latest_s:
+            while board.sampler.running and (passed := (gpu.clock.now_ns() - begun_ns) / 1e9) < latest_s:
                 bar.show(round(passed), round(arguments.duration), _now_line(trace))
                 if stopped.wait(_LOOK_S):  # on the wall: only the sampler may move a clock that runs without one
                     break
     finally:
-        sampler.stop()
-        sampler.join()
+        board.stop()
         if recorder is not None:
             try:
                 recorder.close()
@@ -165,30 +167,12 @@ def monitor(arguments: Namespace) -> int:
     if arguments.out:
         _write_trace(trace, Path(arguments.out), gpu)
         document["files"] = [str(Path(arguments.out).resolve())]
-    gpu.close()
+    board.close()
     if arguments.json:
         print_json(document)
     else:
         _print_monitor(document, gpu)
     return 0 if recorder is None or recorder.finished else 1
-
-
-_LOOK_S = 0.05
-_PATIENCE_S = 5.0  # for the last reading
-
-
-def _serve(arguments: Namespace) -> int:
-    """The same figures for Prometheus, until Ctrl+C."""
-    from .metrics import serve
-
-    unfit = next((name for name in ("out", "record") if getattr(arguments, name)), None)
-    if unfit is not None:
-        raise InputError(f"--{unfit} does not go with --openmetrics", "monitor", "run monitor twice")
-    if arguments.duration is not None and not 0 < arguments.duration < math.inf:
-        raise InputError(f"a duration of {arguments.duration} s", "--duration", "a positive number of seconds")
-    if math.isinf(arguments.speed):
-        raise InputError("--speed inf does not go with --openmetrics", "monitor", "a server lives on the wall's clock")
-    return serve(arguments)
 
 
 def _write_trace(trace: Trace, path: Path, gpu: Gpu) -> None:
@@ -210,9 +194,6 @@ def _now_line(trace: Trace) -> str:
     if not math.isnan(reasons) and int(reasons):
         parts.append(", ".join(reason_names(int(reasons))))
     return " · ".join(parts)
-
-
-_NOW = (("power_instant_w", "W"), ("graphics_clock_mhz", "MHz"), ("temperature_c", "°C"), ("utilisation_percent", "%"))
 
 
 def _monitor_document(gpu: Gpu, trace: Trace, begun_ns: int) -> dict[str, Any]:

@@ -6,7 +6,8 @@ Base units, as the format requires: watts, joules, hertz, celsius, bytes, ratios
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
@@ -20,8 +21,10 @@ from prometheus_client.core import (
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from .. import __version__
+from .channel import POWER_SAMPLES
 from .event_reasons import NAMES
-from .gpu import GpuInfo
+from .gpu import Gpu, GpuInfo
+from .watch import SampledBoard
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -40,6 +43,10 @@ _LABELS = ("gpu", "name", "source")  # of every sample
 _REASONS, _COUNTER = "event_reasons", "energy_j"
 
 
+_KEPT_S = 60.0
+_STALE_S = 5.0  # a board without a reading for so long does not answer
+
+
 @dataclass(frozen=True, slots=True)
 class BoardReading:
     """One board now. Values by channel name, NaN where unknown."""
@@ -51,6 +58,58 @@ class BoardReading:
     readings: int  # since watching began
     answers: bool
     clock_range_mhz: tuple[float, float] | None = None
+
+
+class MeteredBoard(SampledBoard):
+    """A board whose energy is added up for as long as it is watched; `reading` from any thread.
+
+    `report` is called with a line for each event of the sensors.
+    """
+
+    def __init__(self, gpu: Gpu, *, interval_s: float, report: Callable[[str], None]) -> None:
+        self._labels = {c.name: c.label for c in (*gpu.channels, POWER_SAMPLES)}
+        self._clocks = gpu.graphics_clocks_mhz()
+        self._mutex = threading.Lock()
+        self._counted_ns = gpu.clock.now_ns()
+        self._energy_j = 0.0
+        super().__init__(
+            gpu,
+            interval_s=interval_s,
+            span_s=_KEPT_S,
+            on_event=lambda event: report(f"{gpu.info.label}: {event}"),
+        )
+
+    def reading(self) -> BoardReading:
+        """The last reading; the energy since the reading before is added up."""
+        self.add_up()
+        last_ns = self.trace.last_ns
+        values = self.trace.at(last_ns) if last_ns else {}
+        silent_s = (self.gpu.clock.now_ns() - last_ns) / 1e9 / max(1.0, self.gpu.clock.speed)
+        answers = silent_s < _STALE_S and any(math.isfinite(value) for value in values.values())
+        return BoardReading(
+            info=self.gpu.info,
+            values=values if answers else {},
+            labels_of=self._labels,
+            integrated_j=self._energy_j,
+            readings=self.trace.appended,
+            answers=answers,
+            clock_range_mhz=(self._clocks[0], self._clocks[-1]) if self._clocks else None,
+        )
+
+    def add_up(self) -> None:
+        """Integrate the power up to its newest value; often enough that the trace still holds it.
+
+        The driver's samples come late, so that the newest reading is newer than what is known of the power.
+        """
+        with self._mutex:
+            last_ns = self.trace.last_ns
+            if self.trace.power_name == POWER_SAMPLES.name:
+                times_ns, _ = self.trace.power_samples(self._counted_ns, last_ns)
+                last_ns = int(times_ns[-1]) if len(times_ns) else self._counted_ns
+            if last_ns > self._counted_ns:
+                energy_j = self.trace.energy_j(self._counted_ns, last_ns)
+                self._energy_j += 0.0 if math.isnan(energy_j) else energy_j
+                self._counted_ns = last_ns
 
 
 def exposition(boards: Sequence[BoardReading]) -> str:

@@ -1,4 +1,4 @@
-"""What it takes to analyse S1's GEMM space times 7 clocks. By hand: python tests/benchmarks/analyse.py [FOLDER]
+"""The cost of analysing the GEMM space of [Schoonhoven2024] at 7 clocks: python tests/benchmarks/analyse.py [FOLDER]
 
 Tunes the GEMM example with more parameters, at least 17,472 configurations at 7 clocks, whole on a simulated A100 (some
 minutes; kept in FOLDER and used again), then prints what loading and analysing it take, by part, in processor seconds:
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def specification() -> str:
-    """The example with the parameters of S1's kernel that it lacks: depth and width of the tiles' loads, unrolling."""
+    """The example with what it lacks of [Schoonhoven2024]'s kernel: depth and width of the tiles' loads, unrolling."""
     text = (ROOT / "resources" / "examples" / "gemm.toml").read_text()
     changes = {
         "../kernels": str(ROOT / "resources" / "kernels"),

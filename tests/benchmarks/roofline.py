@@ -1,7 +1,8 @@
 """The energy roofline of a real board, also on tensor cores: python tests/benchmarks/roofline.py [--out FOLDER]
 
-Run by hand on a board that nobody else uses. It reads and never sets. Prints the fits beside S4's GH200, how near the
-flop and copy kernels come to what the board could do, and what the machine code holds; keeps the sweeps as caches.
+Run by hand on a board that nobody else uses. It reads and never sets. Prints the fits beside the GH200 of
+[Holtmann2024], how near the flop and copy kernels come to what the board could do, and what the machine code holds;
+keeps the sweeps as caches.
 `--recorded` prints the same of the sweeps that are kept in resources/recordings, without a board.
 """
 
@@ -36,7 +37,7 @@ from app.sensors.device_limits import limits_of  # noqa: E402
 from app.sensors.gpu import Gpu  # noqa: E402
 from app.sensors.select import open_gpu  # noqa: E402
 
-GH200 = {"fp32": (4.89, 96.53, 169.27), "fp64": (11.68, 89.22, 170.10)}  # S4 tables 6 and 8
+GH200 = {"fp32": (4.89, 96.53, 169.27), "fp64": (11.68, 89.22, 170.10)}  # [Holtmann2024, tables 6, 8]
 LANES = {"fp32": 128, "fp64": 64, "fp16_tensor": 2048, "bf16_tensor": 2048}  # fused multiply-adds per clock, Hopper
 BANDWIDTH = 4.8e12
 

@@ -1,4 +1,4 @@
-"""What 122,304 results cost on screen: S1's GEMM space times seven clocks. By hand: python tests/benchmarks/scatter.py
+"""Drawing 122,304 results, the GEMM space of [Schoonhoven2024] at seven clocks: python tests/benchmarks/scatter.py
 
 Prints a table of figures beside their targets, in processor time of the thread that draws. `QT_QPA_PLATFORM` decides
 where it is drawn; offscreen by default. Never part of the test suite: time does not gate anything.
@@ -38,7 +38,7 @@ BATCH = 10
 
 @cache
 def gemm_like() -> SearchSpace:
-    """As many configurations as S1's GEMM space has, times seven clocks; 14 parameters, which is what costs."""
+    """As many configurations as [Schoonhoven2024]'s GEMM space at seven clocks; the 14 parameters are what costs."""
     kernels = POINTS // 7
     sizes = [4, 4, 3, 3, 3, 3, 2, 2, 4, 4, 2, 2, 2]
     rng = np.random.default_rng(3)

@@ -111,7 +111,7 @@ def test_front_and_hull_are_tables_in_the_text(capsys: pytest.CaptureFixture[str
 
 
 def test_the_best_is_compared_with_the_theoretical_peak(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """S2 section 4: 1430 GFLOP/s over 235 W are 6.08 GFLOPS/W."""
+    """[Anzt2015, section 4]: 1430 GFLOP/s over 235 W are 6.08 GFLOPS/W."""
     words = ["tune", str(resources() / "examples" / "dgemm.toml"), "--gpu", "simulated:k20x", "--max-evaluations", "20"]
     status, document = run(capsys, *words)
     assert status == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,84 +34,88 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
 
 
 def test_time_energy_and_power_of_a_program_with_intervals(capsys: pytest.CaptureFixture[str]) -> None:
-    status, told = run(capsys, "--gpu", "simulated:h200", "--repeats", "3", "--", *SLEEP)
+    status, found = run(capsys, "--gpu", "simulated:h200", "--repeats", "3", "--", *SLEEP)
     assert status == 0
-    assert told["repeats"] == len(told["runs"]) == 3
-    assert told["program"] == list(SLEEP)
-    assert told["source"] == "simulated"
-    assert 0.4 < told["time_s"] < 1.0
-    assert told["mean_power_w"] == pytest.approx(83, rel=0.02)  # an idle H200
-    assert told["energy_j"] == pytest.approx(told["mean_power_w"] * told["time_s"], rel=0.01)
-    assert told["mean_power_w"] <= told["peak_power_w"] < 90
+    assert found["repeats"] == len(found["runs"]) == 3
+    assert found["program"] == list(SLEEP)
+    assert found["source"] == "simulated"
+    assert 0.4 < found["time_s"] < 1.0
+    assert found["mean_power_w"] == pytest.approx(83, rel=0.02)  # an idle H200
+    assert found["energy_j"] == pytest.approx(found["mean_power_w"] * found["time_s"], rel=0.01)
+    assert found["mean_power_w"] <= found["peak_power_w"] < 90
     for name in ("time_s", "energy_j", "mean_power_w", "peak_power_w"):
-        low, high = told[f"{name}_interval"]
-        assert low <= told[name] <= high
-        seen = [run[name] for run in told["runs"]]
-        assert (told[f"{name}_min"], told[f"{name}_max"]) == (min(seen), max(seen))
-        assert told[f"{name}_deviation"] == pytest.approx(stdev(seen))
-        assert all(run[name] > 0 for run in told["runs"])
-    (gpu,) = told["gpus"]
+        low, high = found[f"{name}_interval"]
+        assert low <= found[name] <= high
+        seen = [run[name] for run in found["runs"]]
+        assert (found[f"{name}_min"], found[f"{name}_max"]) == (min(seen), max(seen))
+        assert found[f"{name}_deviation"] == pytest.approx(stdev(seen))
+        assert all(run[name] > 0 for run in found["runs"])
+    (gpu,) = found["gpus"]
     assert gpu["graphics_clock_mhz"]["mean"] == pytest.approx(345)
-    assert gpu["event_reasons_s"]["idle"] == pytest.approx(3 * told["time_s"], abs=0.3)
-    assert any("draws nothing there" in note for note in told["notes"])
+    assert gpu["event_reasons_s"]["idle"] == pytest.approx(3 * found["time_s"], abs=0.3)
+    assert any("draws nothing there" in note for note in found["notes"])
 
 
 def test_one_run_has_the_interval_of_the_power_readings(capsys: pytest.CaptureFixture[str]) -> None:
     """How well the sensor knows energy and power; of time and peak only repeats tell."""
-    _, told = run(capsys, "--gpu", "simulated:h200", "--", *SLEEP)
+    _, found = run(capsys, "--gpu", "simulated:h200", "--", *SLEEP)
     for name in ("energy_j", "mean_power_w"):
-        low, high = told[f"{name}_interval"]
-        assert low < told[name] < high
-        assert high - low < 0.05 * told[name]
-    assert told["time_s_interval"] is told["peak_power_w_interval"] is told["time_s_deviation"] is None
-    assert told["time_s_min"] == told["time_s"] == told["time_s_max"]
+        low, high = found[f"{name}_interval"]
+        assert low < found[name] < high
+        assert high - low < 0.05 * found[name]
+    assert found["time_s_interval"] is found["peak_power_w_interval"] is found["time_s_deviation"] is None
+    assert found["time_s_min"] == found["time_s"] == found["time_s_max"]
 
 
 def test_repeats_are_printed_with_minimum_mean_maximum_and_deviation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "--gpu", "simulated:h200", "--repeats", "2", "--", *SLEEP]) == 0
-    heads = capsys.readouterr().out.splitlines()[1].split()
-    assert heads == ["minimum", "mean", "maximum", "deviation", "95", "%", "from", "to", "unit"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("2 runs")
+    assert re.match(r" +Time +[\d.]+ s \([\d.]+–[\d.]+\)$", lines[1]), "the mean, and its 95 % interval"
+    heads = lines.index("Over the runs") + 1
+    assert lines[heads].split() == ["minimum", "maximum", "deviation", "unit"]
+    assert lines[heads + 2].split()[0] == "Time"
 
 
 def test_idle_power_is_subtracted_beside_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    _, told = run(capsys, "--gpu", "simulated:h200", "--subtract-idle", "--", *SLEEP)
-    assert told["idle_power_w"] == pytest.approx(83, rel=0.02)
-    above_j = told["energy_j"] - told["idle_power_w"] * told["time_s"]
-    assert told["energy_above_idle_j"] == pytest.approx(above_j)
-    assert abs(above_j) < 0.02 * told["energy_j"]
-    low, high = told["energy_above_idle_j_interval"]
-    energy_low, energy_high = told["energy_j_interval"]
+    _, found = run(capsys, "--gpu", "simulated:h200", "--subtract-idle", "--", *SLEEP)
+    assert found["idle_power_w"] == pytest.approx(83, rel=0.02)
+    above_j = found["energy_j"] - found["idle_power_w"] * found["time_s"]
+    assert found["energy_above_idle_j"] == pytest.approx(above_j)
+    assert abs(above_j) < 0.02 * found["energy_j"]
+    low, high = found["energy_above_idle_j_interval"]
+    energy_low, energy_high = found["energy_j_interval"]
     assert low < above_j < high
     assert high - low >= energy_high - energy_low
 
 
 def test_several_boards_are_summed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    _, told = run(capsys, "--gpu", "simulated:h200,simulated:v100", "--", *SLEEP)
-    assert [gpu["gpu"] for gpu in told["gpus"]] == ["NVIDIA H200", "Tesla V100-PCIE-16GB"]
-    assert told["energy_j"] == pytest.approx(sum(gpu["energy_j"] for gpu in told["gpus"]))
+    _, found = run(capsys, "--gpu", "simulated:h200,simulated:v100", "--", *SLEEP)
+    assert [gpu["gpu"] for gpu in found["gpus"]] == ["NVIDIA H200", "Tesla V100-PCIE-16GB"]
+    assert found["energy_j"] == pytest.approx(sum(gpu["energy_j"] for gpu in found["gpus"]))
 
 
 def test_a_recording_says_that_it_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    _, told = run(capsys, "--gpu", "recorded:h200-gemm", "--", *SLEEP)
-    assert told["source"] == "recorded"
-    assert any("recording's" in note for note in told["notes"])
+    _, found = run(capsys, "--gpu", "recorded:h200-gemm", "--", *SLEEP)
+    assert found["source"] == "recorded"
+    assert any("recording's" in note for note in found["notes"])
 
 
 def test_a_program_too_short_for_the_sensor_has_no_energy(capsys: pytest.CaptureFixture[str]) -> None:
-    status, told = run(capsys, "--gpu", "simulated:k20x", "--", "true")
+    status, found = run(capsys, "--gpu", "simulated:k20x", "--", "true")
     assert status == 0
-    assert told["energy_j"] is told["mean_power_w"] is told["peak_power_w"] is None
-    assert "too short" in told["energy_unknown"]
-    assert told["time_s"] > 0
+    assert found["energy_j"] is found["mean_power_w"] is found["peak_power_w"] is None
+    assert "too short" in found["energy_unknown"]
+    assert found["time_s"] > 0
 
 
 def test_a_program_that_fails_is_status_1_and_ends_the_repeats(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     seen = tmp_path / "runs"
-    status, told = run(capsys, "--repeats", "5", "--", "sh", "-c", f"echo run >> {seen}; exit 3")
+    status, found = run(capsys, "--repeats", "5", "--", "sh", "-c", f"echo run >> {seen}; exit 3")
     assert status == 1
-    assert "exit status 3" in told["error"]["what"]
+    assert "exit status 3" in found["error"]["what"]
     assert seen.read_text().count("run") == 1
 
 
@@ -126,9 +131,9 @@ def test_a_program_that_fails_is_status_1_and_ends_the_repeats(
     ],
 )
 def test_bad_input_is_status_2(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str) -> None:
-    status, told = run(capsys, *words)
+    status, found = run(capsys, *words)
     assert status == 2
-    assert named in told["error"]["what"] + told["error"]["where"]
+    assert named in found["error"]["what"] + found["error"]["where"]
 
 
 def test_the_programs_own_words_are_left_alone(capfd: pytest.CaptureFixture[str]) -> None:
@@ -146,11 +151,11 @@ def test_with_json_the_programs_output_goes_to_standard_error(capfd: pytest.Capt
     assert "the program's line" in captured.err
 
 
-def test_a_person_reads_a_table(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_shows_a_line_per_figure(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "--gpu", "simulated:h200", "--", *SLEEP]) == 0
     out = capfd.readouterr().out
     assert "NVIDIA H200 (simulated)" in out
-    for word in ("time", "energy", "mean power", "peak power", "345 MHz", "idle"):
+    for word in ("Time", "Energy", "Mean power", "Peak power", "345 MHz", "idle"):
         assert word in out
 
 

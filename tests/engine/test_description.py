@@ -76,8 +76,8 @@ def test_a_fit_has_its_clocks_with_intervals_and_its_parameters_with_errors(h200
 
 
 def test_what_points_do_not_determine_is_no_number(h200: FrequencyFit) -> None:
-    points = h200.clock_mhz, h200.power_w, h200.used
-    figures = texts(describe_fit(FrequencyFit("H200", "fp64_gemm", len(h200.used), *points)))
+    points = {"clock_mhz": h200.clock_mhz, "power_w": h200.power_w, "used": h200.used}
+    figures = texts(describe_fit(FrequencyFit(gpu="H200", series="fp64_gemm", **points)))
     for label in ("Recommended clock", "Estimated optimum", "Model", "P_idle", "P_max", "α", "β", "Ridge τ"):
         assert figures[label] == "not identifiable"
 

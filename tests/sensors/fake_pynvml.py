@@ -29,7 +29,7 @@ class _Value(ctypes.Union):
 
 @dataclass
 class Board:
-    """What one board tells. `failing` maps a function's name (or a (field, scope)) to an error code."""
+    """What one board reports. `failing` maps a function's name (or a (field, scope)) to an error code."""
 
     name: str = "NVIDIA H200"
     uuid: str = "GPU-11111111-2222-3333-4444-555555555555"

@@ -39,7 +39,7 @@ def test_a_steady_polled_board_is_reported_at_every_refresh(polled: NvmlGpu) -> 
     assert not m.unknown
     assert (m.mean_power_w, m.peak_power_w) == pytest.approx((83.0, 83.0))
     assert m.energy_j == pytest.approx(83.0 * m.time_s)
-    assert 0.5 <= len(m.power_w) * 0.1 / m.time_s <= 1.1  # a busy machine sleeps longer than it was told
+    assert 0.5 <= len(m.power_w) * 0.1 / m.time_s <= 1.1  # a busy machine sleeps longer than asked
     assert m.source == "nvml"
     assert "polled" in m.power_source
 

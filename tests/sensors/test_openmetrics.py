@@ -23,12 +23,11 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from app.cli import main
-from app.commands.metrics import Watched
 from app.errors import InputError, WattridgeError
 from app.sensors.channel import CHANNELS
 from app.sensors.gpu import GpuInfo, PowerLimit
 from app.sensors.metrics_server import MetricsServer, parse_address
-from app.sensors.openmetrics import CONTENT_TYPE, BoardReading, exposition
+from app.sensors.openmetrics import CONTENT_TYPE, BoardReading, MeteredBoard, exposition
 from app.sensors.select import open_gpu
 
 LIMIT = PowerLimit(100.0, 400.0, 250.0, 300.0)
@@ -188,7 +187,7 @@ def test_it_answers_while_many_slow_clients_hold_connections(sent: bytes) -> Non
 
 def test_the_integrated_energy_is_the_boards_own() -> None:
     gpu = open_gpu("simulated:h200", speed=20.0)
-    watched = Watched(gpu, 0.02)
+    watched = MeteredBoard(gpu, interval_s=0.02, report=print)
     try:
         deadline = time.monotonic() + 20
         while (found := watched.reading()).values.get("energy_j", 0.0) < 800:
@@ -205,7 +204,7 @@ def test_the_integrated_energy_is_the_boards_own() -> None:
 
 def test_a_board_that_says_nothing_is_not_up() -> None:
     gpu = open_gpu("simulated:a100")
-    watched = Watched(gpu, 0.02)
+    watched = MeteredBoard(gpu, interval_s=0.02, report=print)
     watched.close()
     reading = watched.reading()
     late = BoardReading(reading.info, {}, {}, reading.integrated_j, reading.readings, answers=False)

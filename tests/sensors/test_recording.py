@@ -1,4 +1,4 @@
-"""Recordings: what was told comes back, nothing names the board, and a broken file is one clear line."""
+"""Recordings: what was recorded comes back, nothing names the board, and a broken file is one clear line."""
 
 from __future__ import annotations
 

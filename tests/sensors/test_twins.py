@@ -180,19 +180,19 @@ def least_gemm_energy(twin: Twin, clocks: int, limits: int) -> tuple[float, floa
 def test_limits_save_marginally_more_than_clocks_where_they_were_measured_to(
     name: str, clocks: int, limits: int, low: float, high: float
 ) -> None:
-    """S1 figure 6.7 and section 6.5.3: a GEMM at seven limits against the same at seven clocks."""
+    """[Schoonhoven2024, figure 6.7, section 6.5.3]: a GEMM at seven limits against the same at seven clocks."""
     by_clocks, by_limits = least_gemm_energy(load_twin(name), clocks, limits)
     assert low < by_limits / by_clocks - 1 < high
 
 
 def test_more_clocks_beat_the_limits_again() -> None:
-    """S1 section 6.5.3 expects it: the range of clocks is wider, seven of them are only far apart."""
+    """[Schoonhoven2024, section 6.5.3] expects it: the range of clocks is wider, seven of them are only far apart."""
     by_clocks, by_limits = least_gemm_energy(load_twin("a4000"), 127, 7)
     assert by_clocks < by_limits
 
 
 def test_the_a6000_has_the_published_peak_bandwidth_and_limit() -> None:
-    """S1 table 6.1: 10752 cores, 768 GB/s, 38709 GFLOP/s, 300 W."""
+    """[Schoonhoven2024, table 6.1]: 10752 cores, 768 GB/s, 38709 GFLOP/s, 300 W."""
     twin = load_twin("a6000")
     assert twin.rate.flop_per_clock["fp32"] == 2 * 10752
     assert twin.rate.flop_per_clock["fp32"] * 1800e6 == pytest.approx(38709e9, rel=1e-3)

@@ -94,6 +94,11 @@ def clock_script(settings: Mapping[str, Value | Setting], remarks: Sequence[str]
     return _SCRIPT.format(remarks=written, set_lines="\n".join(set_lines), reset_lines="\n".join(reset_lines))
 
 
+def board_script(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
+    """A shell script that sets that board."""
+    return clock_script(settings_for_smi(gpu, settings), [f"Written by Wattridge for {gpu.info.label}."])
+
+
 def clock_unit(gpu: Gpu, settings: Mapping[str, Setting]) -> str:
     """A systemd unit for that board: sets when the machine starts, resets when the unit is stopped."""
     info = gpu.info

@@ -198,6 +198,11 @@ def _power_ratio(fit: FrequencyFit, caps: CapFit) -> float | None:
     return float(np.median(locked / caps.power_w[inside]))
 
 
+def most_telling(fits: Sequence[CapFit]) -> CapFit:
+    """The series with the most limits; of several, the one on the strongest board."""
+    return max(fits, key=lambda fit: (len(fit.limit_w), fit.free_power_w))
+
+
 def median_saving(fits: Sequence[CapFit]) -> float:
     """Over several series, as a share of energy."""
     return float(np.median([fit.saving for fit in fits]))

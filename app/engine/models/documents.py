@@ -1,4 +1,4 @@
-"""Fits as the documents that `--json` prints and that the store keeps: the figures of all parts in one object."""
+"""Fits as the documents that `--json` prints and that the store keeps."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from ...numbers import as_json
 from .choices import Choice
-from .frequency import FrequencyFit, MemoryClock, Optimum, Parameters, Quality, Samples
+from .frequency import FrequencyFit, MemoryClock, Samples
 
-_PARTS: Final = {"samples": Samples, "parameters": Parameters, "optimum": Optimum, "quality": Quality}
 _DRAWN: Final = {*(field.name for field in dataclasses.fields(Samples)), "curve", "band_mhz", "band_w"}
 _EVERY: Final = 4  # of the clocks at which a fit is drawn, for a document
 
@@ -25,27 +24,21 @@ def fit_to_json(fit: FrequencyFit) -> dict[str, Any]:
 
 def fit_to_document(fit: FrequencyFit) -> dict[str, Any]:
     """Every figure of a fit, as the store keeps it; arrays become lists."""
-    document = dataclasses.asdict(fit)
-    figures = {"points": fit.points}
-    for name in _PARTS:
-        figures |= document.pop(name)
-    return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in (figures | document).items()}
+    document = {"points": fit.points, **dataclasses.asdict(fit)}
+    return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in document.items()}
 
 
 def fit_from_document(document: Mapping[str, Any]) -> FrequencyFit:
     """A fit from its document; an older program kept fewer figures. Raises TypeError or LookupError where damaged."""
-    figures = {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
+    figures: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
     arrays = {"used": np.bool_} | dict.fromkeys(_DRAWN - {"used", "curve"}, np.float64)
     figures |= {name: np.asarray(document[name], dtype=kind) for name, kind in arrays.items() if name in document}
     figures["choices"] = tuple(Choice(**each) for each in document.get("choices", ()))
     figures["memory_clocks"] = tuple(MemoryClock(**each) for each in document.get("memory_clocks", ()))
-    figures |= {name: part(**_of(part, figures)) for name, part in _PARTS.items()}
-    return FrequencyFit(**_of(FrequencyFit, figures))
-
-
-def _of(part: type[Any], figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures that a part has."""
-    return {field.name: figures[field.name] for field in dataclasses.fields(part) if field.name in figures}
+    kept = {field.name for field in dataclasses.fields(FrequencyFit)}
+    return FrequencyFit(**{name: value for name, value in figures.items() if name in kept})
 
 
 def _curve(fit: FrequencyFit) -> dict[str, list[float]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,6 @@ from .posterior import Posterior, posterior_of
 from .recommend import candidates, follow_data, recommend, settable_interval, survey
 from .voltage import voltage_ridge
 
-T = TypeVar("T")
-
 MINIMUM_CLOCKS = 5  # four parameters and one clock to check them with
 _IDLE_ERROR = 0.3  # of the lowest power: beyond this standard error P_idle is not reported
 _NO_FLOATS: Final[Floats] = np.empty(0)
@@ -42,7 +39,7 @@ class MemoryClock:
     time: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Samples:
     """The points of a fit; arrays of shape (n,), ascending by clock as given."""
 
@@ -53,7 +50,7 @@ class Samples:
     rate: Floats = field(default_factory=lambda: _NO_FLOATS)  # in any unit; empty: not known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Parameters:
     """The parameters of the curve as far as the points identify them, and what was fitted beside it."""
 
@@ -75,7 +72,7 @@ class Parameters:
     voltage_ridge_interval_mhz: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Optimum:
     """The clock of the least energy per work, and the one to use."""
 
@@ -89,7 +86,7 @@ class Optimum:
     choices: tuple[Choice, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Quality:
     """How well the curve explains the points, and where it lies with 95 % probability."""
 
@@ -100,61 +97,21 @@ class Quality:
     band_w: Floats = field(default_factory=lambda: _NO_FLOATS)  # (2, m): 95 % band of P(f) at those clocks
 
 
-def _read(read: Callable[[FrequencyFit], T]) -> T:
-    """A property that reads a figure of a part."""
-    return property(read)  # type: ignore[return-value]
-
-
-@dataclass(frozen=True, slots=True)
-class FrequencyFit:
-    """A fitted model in parts. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
+@dataclass(frozen=True, kw_only=True)
+class FrequencyFit(Quality, Optimum, Parameters, Samples):
+    """A fitted model. None stands for 'not identifiable'; an edge with a false flag for 'not bracketed'."""
 
     gpu: str
     series: str  # which device, kernel or configuration the points belong to
-    samples: Samples
-    parameters: Parameters = Parameters()
-    optimum: Optimum = Optimum()
-    quality: Quality = Quality()
     reasons: tuple[str, ...] = ()
     simulated: bool = False
     memory_clock_mhz: float | None = None
     memory_clocks: tuple[MemoryClock, ...] = ()  # where the same work was measured at several
 
-    # The figures of the parts, under the names that documents use.
-    points = _read(lambda fit: len(fit.samples.clock_mhz))
-    clock_mhz = _read(lambda fit: fit.samples.clock_mhz)
-    power_w = _read(lambda fit: fit.samples.power_w)
-    used = _read(lambda fit: fit.samples.used)
-    voltage_mv = _read(lambda fit: fit.samples.voltage_mv)
-    rate = _read(lambda fit: fit.samples.rate)
-    form = _read(lambda fit: fit.parameters.form)
-    p_idle_w = _read(lambda fit: fit.parameters.p_idle_w)
-    p_max_w = _read(lambda fit: fit.parameters.p_max_w)
-    alpha_w_per_mhz = _read(lambda fit: fit.parameters.alpha_w_per_mhz)
-    beta_per_mhz = _read(lambda fit: fit.parameters.beta_per_mhz)
-    ridge_mhz = _read(lambda fit: fit.parameters.ridge_mhz)
-    ridge_bracketed = _read(lambda fit: fit.parameters.ridge_bracketed)
-    softness_mhz = _read(lambda fit: fit.parameters.softness_mhz)
-    standard_errors = _read(lambda fit: fit.parameters.standard_errors)
-    curve = _read(lambda fit: fit.parameters.curve)
-    fixed_time_share = _read(lambda fit: fit.parameters.fixed_time_share)
-    leakage_w_per_c = _read(lambda fit: fit.parameters.leakage_w_per_c)
-    reference_c = _read(lambda fit: fit.parameters.reference_c)
-    voltage_ridge_mhz = _read(lambda fit: fit.parameters.voltage_ridge_mhz)
-    voltage_ridge_interval_mhz = _read(lambda fit: fit.parameters.voltage_ridge_interval_mhz)
-    optimum_mhz = _read(lambda fit: fit.optimum.optimum_mhz)
-    optimum_interval_mhz = _read(lambda fit: fit.optimum.optimum_interval_mhz)
-    optimum_bracketed = _read(lambda fit: fit.optimum.optimum_bracketed)
-    range_mhz = _read(lambda fit: fit.optimum.range_mhz)
-    best_measured_mhz = _read(lambda fit: fit.optimum.best_measured_mhz)
-    recommended_clock_mhz = _read(lambda fit: fit.optimum.recommended_clock_mhz)
-    expected_loss = _read(lambda fit: fit.optimum.expected_loss)
-    choices = _read(lambda fit: fit.optimum.choices)
-    identifiable = _read(lambda fit: fit.quality.identifiable)
-    r2 = _read(lambda fit: fit.quality.r2)
-    rmse_w = _read(lambda fit: fit.quality.rmse_w)
-    band_mhz = _read(lambda fit: fit.quality.band_mhz)
-    band_w = _read(lambda fit: fit.quality.band_w)
+    @property
+    def points(self) -> int:
+        """How many points it was fitted to, those left out included."""
+        return len(self.clock_mhz)
 
     def power(self, clock_mhz: npt.ArrayLike) -> Floats:
         """P(f) in W at the clocks. Raises ValueError where the model is not identifiable."""
@@ -215,7 +172,8 @@ def fit_frequency_model(points: Points) -> FrequencyFit:
         band_w=np.stack([np.minimum(low, middle), np.maximum(high, middle)]),
     )
     reasons = (*readings.reasons, *optimum_reasons, *ridge_reasons, *speed, *overruled)
-    return replace(readings.blank(), parameters=parameters, optimum=optimum, quality=quality, reasons=reasons)
+    figures = {**vars(parameters), **vars(optimum), **vars(quality)}
+    return replace(readings.blank(), **figures, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +239,17 @@ class _Readings:
     def blank(self) -> FrequencyFit:
         """What is known without a model."""
         points = self.points
-        voltage = points.voltage_mv if points.voltage_mv is not None else _NO_FLOATS
-        rate = points.rate if points.rate is not None else _NO_FLOATS
-        samples = Samples(self.clock_mhz, points.power_w, self.used, voltage, rate)
-        best = Optimum(best_measured_mhz=self.measured().best_mhz)
-        return FrequencyFit(points.gpu, points.series, samples, optimum=best, simulated=points.simulated)
+        return FrequencyFit(
+            gpu=points.gpu,
+            series=points.series,
+            clock_mhz=self.clock_mhz,
+            power_w=points.power_w,
+            used=self.used,
+            voltage_mv=points.voltage_mv if points.voltage_mv is not None else _NO_FLOATS,
+            rate=points.rate if points.rate is not None else _NO_FLOATS,
+            best_measured_mhz=self.measured().best_mhz,
+            simulated=points.simulated,
+        )
 
     def without_model(self, reason: str) -> FrequencyFit:
         """The measured energies still give a clock, where speed was measured."""
@@ -293,8 +257,7 @@ class _Readings:
         if self.points.rate is None or _distinct(self.points.clock_mhz) < 2:
             return replace(fit, reasons=reasons)
         what = "the recommended clock is the one with the least measured energy"
-        optimum = replace(fit.optimum, recommended_clock_mhz=fit.best_measured_mhz)
-        return replace(fit, optimum=optimum, reasons=(*reasons, what))
+        return replace(fit, recommended_clock_mhz=fit.best_measured_mhz, reasons=(*reasons, what))
 
 
 def _optimum(readings: _Readings, posterior: Posterior, curve: Curve) -> tuple[Optimum, list[str], list[str]]:

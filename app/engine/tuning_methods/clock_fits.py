@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ..models.cap_series import caps_of_table, read_caps
-from ..models.caps import CapFit, CapsAgainstClocks, compare
+from ..models.caps import CapFit, CapsAgainstClocks, compare, most_telling
 from ..models.frequency import FrequencyFit
 from ..models.point_fits import fit_memory_clocks
 from ..models.points import Points, choose
@@ -116,7 +116,7 @@ def _paired(series: Sequence[Points], caps: Sequence[CapFit], origin: str) -> li
     kept = list(loads.values())[:_MOST]
     found = [ClockFit(fit_memory_clocks(each), None, origin) for each in kept]
     for gpu in dict.fromkeys(each.gpu for each in caps):
-        best = max((each for each in caps if each.gpu == gpu), key=lambda each: (len(each.limit_w), each.free_power_w))
+        best = most_telling([each for each in caps if each.gpu == gpu])
         beside = _least_limited([(at, each[0].limit_w) for at, each in enumerate(kept) if each[0].gpu == gpu])
         if beside is None:
             found.append(ClockFit(None, best, origin))

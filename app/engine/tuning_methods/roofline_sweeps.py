@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,7 +118,7 @@ def sweep_of_session(
     return sweep_of_points(points, source, origin, limit_of(board) if board is not None and board.name == gpu else None)
 
 
-def sweeps_of_file(path: Path, _stop: threading.Event) -> list[Sweep]:
+def sweeps_of_file(path: Path) -> list[Sweep]:
     """The sweeps of a cache or CSV, one per board. Raises InputError."""
     source = "simulated" if _simulated(path) else "recorded"
     found = []
@@ -178,7 +177,7 @@ def sweeps_on_file(store: Store, board: GpuInfo | None = None) -> list[Sweep]:
 def recorded_sweeps() -> list[Sweep]:
     """Those of real boards that come with the program."""
     files = sorted((resources() / "recordings").glob("*-roofline-*.json.gz"))
-    return [sweep for file in files for sweep in sweeps_of_file(file, threading.Event())]
+    return [sweep for file in files for sweep in sweeps_of_file(file)]
 
 
 def published_sweeps() -> list[Sweep]:

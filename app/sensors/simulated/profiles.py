@@ -12,27 +12,18 @@ from typing import Final
 from ...errors import InputError
 from ..device_limits import DeviceLimits
 from ..load import Load
-from .kernels import (
-    blocked_gemm,
-    convolution,
-    gemm,
-    n_body,
-    roofline,
-    stencil,
-    streaming,
-    transpose,
-)
+from .kernels import convolution, matrix_product, n_body, roofline, stencil, streaming, transpose
 from .kernels.arguments import Arguments
 from .kernels.residency import LaunchRefused
 
 __all__ = ["PROFILES", "LaunchRefused", "full_load", "load_of"]
 
 _PROFILES: Final[Mapping[str, Callable[[Arguments, DeviceLimits], Load]]] = {
-    "gemm": gemm.load,
+    "gemm": matrix_product.gemm,
     "convolution": convolution.load,
     "dot": streaming.dot,
     "copy": streaming.copy,
-    "blocked_gemm": blocked_gemm.load,
+    "blocked_gemm": matrix_product.blocked_gemm,
     "vector_add": streaming.vector_add,
     "reduction": streaming.reduction,
     "transpose": transpose.load,

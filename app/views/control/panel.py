@@ -243,11 +243,9 @@ class ControlPanel(QWidget):
 
     def write_script(self, path: Path) -> None:
         """Write what is ticked as a shell script of nvidia-smi commands."""
-        from ...engine.formats.nvidia_smi import clock_script, settings_for_smi
+        from ...engine.formats.nvidia_smi import board_script
 
-        settings = settings_for_smi(self._gpu, self._chosen())
-        text = clock_script(settings, [f"Written by Wattridge for {self._gpu.info.label}."])
-        self._write(path, text, executable=True)
+        self._write(path, board_script(self._gpu, self._chosen()), executable=True)
 
     def write_unit(self, path: Path) -> None:
         """Write what is ticked as a systemd unit for the start of the machine."""

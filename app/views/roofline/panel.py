@@ -273,7 +273,7 @@ class RooflinePanel(QWidget):
     def open(self, path: Path) -> None:
         """Add the sweeps of a cache or CSV."""
         self._complain("", "")
-        self._reader.run(lambda stop: sweeps_of_file(path, stop))
+        self._reader.run(lambda _stop: sweeps_of_file(path))
 
     def open_on_file(self) -> None:
         """Add the newest sweep of each board that was measured here."""

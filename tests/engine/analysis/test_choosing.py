@@ -72,7 +72,7 @@ def test_the_published_spread() -> None:
 
 
 def test_the_published_trade_of_speed_for_energy() -> None:
-    """S2 3.2: the most efficient kernel runs 16 % longer than the fastest one."""
+    """[Anzt2015, section 3.2]: the most efficient kernel runs 16 % longer than the fastest one."""
     time_s, energy_j = 1 / HULL_GFLOPS, 1 / HULL_EFFICIENCY
     fast, frugal = fastest(time_s, energy_j), least_energy(time_s, energy_j)
     assert (fast, frugal) == (0, 1)

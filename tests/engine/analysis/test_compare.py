@@ -11,7 +11,7 @@ from app.engine.measurement import Measurement, State
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
 
-# S1 table 6.2: board -> per cent gained in efficiency and in speed, kernel by kernel.
+# [Schoonhoven2024, table 6.2]: board -> per cent gained in efficiency and in speed, kernel by kernel.
 TABLE_6_2 = {
     "A100": [(58.6, -26.5), (63.1, -26.2), (49.1, -24.6), (61.3, -26.4), (84.6, -8.9), (113.8, -12.0)],
     "RTX A4000": [(38.6, -25.8), (44.9, -8.1), (44.3, -19.2), (33.0, -22.2), (6.2, -3.6), (20.6, -4.2)],

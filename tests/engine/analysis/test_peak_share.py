@@ -18,7 +18,7 @@ from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 
-# S2 table II: its fastest kernel, 904 GFLOP/s at 4.49 GFLOPS/W
+# [Anzt2015, table II]: its fastest kernel, 904 GFLOP/s at 4.49 GFLOPS/W
 FASTEST = {"GFLOP/s": 904.0, "power_w": 904 / 4.49, "time_s": 0.152}
 
 

@@ -63,8 +63,8 @@ def test_convolution_is_the_textbooks(kind: str) -> None:
     for y in range(7):
         for x in range(7):
             expected[y, x] = sum(image[y + i, x + j] * taps[2 - i, 1 - j] for i in range(3) for j in range(2))
-    told = evaluate_array("convolve(image, taps)", "here", {"image": image, "taps": taps})
-    np.testing.assert_allclose(told, expected, rtol=1e-5)
+    reported = evaluate_array("convolve(image, taps)", "here", {"image": image, "taps": taps})
+    np.testing.assert_allclose(reported, expected, rtol=1e-5)
 
 
 def test_half_precision_is_calculated_in_single() -> None:
@@ -142,20 +142,20 @@ def test_a_reference_of_another_shape_is_one_clear_line() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.integers(0, 39))
 def test_a_single_wrong_value_is_found(values: list[float], at: int) -> None:
     expected = np.asarray(values)
-    told = expected.copy()
-    assert difference(told, expected, 1e-6, 1e-9) == (0, -1, 0.0)
+    reported = expected.copy()
+    assert difference(reported, expected, 1e-6, 1e-9) == (0, -1, 0.0)
     at %= len(values)
-    told[at] += 1.0 + abs(told[at])
-    found = difference(told, expected, 1e-6, 1e-9)
+    reported[at] += 1.0 + abs(reported[at])
+    found = difference(reported, expected, 1e-6, 1e-9)
     assert (found.wrong, found.first) == (1, at)
 
 
 def test_what_is_no_number_is_wrong_unless_expected() -> None:
     nan, inf = np.nan, np.inf
-    told = np.array([nan, 1, nan, inf, inf, 1])
+    reported = np.array([nan, 1, nan, inf, inf, 1])
     expected = np.array([nan, nan, 1, inf, -inf, inf])
-    assert difference(told, expected, 0.1, 0.1).wrong == 4
-    assert difference(told, expected, 0.1, 0.1).first == 1
+    assert difference(reported, expected, 0.1, 0.1).wrong == 4
+    assert difference(reported, expected, 0.1, 0.1).first == 1
 
 
 def test_every_type_can_be_compared_on_the_device() -> None:
@@ -261,7 +261,7 @@ def test_several_outputs_have_a_reference_each(tmp_path: Path) -> None:
         ({"verify": '{ reference = "a.csv" }'}, r"no \.npy file"),
     ],
 )
-def test_what_cannot_run_is_told_before_anything_starts(tmp_path: Path, changes: dict[str, str], what: str) -> None:
+def test_what_cannot_run_is_reported_before_anything_starts(tmp_path: Path, changes: dict[str, str], what: str) -> None:
     with pytest.raises(InputError, match=what):
         kernel(tmp_path, **changes)
 

@@ -77,11 +77,11 @@ def test_every_fault_has_its_state_and_costs_no_other_configuration(bench: type[
     assert "illegal memory access" in measured["illegal_address"].error
     assert "SIGSEGV" in measured["segfault"].error
     assert one.runner.replaced == 3
-    told_s = {fault: measured[fault].values["lost_s"] for fault in ("illegal_address", "segfault", "endless")}
+    lost_s = {fault: measured[fault].values["lost_s"] for fault in ("illegal_address", "segfault", "endless")}
     took_s = time.monotonic() - began
-    assert min(told_s.values()) > 0
-    assert told_s["endless"] >= 0.3, "its time limit"
-    assert sum(told_s.values()) + sum(measured[fault].values["teardown_s"] for fault in told_s) < took_s
+    assert min(lost_s.values()) > 0
+    assert lost_s["endless"] >= 0.3, "its time limit"
+    assert sum(lost_s.values()) + sum(measured[fault].values["teardown_s"] for fault in lost_s) < took_s
 
 
 def test_a_kernel_that_overwrites_its_inputs_does_not_make_the_others_wrong(
@@ -160,9 +160,9 @@ def test_a_fixed_kernel_is_measured_every_so_often_to_show_drift(
     bench: type[Bench], virtual_board: VirtualBoard
 ) -> None:
     measured = bench(f"draws_w = {list(range(100, 100 + EVERY + 2))}", sensors=virtual_board).rows()
-    told = [at for at, m in enumerate(measured) if "reference_energy_j" in m.values]
-    assert told == [0, EVERY]
-    for at in told:
+    with_reference = [at for at, m in enumerate(measured) if "reference_energy_j" in m.values]
+    assert with_reference == [0, EVERY]
+    for at in with_reference:
         time_s, power_w, energy_j = (measured[at].values[name] for name in REFERENCE)
         assert time_s == pytest.approx(1e-3, rel=1e-3)
         assert power_w == pytest.approx(500.0, rel=0.003)  # every multiprocessor of the stand-in works
@@ -204,7 +204,9 @@ def test_a_reference_that_names_nothing_is_one_clear_line(bench: type[Bench]) ->
         bench("launch_ms = [1]", reference="z + 1")
 
 
-def test_a_real_board_without_pycuda_is_told_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_board_without_pycuda_is_an_error_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "scale.cu").write_text("")
     path = tmp_path / "scale.toml"
     path.write_text(SPECIFICATION.format(parameters="", reference="factor * x", kernel=""))
@@ -247,10 +249,10 @@ def test_a_kernel_without_end_does_not_outlive_a_killed_session(tmp_path: Path) 
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     paths = os.pathsep.join([str(HERE), str(HERE.parents[1])])
-    told = subprocess.run(
+    answer = subprocess.run(
         [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
     )
-    runner = int(told.stdout)
+    runner = int(answer.stdout)
     deadline = time.monotonic() + 15.0
     while alive(runner):
         assert time.monotonic() < deadline, "the runner process outlived the session"

@@ -69,7 +69,7 @@ def test_the_first_session_characterises_the_sensor_and_the_second_does_not(
     assert second.of(MeasurementsAdded)
 
 
-def test_a_board_that_cannot_be_characterised_is_measured_with_defaults_and_told_so(
+def test_a_board_that_cannot_be_characterised_is_measured_with_defaults_and_reported(
     bench: type[Bench], virtual_board: VirtualBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = bench("draws_w = [200, 400]", sensors=virtual_board)

@@ -121,7 +121,7 @@ def test_a_wrong_search_is_named_with_its_file_and_key(tmp_path: Path, search: s
 
 
 def runs_as_asked(measured: Measurement) -> bool:
-    """At the clock of its configuration, or below it and told why."""
+    """At the clock of its configuration, or below it with the reason."""
     if measured.state is not State.OK:
         return True
     asked, observed = float(measured.configuration["graphics_clock_mhz"]), measured.observed_clock_mhz
@@ -387,7 +387,7 @@ def test_a_session_of_one_kernel_over_clocks_is_fitted(tmp_path: Path) -> None:
     assert "simulated" in source
 
 
-def test_boards_that_cannot_run_kernels_are_told_apart(specification: Specification) -> None:
+def test_boards_that_cannot_run_kernels_are_distinguished(specification: Specification) -> None:
     class OnlyLooking:
         def __init__(self, source: Source) -> None:
             self.info = GpuInfo(0, "GPU-0", "Some board", source, "580", PowerLimit(None, None, None, None))

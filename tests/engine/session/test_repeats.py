@@ -1,4 +1,4 @@
-"""Every configuration measured several times: minimum, mean, maximum and deviation (S2 tests each ten times)."""
+"""Every configuration measured several times: minimum, mean, maximum and deviation ([Anzt2015]: ten times)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from engine_fakes import FakeRunner, grid, measurement_of, plan
 
 from app.engine.measurement import Measurement, State
-from app.engine.models.frequency import FrequencyFit, Optimum, Parameters, Quality, Samples
+from app.engine.models.frequency import FrequencyFit
 from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.engine.store.record import Label
@@ -263,28 +263,27 @@ def test_a_damaged_session_is_named_by_its_number_and_the_others_stay(column: st
 
 def test_the_newest_fit_of_a_board_is_kept_with_its_points() -> None:
     def fit(ridge: float | None) -> FrequencyFit:
-        points = (np.asarray([900.0, 1000.0, 1100.0]), np.asarray([100.0, 120.0, 150.0]))
         return FrequencyFit(
             gpu="Fake GPU",
             series="full load",
-            samples=Samples(*points, used=np.asarray([True, True, False])),
-            parameters=Parameters(
-                form="sharp",
-                p_idle_w=30.0,
-                alpha_w_per_mhz=0.1,
-                beta_per_mhz=0.001,
-                ridge_mhz=ridge,
-                ridge_bracketed=ridge is not None,
-                standard_errors={"ridge_mhz": 3.0},
-            ),
-            optimum=Optimum(
-                optimum_mhz=1000.0,
-                optimum_interval_mhz=(990.0, 1010.0),
-                optimum_bracketed=True,
-                recommended_clock_mhz=1005.0,
-                best_measured_mhz=1005.0,
-            ),
-            quality=Quality(identifiable=True, r2=0.999, rmse_w=0.5),
+            clock_mhz=np.asarray([900.0, 1000.0, 1100.0]),
+            power_w=np.asarray([100.0, 120.0, 150.0]),
+            used=np.asarray([True, True, False]),
+            form="sharp",
+            p_idle_w=30.0,
+            alpha_w_per_mhz=0.1,
+            beta_per_mhz=0.001,
+            ridge_mhz=ridge,
+            ridge_bracketed=ridge is not None,
+            standard_errors={"ridge_mhz": 3.0},
+            optimum_mhz=1000.0,
+            optimum_interval_mhz=(990.0, 1010.0),
+            optimum_bracketed=True,
+            recommended_clock_mhz=1005.0,
+            best_measured_mhz=1005.0,
+            identifiable=True,
+            r2=0.999,
+            rmse_w=0.5,
             reasons=("a", "b"),
             simulated=True,
         )

@@ -13,7 +13,7 @@ from app.views.configuration.facts import facts_as_html
 
 
 def test_the_facts_of_a_configuration_tell_its_shares_of_the_peak() -> None:
-    """S2 table II: 904 GFLOP/s at 4.49 GFLOPS/W of 1430 and 6.08."""
+    """[Anzt2015, table II]: 904 GFLOP/s at 4.49 GFLOPS/W of 1430 and 6.08."""
     gpu = SimulatedGpu(load_twin("k20x"), clock=VirtualClock())
     plan = plan_specification(load_specification(resources() / "examples" / "dgemm.toml"), gpu)
     values = {"GFLOP/s": 904.0, "power_w": 904 / 4.49}

@@ -15,7 +15,7 @@ from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.engine.models.frequency import FrequencyFit, Optimum, fit_frequency_model
+from app.engine.models.frequency import FrequencyFit, fit_frequency_model
 from app.engine.models.points import Points
 from app.engine.session import events
 from app.engine.store.database import Store
@@ -107,21 +107,15 @@ def test_the_words_hold_the_parameters_with_their_errors_and_the_reasons(
 
 
 def test_a_ridge_that_is_not_bracketed_is_no_line_and_says_so(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
-    finish(
-        lab,
-        dataclasses.replace(
-            h200,
-            parameters=dataclasses.replace(h200.parameters, ridge_bracketed=False),
-            optimum=dataclasses.replace(h200.optimum, optimum_bracketed=False),
-        ),
-    )
+    finish(lab, dataclasses.replace(h200, ridge_bracketed=False, optimum_bracketed=False))
     assert not panel.plot.ridge_line.isVisible()
     assert panel.facts.toPlainText().count("not bracketed") == 2
     assert not panel.steer.isEnabled(), "a range around an edge is no place to search"
 
 
 def test_what_is_not_identifiable_is_no_number_and_no_curve(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
-    unknown = FrequencyFit("H200", "fp64_gemm", h200.samples, optimum=Optimum(best_measured_mhz=975.0))
+    points = {"clock_mhz": h200.clock_mhz, "power_w": h200.power_w, "used": h200.used, "rate": h200.rate}
+    unknown = FrequencyFit(gpu="H200", series="fp64_gemm", **points, best_measured_mhz=975.0)
     finish(lab, unknown)
     assert not panel.plot.power_curve.isVisible()
     assert not panel.plot.recommended_line.isVisible()
@@ -197,7 +191,7 @@ def test_another_board_is_overlaid_and_the_chosen_one_is_shown_in_full(
 
 def test_a_new_fit_to_the_same_takes_the_place_of_the_old(lab: Lab, panel: ModelPanel, h200: FrequencyFit) -> None:
     finish(lab, h200)
-    finish(lab, dataclasses.replace(h200, optimum=dataclasses.replace(h200.optimum, recommended_clock_mhz=990.0)))
+    finish(lab, dataclasses.replace(h200, recommended_clock_mhz=990.0))
     assert panel.list.count() == 1
     assert panel.plot.recommended_line.value() == 990
 

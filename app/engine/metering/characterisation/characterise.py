@@ -71,15 +71,8 @@ def characterise(
     called with the seconds done and in all.
     Raises WattridgeError where the board reports no power at all, GpuLost when it is gone.
     """
-    begun_ns = gpu.clock.now_ns()
-    total_s = PROBE_S + WARM_S + WAVE_S + STEPS * (REST_S + STEP_S)
-
-    def report() -> None:
-        if on_progress is not None:
-            done_s = (gpu.clock.now_ns() - begun_ns) / 1e9
-            on_progress(done_s, max(done_s, total_s))
-
-    driver = WaveDriver(gpu, seed, report)
+    progress = _Progress(gpu, PROBE_S + WARM_S + WAVE_S + STEPS * (REST_S + STEP_S), on_progress)
+    driver = WaveDriver(gpu, seed, progress.report)
     try:
         load, notes = _choose_load(driver, loads, stop)
         steps = driver.start()
@@ -90,17 +83,11 @@ def characterise(
         driver.wave(load, WARM_S, stop)
         observed = _Observed(wave, steps, gpu.clock.now_ns(), gpu.info.label)
         waves = max(1, round(_patience_s(gpu, patience_s) / WAVE_S))
-        for number in range(1, waves + 1):
-            driver.wave(load, WAVE_S, stop)
-            observed.fit(driver)
-            loose = [name for name, figures in observed.sources.items() if figures is not None and not _sharp(figures)]
-            if not loose or number == waves:
-                break
-            total_s += WAVE_S
+        loose = _drive_until_sharp(driver, observed, load, waves, progress, stop)
         chosen, measure_s, why = _choose(observed.sources, gpu.info.label)
         aftereffect = None
         if chosen == "buffer" and loads[-1] != load:
-            total_s = (gpu.clock.now_ns() - begun_ns) / 1e9 + aftereffects.SECONDS
+            progress.total_s = progress.seconds + aftereffects.SECONDS
             aftereffect = aftereffects.look_at_aftereffect(driver, load, loads[-1], stop)
     except Stopped:
         return None
@@ -117,11 +104,45 @@ def characterise(
         measure_ms=measure_s * 1e3,
         counter_ratio=observed.counter_ratio(chosen),
         load=load.name,
-        seconds=(gpu.clock.now_ns() - begun_ns) / 1e9,
+        seconds=progress.seconds,
         timestamp_s=time.time(),
         notes=notes,
         aftereffect=aftereffect,
     )
+
+
+class _Progress:
+    """The seconds done and in all, on the board's clock; `total_s` changes as more proves to be needed."""
+
+    def __init__(self, gpu: LaunchingGpu, total_s: float, on_progress: Callable[[float, float], None] | None) -> None:
+        self.total_s = total_s
+        self._clock = gpu.clock
+        self._begun_ns = gpu.clock.now_ns()
+        self._on_progress = on_progress
+
+    @property
+    def seconds(self) -> float:
+        """Done by now."""
+        return (self._clock.now_ns() - self._begun_ns) / 1e9
+
+    def report(self) -> None:
+        if self._on_progress is not None:
+            done_s = self.seconds
+            self._on_progress(done_s, max(done_s, self.total_s))
+
+
+def _drive_until_sharp(
+    driver: WaveDriver, observed: _Observed, load: Load, waves: int, progress: _Progress, stop: threading.Event | None
+) -> list[str]:
+    """Drive at most so many waves, until all figures are known sharply; the sources of those that are not."""
+    while True:
+        driver.wave(load, WAVE_S, stop)
+        observed.fit(driver)
+        loose = [name for name, figures in observed.sources.items() if figures is not None and not _sharp(figures)]
+        waves -= 1
+        if not loose or not waves:
+            return loose
+        progress.total_s += WAVE_S
 
 
 def _choose_load(

@@ -47,6 +47,14 @@ class Arguments:
         """The problem's size, under its usual names."""
         return self.whole(default, "n", "N", "size", most=most)
 
+    def block(self, x: int, y: int) -> tuple[int, int]:
+        """The threads of a two-dimensional block."""
+        return self.whole(x, "block_size_x", most=4096), self.whole(y, "block_size_y", most=4096)
+
+    def tile(self) -> tuple[int, int]:
+        """The outputs of a thread in two dimensions."""
+        return self.whole(1, "tile_size_x", most=256), self.whole(1, "tile_size_y", most=256)
+
     def shared(self, default: bool) -> bool:
         """Whether the kernel uses shared memory."""
         return self.switch(default, "use_shared_memory", "use_shmem", "use_shared")

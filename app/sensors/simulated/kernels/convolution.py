@@ -14,7 +14,6 @@ from .residency import (
     issue_slots_per_fma,
     latency_hiding,
     residency,
-    softly_capped,
 )
 
 _FIXED_REGISTERS: Final = 20
@@ -35,11 +34,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     height = given.whole(n, "image_height", "height", most=10**6)
     filter_x = given.whole(15, "filter_width", "fw", most=512)
     filter_y = given.whole(filter_x, "filter_height", "fh", most=512)
-    block_x = given.whole(32, "block_size_x", most=4096)
-    block_y = given.whole(8, "block_size_y", most=4096)
-    tile_x = given.whole(1, "tile_size_x", most=256)
-    tile_y = given.whole(1, "tile_size_y", most=256)
-    padded = given.switch(False, "use_padding")
+    (block_x, block_y), (tile_x, tile_y) = given.block(32, 8), given.tile()
     shared = given.shared(True)
     cached = given.switch(False, "read_only")
     unroll = given.whole(filter_x, "unroll", "loop_unroll_factor", most=512)
@@ -47,7 +42,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     threads, outputs = block_x * block_y, tile_x * tile_y
     columns, rows = block_x * tile_x, block_y * tile_y
     halo_x, halo_y = columns + filter_x - 1, rows + filter_y - 1
-    row_words = halo_x + (1 if padded else 0)
+    row_words = halo_x + int(given.switch(False, "use_padding"))
     words_of_4 = max(1, word // 4)
     seat = residency(
         limits,
@@ -64,8 +59,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     busy = issue_cycles(slots * outputs, outputs + others)
     issue = slots * outputs / busy * latency_hiding(seat.warps, min(outputs, 16.0))
     if shared:
-        cycles = taps * outputs * threads * slots / 128.0
-        issue *= softly_capped(seat.blocks_per_multiprocessor * cycles / (cycles + _FILL_LATENCY_CYCLES) + 0.15)
+        issue *= seat.unhidden_share(taps * outputs * threads * slots / 128.0, _FILL_LATENCY_CYCLES)
     else:
         issue *= 0.75 if cached else 0.55
     issue *= seat.busy_share(threads, limits)

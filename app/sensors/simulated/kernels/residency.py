@@ -45,6 +45,13 @@ class Residency:
         """Share of the lanes with work, 0..1: waves are not full, and neither is a block's last warp."""
         return self.wave_share * threads / (self.warps_per_block * limits.warp_size)
 
+    def unhidden_share(self, cycles: float, latency: float) -> float:
+        """Share of the issue rate, 0..1, where a block waits for `latency` between barriers after `cycles` of work.
+
+        Other blocks fill the time as far as there are any.
+        """
+        return softly_capped(self.blocks_per_multiprocessor * cycles / (cycles + latency) + 0.15)
+
 
 def residency(limits: DeviceLimits, *, threads: int, registers: int, shared_byte: int, blocks: int) -> Residency:
     """Blocks per multiprocessor by threads, registers and shared memory, as CUDA's occupancy calculation has it.

@@ -30,8 +30,7 @@ def load(given: Arguments, limits: DeviceLimits) -> Load:
     width = given.whole(n, "width", "image_width", most=10**6)
     height = given.whole(n, "height", "image_height", most=10**6)
     side = given.whole(32, "tile_dim", "tile_size_x", most=1024)
-    block_x = given.whole(min(32, side), "block_size_x", most=4096)
-    block_y = given.whole(min(8, side), "block_size_y", most=4096)
+    block_x, block_y = given.block(min(32, side), min(8, side))
     shared = given.shared(True)
     padding = int(given.switch(False, "use_padding"))
     if side % block_x or side % block_y:

@@ -1,4 +1,4 @@
-"""What a tiled matrix product asks of a board, whatever its parameters are called."""
+"""Matrix products C = A B in tiles, as in `gemm.cu` and `blocked_gemm.cu` of `resources/kernels`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Final
 
 from ...device_limits import DeviceLimits
 from ...load import Load, Precision
-from .residency import bounded, issue_cycles, issue_slots_per_fma, latency_hiding, residency, softly_capped
+from .arguments import Arguments
+from .residency import (
+    LaunchRefused,
+    bank_conflicts,
+    bounded,
+    issue_cycles,
+    issue_slots_per_fma,
+    latency_hiding,
+    residency,
+)
 
 _FIXED_REGISTERS: Final = 22  # addresses, indices, loop counters
 _GLOBAL_LATENCY_CYCLES: Final = 600.0  # load, store to shared memory, two barriers
@@ -77,9 +86,7 @@ class TiledProduct:
         busy = issue_cycles(slots * outputs, outputs + others)
         issue = slots * outputs / busy
         issue *= latency_hiding(seat.warps, min(outputs, 16.0), slowness)
-        # Between two barriers a block waits for its loads, unless other blocks fill the time.
-        cycles = self.depth * outputs * self.threads * slots / 128.0
-        issue *= softly_capped(seat.blocks_per_multiprocessor * cycles / (cycles + _GLOBAL_LATENCY_CYCLES) + 0.15)
+        issue *= seat.unhidden_share(self.depth * outputs * self.threads * slots / 128.0, _GLOBAL_LATENCY_CYCLES)
         issue *= seat.busy_share(self.threads, limits)
 
         wanted = float(self.m) * self.n * self.k
@@ -119,6 +126,98 @@ class TiledProduct:
         return max(stripes, once) + self.m * self.n * self.word * (2 if self.reads_c else 1)
 
 
+def gemm(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch, in which a block takes block_size x tile_size numbers of C.
+
+    Sizes `m, n, k` (or one `n` for all), `block_size_x/y`, `tile_size_x/y`; optional `tile_size_k`, `vector_width`,
+    `unroll`, `use_shared_memory`, `precision`.
+    Raises LaunchRefused, also where the sizes are no multiples of the tiles.
+    """
+    precision, word = given.precision()
+    n = given.size(4096, most=10**6)
+    m, k = given.whole(n, "m", "M", most=10**6), given.whole(n, "k", "K", most=10**6)
+    (block_x, block_y), (tile_x, tile_y) = given.block(16, 16), given.tile()
+    depth = min(k, given.whole(block_x, "tile_size_k", "block_size_k", "blk_k", most=4096))
+    vector = given.whole(1, "vector_width", "vector", most=16)
+    rows, columns = block_y * tile_y, block_x * tile_x
+    if m % rows or n % columns or k % depth:
+        raise LaunchRefused("compile", f"{m} x {n} x {k} is no multiple of the tiles {rows} x {columns} x {depth}")
+    run_byte = min(block_x, depth) * word * vector
+    return TiledProduct(
+        name="gemm",
+        precision=precision,
+        word=word,
+        m=m,
+        n=n,
+        k=k,
+        threads=block_x * block_y,
+        rows=rows,
+        columns=columns,
+        depth=depth,
+        tile_rows=tile_y,
+        tile_columns=tile_x,
+        unroll=min(depth, given.whole(depth, "unroll", "loop_unroll_factor", most=4096)),
+        a_run_byte=run_byte,
+        b_run_byte=run_byte,
+        fetch_width=vector,
+        read_width=min(vector, tile_x),
+        # the rows of A that a warp reads at once
+        a_cost=bank_conflicts(lane // block_x * depth for lane in range(limits.warp_size)),
+        shared=given.shared(True),
+    ).load(limits)
+
+
+def blocked_gemm(given: Arguments, limits: DeviceLimits) -> Load:
+    """One launch, with the parameters of [Anzt2015].
+
+    Sizes `m, n, k` (or one `n` for all), threads `dim_m, dim_n`, tile `blk_m, blk_n, blk_k`, shapes in which the
+    threads read the stripes `blk_m_a, blk_n_a, blk_m_b, blk_n_b`, `simd` (16 bytes at once), `real`.
+    Raises LaunchRefused, also where the threads do not divide a tile or a stripe.
+    """
+    precision, word = given.precision()
+    n = given.size(4096, most=10**6)
+    dim_m, dim_n = given.whole(16, "dim_m", most=4096), given.whole(16, "dim_n", most=4096)
+    blk_m, blk_n = given.whole(64, "blk_m", most=4096), given.whole(64, "blk_n", most=4096)
+    blk_k = given.whole(16, "blk_k", most=4096)
+    threads = dim_m * dim_n
+    m_a, n_a = given.whole(dim_m, "blk_m_a", most=4096), given.whole(dim_n, "blk_n_a", most=4096)
+    m_b, n_b = given.whole(dim_m, "blk_m_b", most=4096), given.whole(dim_n, "blk_n_b", most=4096)
+    width = 16 // word if given.switch(False, "simd") else 1
+    if m_a * n_a != threads or m_b * n_b != threads:
+        raise LaunchRefused("compile", f"{m_a} x {n_a} or {m_b} x {n_b} are not the {threads} threads of a block")
+    whole = blk_m % dim_m == 0 == blk_n % dim_n
+    if not whole or blk_m % (m_a * width) or blk_k % n_a or blk_k % (m_b * width) or blk_n % n_b:
+        raise LaunchRefused("compile", f"the threads do not divide the stripes {blk_m} x {blk_k} x {blk_n}")
+    padding = int((blk_m + blk_n + 1) * blk_k * word <= limits.shared_memory_per_block)
+    lanes = range(limits.warp_size)
+    words_of_4 = max(1, word // 4)
+    # a warp's stores of b: neighbours lie down a column, and so in different rows of shared memory
+    stores = bank_conflicts((lane % m_b * width * (blk_n + padding) + lane // m_b) * words_of_4 for lane in lanes)
+    return TiledProduct(
+        name="blocked_gemm",
+        precision=precision,
+        word=word,
+        m=given.whole(n, "m", "M", most=10**6),
+        n=n,
+        k=given.whole(n, "k", "K", most=10**6),
+        threads=threads,
+        rows=blk_m,
+        columns=blk_n,
+        depth=blk_k,
+        tile_rows=blk_m // dim_m,
+        tile_columns=blk_n // dim_n,
+        padding=padding,
+        unroll=blk_k,
+        a_run_byte=m_a * width * word,
+        b_run_byte=m_b * width * word,
+        fetch_width=width,
+        a_cost=_row_cost(min(dim_m, limits.warp_size), word),
+        b_cost=_row_cost(-(-limits.warp_size // dim_m), word),
+        b_store_cost=stores,
+        reads_c=True,
+    ).load(limits)
+
+
 def _uneven(run_byte: float) -> float:
     """Extra bytes from the L2 cache where neighbouring threads fetch less than a line."""
     return math.sqrt(max(1.0, _LINE_BYTE / run_byte))
@@ -127,3 +226,11 @@ def _uneven(run_byte: float) -> float:
 def _part_sectors(run_byte: float) -> float:
     """Bytes fetched from device memory per byte wanted: it answers in sectors."""
     return max(1.0, _SECTOR_BYTE / run_byte)
+
+
+def _row_cost(different: int, word: int) -> float:
+    """Bytes of shared memory's time per byte read, where a warp reads so many different neighbouring numbers.
+
+    One read serves 128 different bytes to however many threads.
+    """
+    return max(1.0, different * word / 128.0) * 128.0 / (32 * word)
