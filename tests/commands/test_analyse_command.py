@@ -128,7 +128,7 @@ def test_the_best_is_compared_with_the_theoretical_peak(capsys: pytest.CaptureFi
     assert run(capsys, "report", "--out", str(file))[0] == 0
     text = file.read_text(encoding="utf-8")
     assert said in text
-    assert "corners of the convex hull" in text
+    assert "Corners of the convex hull" in text
 
 
 def test_no_share_is_printed_where_the_precision_is_unknown(

@@ -26,6 +26,7 @@ _STYLE = """
 font:1rem/1.5 system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
 h1{font-size:1.7rem;line-height:1.25;margin:.2rem 0}h2{font-size:1.25rem;margin:2.2rem 0 .6rem;
 border-bottom:1px solid var(--line);padding-bottom:.2rem}
+h3{font-size:1rem;margin:1.2rem 0 .3rem}
 p{margin:.5rem 0;overflow-wrap:anywhere}.lead{font-size:1.08rem}.soft{color:var(--soft)}
 .badge{display:inline-block;padding:.1rem .6rem;border:1px solid var(--b1);color:var(--b1);border-radius:1rem;
 font-weight:600}
@@ -57,7 +58,7 @@ svg text{fill:var(--soft);font:12px system-ui,"DejaVu Sans",sans-serif}
 _PRINT = """
 @page{margin:14mm}@page wide{size:landscape}section:has(.wide){page:wide}
 @media print{:root{color-scheme:light;font-size:9.5pt}body{max-width:none;padding:0;line-height:1.35}
-h2{margin-top:1.2rem}h2,caption,thead{break-after:avoid}figure,tr,dt,dd{break-inside:avoid}p,pre{orphans:3;widows:3}
+h2{margin-top:1.2rem}h2,h3,caption,thead{break-after:avoid}figure,tr,dt,dd{break-inside:avoid}p,pre{orphans:3;widows:3}
 figure{width:74%;margin:.6rem 0}svg{max-height:170mm}
 .scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}
 table{font-size:.8rem}th,td{padding:.1rem .4rem;white-space:normal;overflow-wrap:anywhere}td.n{white-space:nowrap}}
