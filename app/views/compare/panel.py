@@ -26,13 +26,13 @@ from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
 from ..context import Context
 from ..file_dialogs import open_files
+from ..plots.descriptions import ListingTable
 from ..plots.figure_plot import FigurePlot
 from ..plots.figures import MINUS, count_text
 from ..plots.label import PlainLabel, plain_tip
 from ..plots.plot_figure import Figure, Series
 from ..plots.quantities import Quantity, quantity
 from ..threads.tasks import LatestTask, TaskQueue
-from .tables import ListingTable
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
