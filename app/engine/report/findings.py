@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from ...numbers import number
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
+from ..analysis import charts
+from ..analysis.charts import Analysed
 from ..analysis.choosers import against, fastest
 from ..analysis.costs import values_of
 from ..analysis.description import (
@@ -21,6 +23,7 @@ from ..analysis.description import (
     describe_split,
 )
 from ..analysis.peak_share import peak_share
+from ..chart import Chart
 from ..formats.names import heading, unit_of
 from ..measurement import Measurement, spreads
 from ..models.description import describe_fit
@@ -28,6 +31,7 @@ from ..tuning_methods.description import describe_sweep
 from . import plots
 from .content import ReportContent
 from .html import described, figure, paragraph, section, table, titled
+from .svg import drawn
 
 _MOST_ROWS = 200  # of the results, best first
 _MOST_COLUMNS = 10
@@ -75,34 +79,18 @@ def front(content: ReportContent, letters: dict[int, str]) -> str:
 
 def causes(content: ReportContent) -> str:
     """What speed and efficiency go with."""
-    analysis = content.analysis
-    body = ""
-    for effects in analysis.effects:
-        picture = plots.importance_bars(effects)
-        wanted = f"{'more' if effects.goal.maximise else 'less'} {effects.goal.name}"
-        caption = f"Parameters for {wanted}: share of the variance over all, and of what distinguishes the best tenth."
-        body += figure(picture, caption) if picture else ""
-        body += titled(describe_effects(effects))
-    picture = plots.correlation_bars(analysis.correlations)
-    if picture:
-        body += figure(picture, "Correlation of everything observed with speed and efficiency; ★ differs between them.")
-    return section("What matters", body, titled(describe_correlations(analysis)), titled(describe_split(analysis)))
+    session, body = Analysed(content.analysis, content.plan), ""
+    for effects in content.analysis.effects:
+        body += _chart(charts.importance_bars(session, effects.goal.name)) + titled(describe_effects(effects))
+    body += _chart(charts.correlation_bars(session)) + titled(describe_correlations(content.analysis))
+    return section("What matters", body, titled(describe_split(content.analysis)))
 
 
 def search(content: ReportContent) -> str:
     """How the search went, and how hard it is."""
-    analysis, goal = content.analysis, content.plan.objective.goal
-    body = ""
-    for curve, label in (
-        (analysis.best_so_far, f"best {goal.name}"),
-        (analysis.hypervolume_so_far, "hypervolume of the front"),
-    ):
-        picture = plots.convergence_chart(curve, label) if len(curve) else ""
-        body += figure(picture, f"The {label} after each evaluation.") if picture else ""
-    picture = plots.difficulty_chart(analysis.difficulty)
-    if picture:
-        body += figure(picture, "Share of local searches for the least that end within p of the optimum.")
-    return section("The search", body, titled(describe_difficulty(analysis)))
+    session = Analysed(content.analysis, content.plan)
+    made = (charts.best_curve(session), charts.hypervolume_curve(session), charts.difficulty_curves(session))
+    return section("The search", *map(_chart, made), titled(describe_difficulty(content.analysis)))
 
 
 def model(content: ReportContent) -> str:
@@ -166,6 +154,12 @@ def results(content: ReportContent) -> str:
         rows.append([*(m.values.get(name, math.nan) for name in shown), *m.configuration.values()])
     caption = f"The best {len(rows)} of {len(run)}" if len(rows) < len(run) else f"All {len(rows)}"
     return section("Results", table(header, rows, caption))
+
+
+def _chart(made: Chart | str) -> str:
+    """A chart with its caption; nothing where there is only a reason why it cannot be drawn."""
+    picture = drawn(made) if isinstance(made, Chart) else ""
+    return figure(picture, made.caption) if isinstance(made, Chart) and picture else ""
 
 
 def _figures(content: ReportContent, chosen: Measurement) -> list[Sequence[object]]:

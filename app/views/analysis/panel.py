@@ -9,16 +9,16 @@ from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...numbers import count_text
 from ..context import Context
-from ..plots.figure_plot import FigurePlot
-from ..plots.figures import count_text
+from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
 from ..provenance import source_words
 from ..threads.tasks import LatestTask
-from .figures import FIGURES, Analysed, AnalysisFigure
 
 _EMPTY = "No session yet.\nStart one under Tune, or open one under Sessions;\nits analysis is then drawn here."
 _AGAIN_MS = 2000  # between two analyses of a session that grows
@@ -35,9 +35,9 @@ class AnalysisPanel(QWidget):
         self.session: Analysed | None = None  # what was analysed last
         self._analysed = -1  # measurements in it
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
-        for figure in FIGURES:
+        for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
-        self.figure = FigurePlot()
+        self.figure = ChartPlot()
         self.state = PlainLabel()
         self.state.setWordWrap(True)
         self._lay_out()
@@ -148,9 +148,9 @@ class AnalysisPanel(QWidget):
     # --- what is shown -----------------------------------------------------------------------------------------------
 
     @property
-    def chosen(self) -> AnalysisFigure:
+    def chosen(self) -> AnalysisChart:
         """The figure of the list that is shown."""
-        return FIGURES[self.which.currentIndex()]
+        return CHARTS[self.which.currentIndex()]
 
     @Slot()
     def _offer(self) -> None:
@@ -177,4 +177,4 @@ class AnalysisPanel(QWidget):
         if isinstance(made, str):
             self.figure.say(made)
         else:
-            self.figure.show_figure(made)
+            self.figure.show_chart(made)

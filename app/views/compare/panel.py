@@ -22,16 +22,16 @@ from PySide6.QtWidgets import (
 
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.description import describe_comparison
+from ...engine.analysis.quantities import Quantity, quantity
+from ...engine.chart import Chart, Series
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
+from ...numbers import MINUS, count_text
 from ..context import Context
 from ..file_dialogs import open_files
+from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
-from ..plots.figure_plot import FigurePlot
-from ..plots.figures import MINUS, count_text
 from ..plots.label import PlainLabel, plain_tip
-from ..plots.plot_figure import Figure, Series
-from ..plots.quantities import Quantity, quantity
 from ..threads.tasks import LatestTask, TaskQueue
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ComparePanel(QWidget):
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
         self.add, self.none = QPushButton("Add a &file …"), QPushButton("&Untick all")
         self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
-        self.figure = FigurePlot()
+        self.figure = ChartPlot()
         self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")
         self.carried = ListingTable("Configurations carried over")
         self.means, self.fronts_title = PlainLabel(), PlainLabel()
@@ -235,7 +235,7 @@ class ComparePanel(QWidget):
         if result is None:
             return
         self.result = result
-        self.figure.show_figure(fronts_figure(result))
+        self.figure.show_chart(fronts_chart(result))
         described = describe_comparison(result.found, result.units)
         self.means.setText(f"{described.title}: {described.remarks[0]}".replace(" -", f" {MINUS}"))
         for table, listing in zip((self.gains, self.fronts, self.carried), described.listings, strict=False):
@@ -270,12 +270,12 @@ def _stacked(*widgets: QWidget) -> QWidget:
     return made
 
 
-def fronts_figure(result: Result) -> Figure:
+def fronts_chart(result: Result) -> Chart:
     """The fronts over one another."""
     found = result.found
     x, y = (result.described(goal.name) for goal in found.goals)
     widest = max(found.sides, key=lambda side: side.hypervolume)
-    return Figure(
+    return Chart(
         x_title=x.title,
         y_title=y.title,
         series=tuple(

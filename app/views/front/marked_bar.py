@@ -6,7 +6,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
 
-from ..plots.figures import count_text
+from ...numbers import count_text
 from ..plots.label import PlainLabel
 from ..selection import Selection
 

@@ -10,10 +10,9 @@ from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from ...engine.description import Cell, Description, Listing, aligned, label_as_html
-from ...numbers import UNKNOWN, number
+from ...numbers import MINUS, UNKNOWN, number
 from ..plots.label import plain_tip
 from . import theme
-from .figures import MINUS
 
 _TABLE = "<table cellspacing='0' cellpadding='2'>"
 _WIDEST = 220  # pixels of a column, until the user makes it wider

@@ -9,13 +9,13 @@ from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
+from ...engine.analysis.quantities import configuration_text
 from ...engine.measurement import State
 from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...paths import data_folder
 from ..context import Context
 from ..file_dialogs import choose_folder
 from ..plots.label import PlainLabel
-from ..plots.quantities import configuration_text
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox
 

@@ -16,9 +16,9 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QTableView, QWidget
 
+from ...engine.analysis.quantities import configuration_text
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ..plots.quantities import configuration_text
 from ..selection import Selection
 from ..widgets import set_up_table
 from .results_model import ResultsModel

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...engine.formats.names import DEVICE_SETTINGS, unit_of
-from ...engine.measurement import Measurement, Value
-from ...engine.session.plan import SessionPlan
-from ...numbers import number
-from .figures import MINUS
+from ...numbers import MINUS, number
+from ..formats.names import DEVICE_SETTINGS, unit_of
+from ..measurement import Measurement, Value
+from ..store.record import NewSession
 
 _RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
 
@@ -50,7 +49,7 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
     return Quantity(name, name, "" if unit == name else unit)
 
 
-def quantities_of(plan: SessionPlan) -> dict[str, Quantity]:
+def quantities_of(plan: NewSession) -> dict[str, Quantity]:
     """How each parameter and device setting of the plan's space is shown."""
     return {p.name: quantity(p.name, units=plan.units, parameter=not p.device_setting) for p in plan.space.parameters}
 
