@@ -9,8 +9,7 @@ from ...numbers import MINUS, number
 from ..formats.names import DEVICE_SETTINGS, unit_of
 from ..measurement import Measurement, Value
 from ..store.record import NewSession
-
-_RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
+from .iso_lines import Role, role_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +55,12 @@ def quantities_of(plan: NewSession) -> dict[str, Quantity]:
 
 def is_speed(name: str) -> bool:
     """A time or a rate of work."""
-    lower = name.lower()
-    return not is_efficiency(name) and ("time" in lower or any(word in lower for word in _RATES))
+    return role_of(name) in (Role.TIME, Role.SPEED)
 
 
 def is_efficiency(name: str) -> bool:
     """Energy, or work per joule or watt."""
-    return "energy" in name.lower() or name.lower().endswith(("/w", "/j", "_j"))
+    return role_of(name) in (Role.ENERGY, Role.EFFICIENCY)
 
 
 def format_number(value: float) -> str:

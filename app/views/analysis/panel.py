@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
@@ -19,6 +19,7 @@ from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
 from ..provenance import source_words
 from ..threads.tasks import LatestTask
+from ..widgets import hbox, vbox
 
 _EMPTY = "No session yet.\nStart one under Tune, or open one under Sessions;\nits analysis is then drawn here."
 _AGAIN_MS = 2000  # between two analyses of a session that grows
@@ -38,8 +39,7 @@ class AnalysisPanel(QWidget):
         for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
         self.figure = ChartPlot()
-        self.state = PlainLabel()
-        self.state.setWordWrap(True)
+        self.state = PlainLabel(wrap=True)
         self._lay_out()
         self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
@@ -55,10 +55,8 @@ class AnalysisPanel(QWidget):
         self._begin(context.selection.table, context.selection.plan)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
         label = PlainLabel("F&igure")
         label.setBuddy(self.which)
-        row.addWidget(label)
         for choice, name, length in (
             (self.which, "Figure of the analysis", 16),
             (self.first, "What the figure is of", 8),
@@ -69,12 +67,8 @@ class AnalysisPanel(QWidget):
             choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.setMinimumContentsLength(length)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            row.addWidget(choice)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addLayout(row)
-        column.addWidget(self.figure, 1)
-        column.addWidget(self.state)
+        row = hbox(label, self.which, self.first, self.second)
+        vbox(row, (self.figure, 1), self.state, of=self, margins=6)
         self.setMinimumSize(360, 240)
 
     def shutdown(self) -> None:

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
-    QPushButton,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTabWidget, QWidget
 
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.description import describe_comparison
@@ -33,6 +24,7 @@ from ..plots.chart_plot import ChartPlot
 from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import LatestTask, TaskQueue
+from ..widgets import button, hbox, local_time, vbox
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -73,19 +65,19 @@ class ComparePanel(QWidget):
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
-        self.add, self.none = QPushButton("Add a &file …"), QPushButton("&Untick all")
-        self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
+        tip = "A cache, T4 results or a session as CSV, without keeping it as a session"
+        self.add, self.none = button("Add a &file …", tip, self.choose_file), button("&Untick all", "", self._untick)
         self.figure = ChartPlot()
         self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")
         self.carried = ListingTable("Configurations carried over")
-        self.means, self.fronts_title = PlainLabel(), PlainLabel()
-        self.means.setWordWrap(True)
-        self.means.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.means, self.fronts_title = PlainLabel(wrap=True, selectable=True), PlainLabel()
+        gains = QWidget()
+        vbox(self.means, self.gains, self.fronts_title, self.fronts, of=gains).setContentsMargins(0, 6, 0, 0)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title in (
             (self.figure, "Fronts"),
-            (_stacked(self.means, self.gains, self.fronts_title, self.fronts), "Gains"),
+            (gains, "Gains"),
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
@@ -96,25 +88,15 @@ class ComparePanel(QWidget):
         self._background.done.connect(self._compared)
         self._background.failed.connect(self._not_compared)
         self.list.itemChanged.connect(self._ticked)
-        self.add.clicked.connect(self.choose_file)
-        self.none.clicked.connect(self._untick)
         context.bridge.session_changed.connect(self._session_changed)
         self._show_tables(False)
         self.figure.say(_EMPTY)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
         label = PlainLabel("&Sessions")
         label.setBuddy(self.list)
-        row.addWidget(label)
-        row.addStretch(1)
-        row.addWidget(self.add)
-        row.addWidget(self.none)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addLayout(row)
-        column.addWidget(self.list)
-        column.addWidget(self.tabs, 1)
+        row = hbox(label, 1, self.add, self.none)
+        vbox(row, self.list, (self.tabs, 1), of=self, margins=6)
         self._fit_list()
         self.setMinimumSize(360, 260)
 
@@ -153,7 +135,7 @@ class ComparePanel(QWidget):
         with QSignalBlocker(self.list):
             self.list.clear()
             for record in self._records or ():
-                when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
+                when = local_time(record.created_s)
                 measured = f"{count_text(record.evaluated)} measured"
                 text = f"{record.id}  {record.shown_name} · {record.gpu} · {measured} · {when}"
                 self._add_item(record.id, text, record.id in ticked)
@@ -258,16 +240,6 @@ class ComparePanel(QWidget):
         self.result = None
         self._show_tables(False)
         self.figure.say(f"{what}\n{remedy}")
-
-
-def _stacked(*widgets: QWidget) -> QWidget:
-    """Widgets one below the other."""
-    made = QWidget()
-    column = QVBoxLayout(made)
-    column.setContentsMargins(0, 6, 0, 0)
-    for widget in widgets:
-        column.addWidget(widget)
-    return made
 
 
 def fronts_chart(result: Result) -> Chart:
