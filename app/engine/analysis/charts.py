@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...numbers import count_text, duration, number, percent
+from ...numbers import MINUS, change, count_text, duration, number, percent
 from ..chart import Chart, Series
 from ..store.record import NewSession
 from .convergence import steps
@@ -281,14 +281,14 @@ def drift_curves(session: Analysed) -> Chart | str:
     )
     trends = [
         f"{session.described(one.name).label} {'drifted by' if one.drifts else 'kept steady, trend'} "
-        f"{100 * one.over_session:+.2f} % over {duration(float(np.ptp(one.hours)) * 3600)}"
+        f"{change(1 + one.over_session, 2).replace('-', MINUS)} over {duration(float(np.ptp(one.hours)) * 3600)}"
         for one in drifts
     ]
     return Chart(
         x_title="Since the first run (min)",
         y_title="Against the median (%)",
         series=series,
-        caption=f"The same load, repeated: {'; '.join(trends)} (Theil-Sen, 95 %).".replace("-", "−"),
+        caption=f"The same load, repeated: {'; '.join(trends)} (Theil-Sen, 95 %).",
     )
 
 
@@ -298,24 +298,17 @@ def failure_bars(session: Analysed, kind: str) -> Chart | str:
     if not failures:
         return "Nothing has failed."
     one = next((each for each in failures if each.kind == kind), None)
-    if one is None:
+    messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2]) if one else ""
+    if one is None or not one.concentrated:
+        shares = "; ".join(f"{each.kind}: {percent(each.share)} of all" for each in failures)
+        everywhere = f"No value of any parameter has more of them than chance puts there. {messages}"
+        counted = failures if one is None else (one,)
         return Chart(
             x_title="Configurations",
             y_title="",
-            series=(Series("failed", "vermillion", np.array([float(each.count) for each in failures])),),
-            caption="; ".join(f"{each.kind}: {percent(each.share)} of all" for each in failures)
-            + ". Choose a kind to see where in the space it lies.",
-            names=tuple(each.kind for each in failures),
-        )
-    messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2])
-    if not one.concentrated:
-        where = "No value of any parameter has more of them than chance puts there."
-        return Chart(
-            "Configurations",
-            "",
-            (Series("failed", "vermillion", np.array([float(one.count)])),),
-            f"{where} {messages}",
-            names=(one.kind,),
+            series=(Series("failed", "vermillion", np.array([float(each.count) for each in counted])),),
+            caption=everywhere if one else f"{shares}. Choose a kind to see where in the space it lies.",
+            names=tuple(each.kind for each in counted),
         )
     names = tuple(f"{session.described(c.parameter).label} = {parameter_text(c.value)}" for c in one.concentrated)
     return Chart(
