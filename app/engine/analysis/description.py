@@ -70,7 +70,7 @@ def describe_plane(
         return
     (x, y), cut = plane.goals, plane.quadrants
     figures = [
-        Figure("points on it", len(plane.front), note=f"of {cut.total}"),
+        Figure("points on it", f"{len(plane.front)} of {cut.total}"),
         Figure("hypervolume", plane.hypervolume, note=f"reference {', '.join(map(number, plane.reference))}", digits=5),
         Figure("corners of the hull", len(plane.hull)),
     ]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...numbers import number, round_ticks
+from ..analysis.convergence import thinned
 from ..chart import Chart
 from .html import element, esc
 
@@ -190,7 +191,7 @@ def drawn(chart: Chart) -> str:
     up = Axis(chart.y_title, *chart.whole_range) if chart.whole_range else Axis.over(chart.y_title, known)
     drawing = Drawing(across, up, f"{chart.y_title} over {chart.x_title}")
     for place, each in enumerate(chart.series):
-        kept = np.linspace(0, len(each.y) - 1, min(len(each.y), _MOST_POINTS)).round().astype(np.int64)
+        kept = thinned(len(each.y), _MOST_POINTS)
         label = each.label if len(chart.series) > 1 else ""
         if each.line:
             drawing.line(each.x[kept], each.y[kept], f"b{place}", label)
