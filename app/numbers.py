@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 UNKNOWN: Final = "–"
+MINUS: Final = "−"  # of numbers that are read in a window or a chart, not copied from a terminal
 # The unit in which a figure is stored, by the end of its name: time_s, power_limit_w.
 UNITS_OF_ENDINGS: Final[Mapping[str, str]] = {
     "_s": "s",
@@ -19,6 +20,7 @@ UNITS_OF_ENDINGS: Final[Mapping[str, str]] = {
     "_mib": "MiB",
     "_percent": "%",
 }
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WHOLE_FROM, _WHOLE_BELOW = 1e3, 1e7  # figures written without decimals
 
 
@@ -38,6 +40,14 @@ def number(value: float | None, digits: int = 4) -> str:
     if isinstance(value, int) or max(_WHOLE_FROM, 10.0 ** (digits - 1)) <= size < _WHOLE_BELOW:
         return f"{value:.0f}"
     return f"{value:.{digits}g}"
+
+
+def count_text(count: int) -> str:
+    """A whole number in groups of three, as a power of ten where it is very long."""
+    if count < 10**15:
+        return f"{count:,}".replace(",", "\u202f")
+    exponent = math.floor(math.log10(count))
+    return f"{count // 10 ** (exponent - 2) / 100:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
 def name_and_unit(name: str) -> tuple[str, str]:

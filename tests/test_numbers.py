@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from app.numbers import (
     as_json,
     change,
+    count_text,
     duration,
     finite_or_none,
     name_and_unit,
@@ -41,6 +42,10 @@ from app.numbers import (
 )
 def test_a_figure_has_four_digits_and_a_dash_where_it_is_unknown(value: float | None, text: str) -> None:
     assert number(value) == text
+
+
+def test_counts_are_in_groups_of_three_and_powers_of_ten_beyond_reading() -> None:
+    assert [count_text(count) for count in (7, 1234567, 10**15)] == ["7", "1\u202f234\u202f567", "1.00·10¹⁵"]
 
 
 def test_more_digits_are_given_where_they_are_asked_for() -> None:

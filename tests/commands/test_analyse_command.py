@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from app.cli import main
+from app.engine.chart import Chart, Series
 from app.engine.report.html import esc
-from app.engine.report.svg import Axis, Chart, bars
+from app.engine.report.svg import Axis, Drawing, drawn
 from app.paths import resources
 
 PS3 = "kernel-tuner/ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz"
@@ -128,7 +129,7 @@ def test_the_best_is_compared_with_the_theoretical_peak(capsys: pytest.CaptureFi
     assert run(capsys, "report", "--out", str(file))[0] == 0
     text = file.read_text(encoding="utf-8")
     assert said in text
-    assert "corners of the convex hull" in text
+    assert "Corners of the convex hull" in text
 
 
 def test_no_share_is_printed_where_the_precision_is_unknown(
@@ -398,13 +399,18 @@ def test_axes_and_charts() -> None:
     assert Axis.over("x", [np.nan]).high == 1
     flat = Axis.over("x", [5.0, 5.0])
     assert flat.low < 5 < flat.high
-    chart = Chart(Axis("x", 0, 1), Axis("y", 0, 1), "a <title>")
+    chart = Drawing(Axis("x", 0, 1), Axis("y", 0, 1), "a <title>")
     chart.dots(np.linspace(0, 1, 100_000), np.full(100_000, 0.5), "c0")
     chart.line([0, np.nan, 1], [0, 1, 1], "b0", "words <")
     chart.mark(2.0, 0.5, "A")
-    drawn = chart.text
-    ElementTree.fromstring(drawn)
-    assert len(drawn) < 20_000, "points that fall onto one another are drawn once"
-    assert "<circle" not in drawn, "a mark outside the area is not drawn"
-    assert bars("none", [("a", [float("nan")])], ["x"]) == ""
-    ElementTree.fromstring(bars("some", [("a", [-0.5, 1.0]), ("b", [0.1, float("nan")])], ["x", "y"], signed=True))
+    text = chart.text
+    ElementTree.fromstring(text)
+    assert len(text) < 20_000, "points that fall onto one another are drawn once"
+    assert "<circle" not in text, "a mark outside the area is not drawn"
+
+
+def test_bars_are_drawn_as_far_as_they_are_known() -> None:
+    bars = [Series("x", "blue", np.array([-0.5, 0.1])), Series("y", "orange", np.array([1.0, np.nan]))]
+    ElementTree.fromstring(drawn(Chart("share", "", tuple(bars), "", names=("a <b>", "b"))))
+    unknown = Series("x", "blue", np.array([np.nan]))
+    assert drawn(Chart("share", "", (unknown,), "", names=("a",))) == ""

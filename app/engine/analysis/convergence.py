@@ -59,6 +59,11 @@ def steps(curve: Floats) -> tuple[Indices, Floats]:
     return at + 1, curve[at]
 
 
+def thinned(length: int, most: int) -> Indices:
+    """At most `most` places of a curve of that length, evenly spread; the first and the last stay."""
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))
+
+
 def _added(stairs: list[tuple[float, float]], x: float, y: float, corner_x: float, corner_y: float) -> float:
     """Put a point on the stairs, drop those that it beats, and return the area that it adds."""
     at = bisect_left(stairs, (x, y))

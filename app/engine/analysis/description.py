@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import numpy as np
+
 from ...numbers import change, number, percent
 from ..description import Cell, Description, Figure, Listing
 from .compare import Comparison, Side
 from .importance import Importance
-from .plane import Indices, Plane
+from .plane import Indices
 from .session import Analysis, Effects
+from .tradeoff import relative_change
+
+Letters = Mapping[int, str]  # by the index of the configuration; they mark it in a chart beside the description
 
 MOST_POINTS: Final = 40  # of the front and of the hull in a table
 _WITHIN: Final = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5)  # times the optimum, of the difficulty
@@ -19,47 +24,53 @@ _WITHIN: Final = (1.0, 1.01, 1.05, 1.1, 1.25, 1.5)  # times the optimum, of the 
 def describe_analysis(analysis: Analysis) -> list[Description]:
     """Every finding of an analysis, in the order in which it is read; what is unknown is left out."""
     return [
-        *_choices(analysis),
-        *_plane(analysis),
-        *_correlations(analysis),
-        *(_effects(effects) for effects in analysis.effects if effects.importances),
-        *_difficulty(analysis),
-        *_drift(analysis),
-        *_failures(analysis),
+        *describe_choices(analysis),
+        *describe_plane(analysis),
+        *describe_correlations(analysis),
+        *describe_split(analysis),
+        *(each for effects in analysis.effects for each in describe_effects(effects)),
+        *describe_difficulty(analysis),
+        *describe_drift(analysis),
+        *describe_failures(analysis),
     ]
 
 
-def _choices(analysis: Analysis) -> Iterator[Description]:
+def describe_choices(analysis: Analysis, letters: Letters | None = None) -> Iterator[Description]:
+    """What each way to choose picks, its cost and gain; the `letters` of configurations come first, if any."""
     costs, names = analysis.costs, analysis.table.space.names
     chosen = [(choice, choice.index) for choice in analysis.choices if choice.index is not None]
     if not chosen:
         yield Description("No configuration worked")
         return
+    measured = {"ms": costs.time_s * 1e3} if costs.time_known else {}
+    measured |= {"J": costs.energy_j} if costs.energy_known else {}
+    measured |= {"W": costs.power_w} if np.isfinite(costs.power_w).any() else {}
     rows: list[list[Cell]] = []
     for choice, index in chosen:
         configuration = analysis.table.measurement(index).configuration
         in_words = choice.against_fastest.words if choice.against_fastest and choice.name != "fastest" else ""
-        row: list[Cell] = [choice.label]
-        row += [float(costs.time_s[index]) * 1e3] if costs.time_known else []
-        row += [float(costs.energy_j[index])] if costs.energy_known else []
-        rows.append([*row, in_words, *(configuration[name] for name in names)])
-    measured = [*(["ms"] if costs.time_known else []), *(["J"] if costs.energy_known else [])]
+        figures = [float(column[index]) for column in measured.values()]
+        row = [*_letter(index, letters), choice.label, *figures, in_words]
+        rows.append([*row, *(configuration[name] for name in names)])
     yearly = [
         f"least energy, the same work over a year: {choice.yearly.words} (while the kernel runs)"
         for choice, _ in chosen
         if choice.name == "least_energy" and choice.yearly is not None and choice.yearly.saved_kwh > 0
     ]
-    listing = Listing("", ("choice", *measured, "in words", *names), rows)
+    listing = Listing("", (*_letter_head(letters), "choice", *measured, "in words", *names), rows)
     yield Description("Choices, against the fastest", remarks=yearly, listings=[listing])
 
 
-def _plane(analysis: Analysis) -> Iterator[Description]:
+def describe_plane(
+    analysis: Analysis, letters: Letters | None = None, most: int = MOST_POINTS
+) -> Iterator[Description]:
+    """The front, the hull and the quadrants over both goals, with at most `most` points of each."""
     plane = analysis.plane
     if plane is None or plane.quadrants is None:
         return
     (x, y), cut = plane.goals, plane.quadrants
     figures = [
-        Figure("points on it", len(plane.front)),
+        Figure("points on it", f"{len(plane.front)} of {cut.total}"),
         Figure("hypervolume", plane.hypervolume, note=f"reference {', '.join(map(number, plane.reference))}", digits=5),
         Figure("corners of the hull", len(plane.hull)),
     ]
@@ -77,25 +88,36 @@ def _plane(analysis: Analysis) -> Iterator[Description]:
     quadrants: list[list[Cell]] = [[what, count, percent(count / cut.total)] for what, count in counts]
     listings = [
         Listing("", ("quadrant", "points", "share"), quadrants),
-        _points("The front", analysis, plane, plane.front),
-        _points("Corners of the convex hull, counterclockwise", analysis, plane, plane.hull),
+        _points("The front", analysis, plane.front[:most], len(plane.front), letters),
+        _points("Corners of the convex hull, counterclockwise", analysis, plane.hull[:most], len(plane.hull), letters),
     ]
     yield Description(f"Front over {x} and {y}", "", figures, listings)
 
 
-def _points(title: str, analysis: Analysis, plane: Plane, indices: Indices) -> Listing:
-    """Configurations of the plane with both figures."""
-    names = analysis.table.space.names
+def _points(title: str, analysis: Analysis, indices: Indices, count: int, letters: Letters | None) -> Listing:
+    """The first configurations of `count`, with both figures of the plane."""
+    plane, names = analysis.plane, analysis.table.space.names
+    assert plane is not None
     rows: list[list[Cell]] = []
-    for index in indices[:MOST_POINTS].tolist():
+    for index in indices.tolist():
         configuration = analysis.table.measurement(index).configuration
-        rows.append([*plane.values[index].tolist(), *(configuration[name] for name in names)])
-    if len(indices) > MOST_POINTS:
-        title = f"{title}: the first {MOST_POINTS} of {len(indices)}"
-    return Listing(title, (*(goal.name for goal in plane.goals), *names), rows)
+        figures = plane.values[index].tolist()
+        rows.append([*_letter(index, letters), *figures, *(configuration[name] for name in names)])
+    if len(indices) < count:
+        title = f"{title}: the first {len(indices)} of {count}"
+    return Listing(title, (*_letter_head(letters), *(goal.name for goal in plane.goals), *names), rows)
 
 
-def _correlations(analysis: Analysis) -> Iterator[Description]:
+def _letter(index: int, letters: Letters | None) -> list[Cell]:
+    return [letters.get(index, "")] if letters else []
+
+
+def _letter_head(letters: Letters | None) -> list[str]:
+    return [""] if letters else []
+
+
+def describe_correlations(analysis: Analysis) -> Iterator[Description]:
+    """The coefficients of everything observed with speed, efficiency and their product."""
     if not analysis.correlations:
         return
     rows: list[list[Cell]] = [
@@ -112,20 +134,36 @@ def _correlations(analysis: Analysis) -> Iterator[Description]:
     yield Description(title, listings=[Listing("", header, rows)])
 
 
-def _effects(effects: Effects) -> Description:
+def describe_split(analysis: Analysis) -> Iterator[Description]:
+    """Both halves of the cloud, split at the mean of what matters differently for the two [Anzt2015, figure 9]."""
+    split = {one.name: one for one in analysis.splits}
+    movers = [one for one in analysis.correlations if one.mover and one.name in split]
+    rows: list[list[Cell]] = []
+    for mover in sorted(movers, key=lambda one: -abs(one.moves)):
+        one = split[mover.name]
+        for side, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
+            changes = relative_change(other.speed, half.speed), relative_change(other.efficiency, half.efficiency)
+            rows.append([f"{one.name} {side} {number(one.mean)}", half.count, *(change(1 + each) for each in changes)])
+    if rows:
+        header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
+        title = "The cloud split at the mean of what matters differently for speed and efficiency"
+        yield Description(title, listings=[Listing("", header, rows)])
+
+
+def describe_effects(effects: Effects) -> Iterator[Description]:
+    """How much each parameter matters for one figure."""
+    if not effects.importances:
+        return
     maximise = effects.goal.maximise
     rows = [
         [one.name, percent(one.over_all), percent(one.near_best), _best_level(one, maximise)]
         for one in effects.importances
     ]
-    return Description(
-        f"Importance for {effects.goal}: share of the variance over all, and of what sets the best tenth apart",
-        figures=[
-            Figure(f"{' and '.join(pair.names)} together", f"{percent(pair.share)} more")
-            for pair in effects.interactions[:3]
-        ],
-        listings=[Listing("", ("parameter", "over all", "near best", "best on average"), rows)],
-    )
+    listings = [Listing("", ("parameter", "over all", "near best", "best on average"), rows)]
+    pairs = [[" and ".join(pair.names), percent(pair.share)] for pair in effects.interactions[:3]]
+    listings += [Listing("Together beyond one by one", ("parameters", "share"), pairs)] if pairs else []
+    title = f"Importance for {effects.goal}: share of the variance over all, and of what sets the best tenth apart"
+    yield Description(title, listings=listings)
 
 
 def _best_level(one: Importance, maximise: bool) -> str:
@@ -136,7 +174,8 @@ def _best_level(one: Importance, maximise: bool) -> str:
     return f"{best.value}: {number(best.mean)}"
 
 
-def _difficulty(analysis: Analysis) -> Iterator[Description]:
+def describe_difficulty(analysis: Analysis) -> Iterator[Description]:
+    """The local minima and the proportion of centrality."""
     if not analysis.difficulty:
         return
     partly = (
@@ -154,7 +193,8 @@ def _difficulty(analysis: Analysis) -> Iterator[Description]:
     )
 
 
-def _drift(analysis: Analysis) -> Iterator[Description]:
+def describe_drift(analysis: Analysis) -> Iterator[Description]:
+    """Whether the board itself changed."""
     rows: list[list[Cell]] = [
         [
             one.name,
@@ -170,7 +210,8 @@ def _drift(analysis: Analysis) -> Iterator[Description]:
         yield Description("Drift of the reference kernel", listings=[Listing("", header, rows)])
 
 
-def _failures(analysis: Analysis) -> Iterator[Description]:
+def describe_failures(analysis: Analysis) -> Iterator[Description]:
+    """What failed, one description for each kind."""
     for one in analysis.failures:
         where: list[list[Cell]] = [
             [

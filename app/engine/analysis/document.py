@@ -6,12 +6,10 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from ...numbers import as_json
 from ..space.result_table import ResultTable
 from .choosers import Choice, weight_ranges
-from .convergence import steps
+from .convergence import steps, thinned
 from .costs import Floats
 from .difficulty import Difficulty
 from .drift import DriftOf
@@ -122,10 +120,8 @@ def _choice(table: ResultTable, choice: Choice) -> dict[str, Any] | None:
 def _curve(values: Floats) -> dict[str, Any]:
     """Where it changes, thinned to a bounded number of steps; the last one stays."""
     at, figures = steps(values)
-    if len(at) > _MOST_STEPS:
-        kept = np.unique(np.linspace(0, len(at) - 1, _MOST_STEPS).round().astype(np.int64))
-        at, figures = at[kept], figures[kept]
-    return {"evaluations": at.tolist(), "values": figures.tolist()}
+    kept = thinned(len(at), _MOST_STEPS)
+    return {"evaluations": at[kept].tolist(), "values": figures[kept].tolist()}
 
 
 def _difficulty(one: Difficulty) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Tradeoff:
     def words(self) -> str:
         """'18 % less energy for 4 % more time'; the gain first, 'and' between what goes the same way."""
         parts = [
-            (change, _part(change, what))
+            (change, change_words(change, what))
             for change, what in ((self.energy_change, "energy"), (self.time_change, "time"))
             if not math.isnan(change)
         ]
@@ -111,7 +111,8 @@ def percent_words(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %".replace(".0 %", " %")
 
 
-def _part(change: float, what: str) -> str:
+def change_words(change: float, what: str) -> str:
+    """'18 % less energy', 'the same time'."""
     if _is_same(change):
         return f"the same {what}"
     return f"{percent_words(change)} {'less' if change < 0 else 'more'} {what}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -126,13 +125,3 @@ def _specification(plan: SessionPlan) -> str:
         if digest_of(path) == plan.origin.get("sha256") and path.stat().st_size <= _LONGEST_SPECIFICATION:
             return read_text(path)
     return ""
-
-
-def time_and_energy(analysis: Analysis, index: int) -> tuple[float, float, float]:
-    """Time in ms, energy in J and power in W of one measurement; NaN where only ratios are known."""
-    costs = analysis.costs
-    return (
-        float(costs.time_s[index]) * 1e3 if costs.time_known else math.nan,
-        float(costs.energy_j[index]) if costs.energy_known else math.nan,
-        float(costs.power_w[index]),
-    )

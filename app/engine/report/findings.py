@@ -5,19 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...numbers import change, number, percent
+from ...numbers import number
 from ...sensors.event_reasons import LIMITING
 from ...sensors.event_reasons import names as reason_names
+from ..analysis import charts
+from ..analysis.charts import Analysed
 from ..analysis.choosers import against, fastest
 from ..analysis.costs import values_of
+from ..analysis.description import (
+    describe_choices,
+    describe_comparison,
+    describe_correlations,
+    describe_difficulty,
+    describe_effects,
+    describe_failures,
+    describe_plane,
+    describe_split,
+)
 from ..analysis.peak_share import peak_share
+from ..chart import Chart
 from ..formats.names import heading, unit_of
 from ..measurement import Measurement, spreads
 from ..models.description import describe_fit
 from ..tuning_methods.description import describe_sweep
 from . import plots
-from .content import ReportContent, time_and_energy
-from .html import described, figure, paragraph, section, table
+from .content import ReportContent
+from .html import described, figure, paragraph, section, table, titled
+from .svg import drawn
 
 _MOST_ROWS = 200  # of the results, best first
 _MOST_COLUMNS = 10
@@ -48,14 +62,7 @@ def answer(content: ReportContent, letters: dict[int, str]) -> str:
             f"While it was measured a limit acted: {', '.join(limiting)}. Its figures belong to that clock."
         )
     body += table(("figure", "value", "95 % interval", "unit"), _figures(content, chosen), "Everything measured of it")
-    rows: list[Sequence[object]] = []
-    for choice in content.analysis.choices:
-        if choice.index is None:
-            continue
-        time_ms, energy_j, power_w = time_and_energy(content.analysis, choice.index)
-        words = choice.against_fastest.words if choice.against_fastest and choice.name != "fastest" else ""
-        rows.append((letters.get(choice.index, ""), choice.label, time_ms, energy_j, power_w, words))
-    body += table(("", "choice", "ms", "J", "W", "against the fastest"), rows, "Other ways to choose")
+    body += titled(describe_choices(content.analysis, letters))
     return section("The answer", body)
 
 
@@ -64,89 +71,26 @@ def front(content: ReportContent, letters: dict[int, str]) -> str:
     plane = content.analysis.plane
     if plane is None or plane.quadrants is None:
         return ""
-    (x, y), cut = plane.goals, plane.quadrants
     picture = plots.front_chart(content.analysis, letters, dict(content.units))
     body = figure(picture, "Letters are the choices above; the cross goes through the best of each figure.")
-    body += paragraph(
-        f"{len(plane.front)} of {cut.total} configurations are on the front; its hypervolume is "
-        f"{number(plane.hypervolume, 5)} with the reference ({', '.join(number(float(r)) for r in plane.reference)})."
-    )
-    body += paragraph(
-        f"{cut.better_x} ({cut.percent(cut.better_x):.1f} %) are better in {x.name} than the best by {y.name}, "
-        f"{cut.better_y} ({cut.percent(cut.better_y):.1f} %) better in {y.name} than the best by {x.name}, "
-        f"{cut.both} ({cut.percent(cut.both):.1f} %) both."
-    )
-    header = ("", x.name, y.name, *content.table.space.names)
-    for indices, caption in (
-        (plane.front[::-1], "The front"),
-        (plane.hull, "The corners of the convex hull, counterclockwise"),
-    ):
-        rows = [
-            [
-                letters.get(int(index), ""),
-                *(float(plane.values[index, at]) for at in (0, 1)),
-                *content.table.measurement(int(index)).configuration.values(),
-            ]
-            for index in indices[:_MOST_ROWS]
-        ]
-        body += table(header, rows, caption)
+    body += titled(describe_plane(content.analysis, letters, _MOST_ROWS))
     return section("Speed against energy", body)
 
 
 def causes(content: ReportContent) -> str:
     """What speed and efficiency go with."""
-    analysis = content.analysis
-    body = ""
-    for effects in analysis.effects:
-        picture = plots.importance_bars(effects)
-        pairs = [f"{' and '.join(pair.names)} ({percent(pair.share)})" for pair in effects.interactions[:3]]
-        together = f" Together beyond one by one: {', '.join(pairs)}." if pairs else ""
-        wanted = f"{'more' if effects.goal.maximise else 'less'} {effects.goal.name}"
-        caption = f"Parameters for {wanted}: share of the variance over all, and of what distinguishes the best tenth."
-        body += figure(picture, caption + together) if picture else ""
-    picture = plots.correlation_bars(analysis.correlations)
-    if picture:
-        body += figure(picture, "Correlation of everything observed with speed and efficiency; ★ differs between them.")
-    return section("What matters", body, _split_table(content))
-
-
-def _split_table(content: ReportContent) -> str:
-    """What matters differently for speed and efficiency: both halves of the cloud [Anzt2015, figure 9]."""
-    split = {one.name: one for one in content.analysis.splits}
-    movers = [one for one in content.analysis.correlations if one.mover and one.name in split]
-    rows: list[Sequence[object]] = []
-    for mover in sorted(movers, key=lambda one: -abs(one.moves)):
-        one = split[mover.name]
-        for words, half, other in (("above", one.above, one.below), ("below", one.below, one.above)):
-            faster = half.speed / other.speed - 1 if other.speed else math.nan
-            thriftier = half.efficiency / other.efficiency - 1 if other.efficiency else math.nan
-            rows.append((f"{one.name} {words} {number(one.mean)}", half.count, percent(faster), percent(thriftier)))
-    header = ("measurements with", "how many", "speed, over the others", "efficiency, over the others")
-    return table(header, rows, "The cloud split at the mean of what matters differently for the two")
+    session, body = Analysed(content.analysis, content.plan), ""
+    for effects in content.analysis.effects:
+        body += _chart(charts.importance_bars(session, effects.goal.name)) + titled(describe_effects(effects))
+    body += _chart(charts.correlation_bars(session)) + titled(describe_correlations(content.analysis))
+    return section("What matters", body, titled(describe_split(content.analysis)))
 
 
 def search(content: ReportContent) -> str:
     """How the search went, and how hard it is."""
-    analysis, goal = content.analysis, content.plan.objective.goal
-    body = ""
-    for curve, label in (
-        (analysis.best_so_far, f"best {goal.name}"),
-        (analysis.hypervolume_so_far, "hypervolume of the front"),
-    ):
-        picture = plots.convergence_chart(curve, label) if len(curve) else ""
-        body += figure(picture, f"The {label} after each evaluation.") if picture else ""
-    picture = plots.difficulty_chart(analysis.difficulty)
-    if picture:
-        minima = ", ".join(f"{len(one.minima)} of {name}" for name, one in analysis.difficulty.items())
-        part = ""
-        if analysis.coverage < 1:
-            part = (
-                f" Only {percent(analysis.coverage)} was measured: that lacks neighbours, and looks harder than it is."
-            )
-        body += figure(
-            picture, f"Share of local searches for the least that end within p of the optimum; minima: {minima}.{part}"
-        )
-    return section("The search", body)
+    session = Analysed(content.analysis, content.plan)
+    made = (charts.best_curve(session), charts.hypervolume_curve(session), charts.difficulty_curves(session))
+    return section("The search", *map(_chart, made), titled(describe_difficulty(content.analysis)))
 
 
 def model(content: ReportContent) -> str:
@@ -169,31 +113,9 @@ def model(content: ReportContent) -> str:
 
 def comparison(content: ReportContent) -> str:
     """The session beside others: what tuning for energy gains on each, and on average [Schoonhoven2024, table 6.2]."""
-    found = content.comparison
-    if found is None:
+    if content.comparison is None:
         return ""
-    rows: list[Sequence[object]] = [
-        (
-            side.gpu + (" (simulated)" if side.source == "simulated" else ""),
-            side.name,
-            side.fastest.efficiency,
-            side.frugal.efficiency,
-            change(1 + side.efficiency_change),
-            side.fastest.speed,
-            side.frugal.speed,
-            change(1 + side.speed_change),
-            side.frugal.clock_mhz,
-        )
-        for side in found.sides
-    ]
-    efficiency, speed = found.efficiency_name, found.speed_name
-    header = ("board", "session", efficiency, "after", "gained", speed, "after", "gained", "MHz after")
-    body = table(header, rows, "From the fastest configuration to the one of least energy")
-    body += paragraph(
-        f"Mean ± standard deviation over {found.over}: efficiency {found.mean_efficiency_change.words}, "
-        f"speed {found.mean_speed_change.words}."
-    )
-    return section("Beside other sessions", body)
+    return section("Beside other sessions", titled([describe_comparison(content.comparison, content.units)]))
 
 
 def traces(content: ReportContent) -> str:
@@ -211,16 +133,7 @@ def traces(content: ReportContent) -> str:
 
 def failures(content: ReportContent) -> str:
     """What failed and where."""
-    body = ""
-    for one in content.analysis.failures:
-        body += paragraph(f"{one.count} ({percent(one.share)}) failed: {one.kind}.")
-        body += table(("message", "times"), one.messages)
-        rows = [
-            [f"{w.parameter} = {w.value}", w.failed, w.measured, percent(w.share), percent(w.elsewhere)]
-            for w in one.concentrated
-        ]
-        body += table(("where", "failed", "measured", "share", "elsewhere"), rows, "Values that concentrate failures")
-    return section("Failures", body)
+    return section("Failures", titled(describe_failures(content.analysis)))
 
 
 def results(content: ReportContent) -> str:
@@ -241,6 +154,12 @@ def results(content: ReportContent) -> str:
         rows.append([*(m.values.get(name, math.nan) for name in shown), *m.configuration.values()])
     caption = f"The best {len(rows)} of {len(run)}" if len(rows) < len(run) else f"All {len(rows)}"
     return section("Results", table(header, rows, caption))
+
+
+def _chart(made: Chart | str) -> str:
+    """A chart with its caption; nothing where there is only a reason why it cannot be drawn."""
+    picture = drawn(made) if isinstance(made, Chart) else ""
+    return figure(picture, made.caption) if isinstance(made, Chart) and picture else ""
 
 
 def _figures(content: ReportContent, chosen: Measurement) -> list[Sequence[object]]:

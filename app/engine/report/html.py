@@ -58,6 +58,16 @@ def described(description: Description) -> str:
     return element("dl", *rows) + "".join((*remarks, *tables)) if rows else "".join((*remarks, *tables))
 
 
+def titled(descriptions: Iterable[Description]) -> str:
+    """Descriptions one below the other, each with its title and origin."""
+    return "".join(
+        element("h3", esc(each.title))
+        + (paragraph(each.origin, class_="soft") if each.origin else "")
+        + described(each)
+        for each in descriptions
+    )
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
     """Numbers to the right with four digits; a dash for None."""
     body = []

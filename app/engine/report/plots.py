@@ -1,4 +1,4 @@
-"""The pictures of a report."""
+"""The charts of a report that the analysis does not describe: clouds with marks, fits with bands, traces."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analysis.choosers import Choice
-from ..analysis.convergence import steps
-from ..analysis.correlations import Correlation
-from ..analysis.costs import Floats, values_of
-from ..analysis.difficulty import Difficulty
+from ..analysis.costs import values_of
 from ..analysis.iso_lines import Product, iso_lines, role_of
-from ..analysis.session import Analysis, Effects
+from ..analysis.session import Analysis
 from ..formats.names import heading
 from ..models.frequency import FrequencyFit
 from ..space.result_table import ResultTable
 from ..space.search_space import Rows
 from ..tuning_methods.roofline_sweeps import PlacedKernel, Sweep
-from .svg import CLASSES, Axis, Chart, bars
+from .svg import CLASSES, Axis, Drawing
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_MOST_BARS = 24
-_MOST_POINTS = 4000  # along a line
 
 
 def lettered(choices: Sequence[Choice], chosen: int | None) -> dict[int, str]:
@@ -38,17 +33,17 @@ def front_chart(analysis: Analysis, letters: dict[int, str], units: dict[str, st
         return ""
     x, y = plane.values[:, 0], plane.values[:, 1]
     names = [goal.name for goal in plane.goals]
-    chart = Chart(
+    drawing = Drawing(
         Axis.over(heading(names[0], units), x), Axis.over(heading(names[1], units), y), f"{names[1]} over {names[0]}"
     )
     for words, class_, rows in _coloured(analysis.table):
-        chart.dots(x[rows], y[rows], class_, words)
+        drawing.dots(x[rows], y[rows], class_, words)
     hull = np.append(plane.hull, plane.hull[:1])
-    chart.line(x[hull], y[hull], "hull", "convex hull")
+    drawing.line(x[hull], y[hull], "hull", "convex hull")
     cut = plane.quadrants
     if cut is not None:
-        chart.rule(x=cut.x_line, words="through the best of each figure")
-        chart.rule(y=cut.y_line)
+        drawing.rule(x=cut.x_line, words="through the best of each figure")
+        drawing.rule(y=cut.y_line)
         x_role, y_role = role_of(names[0]), role_of(names[1])
         if x_role is not None and y_role is not None:
             edp = iso_lines(
@@ -56,15 +51,15 @@ def front_chart(analysis: Analysis, letters: dict[int, str], units: dict[str, st
                 x_role,
                 y_role,
                 through=(float(x[cut.best_y]), float(y[cut.best_y])),
-                x_span=(chart.x.low, chart.x.high),
-                y_span=(chart.y.low, chart.y.high),
+                x_span=(drawing.x.low, drawing.x.high),
+                y_span=(drawing.y.low, drawing.y.high),
             )
             for line in edp:
-                chart.line(line.x, line.y, "iso", "equal energy-delay product" if line is edp[0] else "")
-    chart.line(x[plane.front], y[plane.front], "front", "Pareto front")
+                drawing.line(line.x, line.y, "iso", "equal energy-delay product" if line is edp[0] else "")
+    drawing.line(x[plane.front], y[plane.front], "front", "Pareto front")
     for index, letter in letters.items():
-        chart.mark(float(x[index]), float(y[index]), letter)
-    return chart.text
+        drawing.mark(float(x[index]), float(y[index]), letter)
+    return drawing.text
 
 
 def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
@@ -87,68 +82,27 @@ def _coloured(table: ResultTable) -> list[tuple[str, str, Rows]]:
     return [("measurements", "c1", np.arange(len(rows)))]
 
 
-def convergence_chart(figure: Floats, label: str) -> str:
-    """A figure after each evaluation."""
-    at, values = steps(figure)
-    if len(at) < 2:
-        return ""
-    kept = np.unique(np.linspace(0, len(at) - 1, min(len(at), _MOST_POINTS)).round().astype(int))
-    x, y = np.append(at[kept], len(figure)), np.append(values[kept], values[-1])
-    chart = Chart(Axis.over("evaluations", x, log=len(figure) > 500), Axis.over(label, y), f"{label} over evaluations")
-    chart.line(x, y, "b0", step=True)
-    return chart.text
-
-
-def difficulty_chart(curves: dict[str, Difficulty]) -> str:
-    """Proportion of centrality over p [Schoonhoven2024, figure 6.5]."""
-    if not curves:
-        return ""
-    p = np.linspace(1.0, 1.5, 101)
-    chart = Chart(Axis("p, times the optimum", 1.0, 1.5), Axis("proportion of centrality", 0.0, 1.02), "Difficulty")
-    for at, (name, one) in enumerate(curves.items()):
-        chart.line(p, one.proportion(p), f"b{at}", name)
-    return chart.text
-
-
-def correlation_bars(found: Sequence[Correlation]) -> str:
-    """The strongest, in the order of their coefficient with speed."""
-    strongest = sorted(found, key=lambda one: -max(abs(one.speed.strength), abs(one.efficiency.strength)))[:_MOST_BARS]
-    rows = [
-        (f"{'★ ' if one.mover else ''}{one.name}", (one.speed.strength, one.efficiency.strength, one.product.strength))
-        for one in found
-        if one in strongest
-    ]
-    words = ("speed", "efficiency", "their product")
-    return bars("Correlation with speed and efficiency", rows, words, signed=True)
-
-
-def importance_bars(effects: Effects) -> str:
-    """Shares of each parameter, over all and near the best."""
-    rows = [(one.name, (one.over_all, one.near_best)) for one in effects.importances[:_MOST_BARS]]
-    return bars(f"Importance for {effects.goal}", rows, ("over all", "near the best"))
-
-
 def model_chart(fit: FrequencyFit) -> str:
     """Power over clock: points, the fitted curve with its band, ridge and optimum."""
     if not len(fit.clock_mhz):
         return ""
     clock = np.linspace(float(fit.clock_mhz.min()), float(fit.clock_mhz.max()), 160)
-    chart = Chart(
+    drawing = Drawing(
         Axis.over("graphics clock (MHz)", fit.clock_mhz),
         Axis.over("power (W)", fit.power_w, from_zero=True),
         f"Power over clock, {fit.gpu}",
     )
     if len(fit.band_mhz) and fit.band_w.ndim == 2:
-        chart.band(fit.band_mhz, fit.band_w[0], fit.band_w[1], "b0", "95 % band")
-    chart.dots(fit.clock_mhz[fit.used], fit.power_w[fit.used], "c1", "measured", size=6)
-    chart.dots(fit.clock_mhz[~fit.used], fit.power_w[~fit.used], "c5", "left out: a limit acted", size=6)
+        drawing.band(fit.band_mhz, fit.band_w[0], fit.band_w[1], "b0", "95 % band")
+    drawing.dots(fit.clock_mhz[fit.used], fit.power_w[fit.used], "c1", "measured", size=6)
+    drawing.dots(fit.clock_mhz[~fit.used], fit.power_w[~fit.used], "c5", "left out: a limit acted", size=6)
     if fit.curve is not None:
-        chart.line(clock, fit.power(clock), "b0", "model")
+        drawing.line(clock, fit.power(clock), "b0", "model")
     if fit.ridge_mhz is not None:
-        chart.rule(x=fit.ridge_mhz, words=f"ridge, {fit.ridge_mhz:.0f} MHz")
+        drawing.rule(x=fit.ridge_mhz, words=f"ridge, {fit.ridge_mhz:.0f} MHz")
     if fit.optimum_mhz is not None:
-        chart.rule(x=fit.optimum_mhz, class_="front", words=f"least energy, {fit.optimum_mhz:.0f} MHz")
-    return chart.text
+        drawing.rule(x=fit.optimum_mhz, class_="front", words=f"least energy, {fit.optimum_mhz:.0f} MHz")
+    return drawing.text
 
 
 def roofline_chart(sweep: Sweep, kernel: PlacedKernel | None) -> str:
@@ -161,17 +115,17 @@ def roofline_chart(sweep: Sweep, kernel: PlacedKernel | None) -> str:
     span = intensity[shown] if shown.any() else np.array([0.25, 128.0])
     grid = np.geomspace(float(span.min()), float(span.max()), 160)
     efficiency = sweep.points.flops / power / 1e9
-    chart = Chart(
+    drawing = Drawing(
         Axis.over("intensity (flop/B)", span, log=True),
         Axis.over("GFLOP/J", efficiency[shown], model.archline(grid) / 1e9, log=True),
         f"Energy roofline, {sweep.label}",
     )
-    chart.dots(intensity[shown], efficiency[shown], "c1", "microbenchmarks", size=6)
-    chart.line(grid, model.archline(grid) / 1e9, "b0", "archline")
-    chart.rule(x=model.effective_energy_balance, words=f"energy balance, {model.effective_energy_balance:.3g} flop/B")
+    drawing.dots(intensity[shown], efficiency[shown], "c1", "microbenchmarks", size=6)
+    drawing.line(grid, model.archline(grid) / 1e9, "b0", "archline")
+    drawing.rule(x=model.effective_energy_balance, words=f"energy balance, {model.effective_energy_balance:.3g} flop/B")
     if kernel is not None and kernel.energy_j:
-        chart.mark(kernel.intensity, kernel.work_flop / kernel.energy_j / 1e9, "K")
-    return chart.text
+        drawing.mark(kernel.intensity, kernel.work_flop / kernel.energy_j / 1e9, "K")
+    return drawing.text
 
 
 def trace_chart(table: ResultTable, name: str, label: str) -> str:
@@ -185,6 +139,6 @@ def trace_chart(table: ResultTable, name: str, label: str) -> str:
     passed = when - np.nanmin(when[known])
     unit, factor = ("s", 1.0) if np.nanmax(passed[known]) < 300 else ("minutes", 60.0)
     passed /= factor
-    chart = Chart(Axis.over(unit, passed[known]), Axis.over(label, values[known]), f"{label} over the session")
-    chart.dots(passed[known], values[known], "c1", size=3)
-    return chart.text
+    drawing = Drawing(Axis.over(unit, passed[known]), Axis.over(label, values[known]), f"{label} over the session")
+    drawing.dots(passed[known], values[known], "c1", size=3)
+    return drawing.text

@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ... import __version__
+from ..analysis.description import describe_drift
 from ..measurement import Measurement
 from ..metering.characterisation.description import describe_characterisation
 from ..session.description import describe_search, source_in_words
 from .content import ReportContent
-from .html import described, element, esc, facts, paragraph, section, table
+from .html import described, element, esc, facts, paragraph, section, table, titled
 
 
 def question(content: ReportContent) -> str:
@@ -49,12 +50,7 @@ def device(content: ReportContent) -> str:
     )
     if sensors is not None:
         body += described(describe_characterisation(sensors, plan.gpu))
-    for one in content.analysis.drift:
-        low, high = (100 * end for end in one.per_hour_interval)
-        body += paragraph(
-            f"{one.name.removeprefix('reference_')} of the reference load {'drifts' if one.drifts else 'is steady'}: "
-            f"{100 * one.per_hour:+.2f} % per hour ({low:+.2f} to {high:+.2f}) over {len(one.values)} looks."
-        )
+    body += titled(describe_drift(content.analysis))
     return section("Device and sensors", body)
 
 

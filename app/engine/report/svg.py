@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ...numbers import number, round_ticks
+from ..analysis.convergence import thinned
+from ..chart import Chart
 from .html import element, esc
 
 Floats = npt.NDArray[np.float64]
 
 WIDTH, HEIGHT = 760, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 18, 12, 50
+_MOST_POINTS = 4000  # along a line
 CLASSES = 7  # colours of points: c0 to c6
 
 
@@ -59,8 +61,8 @@ class Axis:
 
 
 @dataclass(slots=True)
-class Chart:
-    """A chart under construction; `text` is the SVG."""
+class Drawing:
+    """A chart with axes under construction; `text` is the SVG."""
 
     x: Axis
     y: Axis
@@ -78,19 +80,17 @@ class Chart:
         self.parts.append(f'<path class="dots {esc(class_)}" stroke-width="{size:g}" d="{path}"/>')
         self._add_key(class_, words)
 
-    def line(self, x: npt.ArrayLike, y: npt.ArrayLike, class_: str, words: str = "", *, step: bool = False) -> None:
-        """A line through points in their order, broken where one is unknown; `step`: level until the next."""
+    def line(self, x: npt.ArrayLike, y: npt.ArrayLike, class_: str, words: str = "") -> None:
+        """A line through points in their order, broken where one is unknown."""
         at_x, at_y, _ = self._placed(x, y)
-        path, pen_down, before = [], False, 0.0
+        path, pen_down = [], False
         for a, b in zip(at_x.tolist(), at_y.tolist(), strict=True):
             if not (math.isfinite(a) and math.isfinite(b)):
                 pen_down = False
                 continue
             a, b = min(max(a, -1e4), 1e4), min(max(b, -1e4), 1e4)
-            if pen_down and step:
-                path.append(f"L{a:.1f} {before:.1f}")
             path.append(f"{'L' if pen_down else 'M'}{a:.1f} {b:.1f}")
-            pen_down, before = True, b
+            pen_down = True
         if path:
             self.parts.append(f'<path class="line {esc(class_)}" clip-path="url(#{self._area})" d="{"".join(path)}"/>')
             self._add_key(class_, words)
@@ -179,21 +179,38 @@ class Chart:
         return "".join(parts)
 
 
-def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]], words: Sequence[str], *, signed: bool = False) -> str:
-    """Horizontal bars, one group a row, one bar for each of `words`; from -1 to 1 where `signed`, else from 0."""
-    known = [abs(value) for _, values in rows for value in values if math.isfinite(value)]
-    if not known:
+def drawn(chart: Chart) -> str:
+    """A chart that was described; nothing where none of its values is known."""
+    known = np.concatenate([each.y[np.isfinite(each.y)] for each in chart.series])
+    if not len(known):
         return ""
-    largest = max(known) or 1.0
+    if chart.names:
+        low, high = chart.whole_range or (min(0.0, float(known.min())), max(0.0, float(known.max())))
+        return _bars(chart, low, high)
+    across = Axis.over(chart.x_title, *(each.x for each in chart.series), log=chart.x_log)
+    up = Axis(chart.y_title, *chart.whole_range) if chart.whole_range else Axis.over(chart.y_title, known)
+    drawing = Drawing(across, up, f"{chart.y_title} over {chart.x_title}")
+    for place, each in enumerate(chart.series):
+        kept = thinned(len(each.y), _MOST_POINTS)
+        label = each.label if len(chart.series) > 1 else ""
+        if each.line:
+            drawing.line(each.x[kept], each.y[kept], f"b{place}", label)
+        if each.points:
+            drawing.dots(each.x[kept], each.y[kept], f"b{place}", "" if each.line else label, size=6)
+    return drawing.text
+
+
+def _bars(chart: Chart, low: float, high: float) -> str:
+    """Horizontal bars from zero on, one group a name, one bar for each series."""
     start, room, thick = 230, WIDTH - 230 - 70, 9
-    zero = start + room / 2 if signed else start
-    scale = (room / 2 if signed else room) / largest
-    step = thick * len(words) + 9
+    scale = room / ((high - low) or 1.0)
+    zero = start - low * scale
+    step = thick * len(chart.series) + 9
     parts, y = [], 8
-    for name, values in rows:
+    for group, name in enumerate(chart.bar_labels):
         middle = y + step / 2 - 1
         parts.append(f'<text class="tick left" x="{start - 8}" y="{middle:.1f}">{esc(name[:32])}</text>')
-        for at, value in enumerate(values):
+        for at, value in enumerate(float(each.y[group]) for each in chart.series):
             if not math.isfinite(value):
                 continue
             length, top = abs(value) * scale, y + at * thick
@@ -201,14 +218,15 @@ def bars(title: str, rows: Sequence[tuple[str, Sequence[float]]], words: Sequenc
             size = f'width="{max(length, 0.5):.1f}" height="{thick - 1}"'
             parts.append(f'<rect class="bar b{at}" x="{left:.1f}" y="{top}" {size}/>')
             end, side = (left - 4, "tick left") if value < 0 else (left + length + 4, "tick start")
-            parts.append(f'<text class="{side} small" x="{end:.1f}" y="{top + 8}">{value:.2f}</text>')
+            parts.append(f'<text class="{side} small" x="{end:.1f}" y="{top + 8}">{number(round(value, 2), 3)}</text>')
         y += step
     parts.append(f'<path class="axis" d="M{zero:.1f} 4V{y}"/>')
-    for at, each in enumerate(words):
+    parts.append(f'<text class="tick left" x="{start - 8}" y="{y + 17}">{esc(chart.x_title)}</text>')
+    for at, each in enumerate(chart.series):
         x = start + at * 150
         parts.append(f'<rect class="bar b{at}" x="{x}" y="{y + 8}" width="12" height="9"/>')
-        parts.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each)}</text>')
-    return element("svg", element("title", esc(title)), *parts, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
+        parts.append(f'<text class="key" x="{x + 17}" y="{y + 17}">{esc(each.label)}</text>')
+    return element("svg", element("title", esc(chart.x_title)), *parts, viewBox=f"0 0 {WIDTH} {y + 26}", role="img")
 
 
 def _log_ticks(low: float, high: float, most: int) -> list[float]:

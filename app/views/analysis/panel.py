@@ -7,18 +7,19 @@ from itertools import islice, zip_longest
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
+from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...numbers import count_text
 from ..context import Context
-from ..plots.figure_plot import FigurePlot
-from ..plots.figures import count_text
+from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
-from .figures import FIGURES, Analysed, AnalysisFigure
+from ..widgets import hbox, vbox
 
 _EMPTY = "No session yet.\nStart one under Tune, or open one under Sessions;\nits analysis is then drawn here."
 _AGAIN_MS = 2000  # between two analyses of a session that grows
@@ -35,12 +36,11 @@ class AnalysisPanel(QWidget):
         self.session: Analysed | None = None  # what was analysed last
         self._analysed = -1  # measurements in it
         self.which, self.first, self.second = QComboBox(), QComboBox(), QComboBox()
-        for figure in FIGURES:
+        for figure in CHARTS:
             self.which.addItem(figure.label, figure.name)
         self.caption = ResultCaption(context.result)
-        self.figure = FigurePlot()
-        self.state = PlainLabel()
-        self.state.setWordWrap(True)
+        self.figure = ChartPlot()
+        self.state = PlainLabel(wrap=True)
         self._lay_out()
         self._background = LatestTask(self)
         self._background.done.connect(self._analysis_done)
@@ -56,10 +56,8 @@ class AnalysisPanel(QWidget):
         self._begin(context.result.table, context.result.plan)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
         label = PlainLabel("F&igure")
         label.setBuddy(self.which)
-        row.addWidget(label)
         for choice, name, length in (
             (self.which, "Figure of the analysis", 16),
             (self.first, "What the figure is of", 8),
@@ -70,13 +68,8 @@ class AnalysisPanel(QWidget):
             choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.setMinimumContentsLength(length)
             choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            row.addWidget(choice)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addWidget(self.caption)
-        column.addLayout(row)
-        column.addWidget(self.figure, 1)
-        column.addWidget(self.state)
+        row = hbox(label, self.which, self.first, self.second)
+        vbox(self.caption, row, (self.figure, 1), self.state, of=self, margins=6)
         self.setMinimumSize(360, 240)
 
     def shutdown(self) -> None:
@@ -148,9 +141,9 @@ class AnalysisPanel(QWidget):
     # --- what is shown -----------------------------------------------------------------------------------------------
 
     @property
-    def chosen(self) -> AnalysisFigure:
+    def chosen(self) -> AnalysisChart:
         """The figure of the list that is shown."""
-        return FIGURES[self.which.currentIndex()]
+        return CHARTS[self.which.currentIndex()]
 
     @Slot()
     def _offer(self) -> None:
@@ -177,4 +170,4 @@ class AnalysisPanel(QWidget):
         if isinstance(made, str):
             self.figure.say(made)
         else:
-            self.figure.show_figure(made)
+            self.figure.show_chart(made)

@@ -5,35 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QListWidget,
-    QListWidgetItem,
-    QPushButton,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTabWidget, QWidget
 
 from ...engine.analysis.compare import Compared, Comparison, compare_sessions
 from ...engine.analysis.description import describe_comparison
+from ...engine.analysis.quantities import Quantity, quantity
+from ...engine.chart import Chart, Series
 from ...engine.session.events import SessionChanged
 from ...engine.store.record import SessionRecord
+from ...numbers import MINUS, count_text
 from ..context import Context
 from ..file_dialogs import open_files
-from ..plots.figure_plot import FigurePlot
-from ..plots.figures import MINUS, count_text
+from ..plots.chart_plot import ChartPlot
+from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel, plain_tip
-from ..plots.plot_figure import Figure, Series
-from ..plots.quantities import Quantity, quantity
 from ..threads.tasks import LatestTask, TaskQueue
-from .tables import ListingTable
+from ..widgets import button, hbox, local_time, vbox
 
 if TYPE_CHECKING:
     from ...engine.store.database import Store
@@ -75,19 +67,19 @@ class ComparePanel(QWidget):
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
-        self.add, self.none = QPushButton("Add a &file …"), QPushButton("&Untick all")
-        self.add.setToolTip("A cache, T4 results or a session as CSV, without keeping it as a session")
-        self.figure = FigurePlot()
+        tip = "A cache, T4 results or a session as CSV, without keeping it as a session"
+        self.add, self.none = button("Add a &file …", tip, self.choose_file), button("&Untick all", "", self._untick)
+        self.figure = ChartPlot()
         self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")
         self.carried = ListingTable("Configurations carried over")
-        self.means, self.fronts_title = PlainLabel(), PlainLabel()
-        self.means.setWordWrap(True)
-        self.means.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.means, self.fronts_title = PlainLabel(wrap=True, selectable=True), PlainLabel()
+        gains = QWidget()
+        vbox(self.means, self.gains, self.fronts_title, self.fronts, of=gains).setContentsMargins(0, 6, 0, 0)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title in (
             (self.figure, "Fronts"),
-            (_stacked(self.means, self.gains, self.fronts_title, self.fronts), "Gains"),
+            (gains, "Gains"),
             (self.carried, "Same configuration elsewhere"),
         ):
             self.tabs.addTab(widget, title)
@@ -98,25 +90,15 @@ class ComparePanel(QWidget):
         self._background.done.connect(self._compared)
         self._background.failed.connect(self._not_compared)
         self.list.itemChanged.connect(self._ticked)
-        self.add.clicked.connect(self.choose_file)
-        self.none.clicked.connect(self._untick)
         context.bridge.session_changed.connect(self._session_changed)
         self._show_tables(False)
         self.figure.say(_EMPTY)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
         label = PlainLabel("&Sessions")
         label.setBuddy(self.list)
-        row.addWidget(label)
-        row.addStretch(1)
-        row.addWidget(self.add)
-        row.addWidget(self.none)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addLayout(row)
-        column.addWidget(self.list)
-        column.addWidget(self.tabs, 1)
+        row = hbox(label, 1, self.add, self.none)
+        vbox(row, self.list, (self.tabs, 1), of=self, margins=6)
         self._fit_list()
         self.setMinimumSize(360, 260)
 
@@ -166,7 +148,7 @@ class ComparePanel(QWidget):
         with QSignalBlocker(self.list):
             self.list.clear()
             for record in self._records or ():
-                when = datetime.fromtimestamp(record.created_s).astimezone().strftime("%Y-%m-%d %H:%M")
+                when = local_time(record.created_s)
                 measured = f"{count_text(record.evaluated)} measured"
                 text = f"Session {record.id} · {record.shown_name} · {record.gpu} · {measured} · {when}"
                 self._add_item(record.id, text, record.id in ticked)
@@ -248,7 +230,7 @@ class ComparePanel(QWidget):
         if result is None:
             return
         self.result = result
-        self.figure.show_figure(fronts_figure(result))
+        self.figure.show_chart(fronts_chart(result))
         described = describe_comparison(result.found, result.units)
         self.means.setText(f"{described.title}: {described.remarks[0]}".replace(" -", f" {MINUS}"))
         for table, listing in zip((self.gains, self.fronts, self.carried), described.listings, strict=False):
@@ -273,22 +255,12 @@ class ComparePanel(QWidget):
         self.figure.say(f"{what}\n{remedy}")
 
 
-def _stacked(*widgets: QWidget) -> QWidget:
-    """Widgets one below the other."""
-    made = QWidget()
-    column = QVBoxLayout(made)
-    column.setContentsMargins(0, 6, 0, 0)
-    for widget in widgets:
-        column.addWidget(widget)
-    return made
-
-
-def fronts_figure(result: Result) -> Figure:
+def fronts_chart(result: Result) -> Chart:
     """The fronts over one another."""
     found = result.found
     x, y = (result.described(goal.name) for goal in found.goals)
     widest = max(found.sides, key=lambda side: side.hypervolume)
-    return Figure(
+    return Chart(
         x_title=x.title,
         y_title=y.title,
         series=tuple(

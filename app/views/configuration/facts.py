@@ -8,12 +8,12 @@ import math
 from collections.abc import Iterable
 
 from ...engine.analysis.peak_share import peak_share
+from ...engine.analysis.quantities import format_number, parameter_text, quantities_of, quantity
 from ...engine.measurement import SPREADS, Measurement, State, scattered, spreads
 from ...engine.session.plan import SessionPlan
 from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
 from ..plots import theme
-from ..plots.quantities import format_number, parameter_text, quantities_of, quantity
 from ..provenance import source_words
 
 Rows = list[tuple[str, str]]

@@ -6,11 +6,11 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ...engine.analysis.iso_lines import Role, role_of
+from ...engine.analysis.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
 from ...engine.objectives import Goal, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots.label import PlainLabel
-from ..plots.quantities import Quantity, is_efficiency, is_speed, quantities_of, quantity
 from ..plots.toggle import Toggle
 from ..widgets import hbox
 

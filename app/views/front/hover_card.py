@@ -7,11 +7,11 @@ import html
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtWidgets import QAbstractScrollArea
 
+from ...engine.analysis.quantities import parameter_text, quantities_of, quantity
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots import theme
 from ..plots.label import PlainLabel
-from ..plots.quantities import parameter_text, quantities_of, quantity
 
 _LOOK_MS = 150  # how often is looked whether the plot is still in sight
 

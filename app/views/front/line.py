@@ -9,8 +9,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QColor
 
+from ...engine.analysis.quantities import Quantity, is_efficiency, is_speed
 from ..plots import theme
-from ..plots.quantities import Quantity, is_efficiency, is_speed
 from .points import FrontPoints
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QToolButton, QWidget
 
+from ...numbers import count_text
 from ..current_result import CurrentResult
-from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 
 

@@ -15,10 +15,10 @@ from PySide6.QtGui import QColor
 
 from ...engine.analysis.iso_lines import Product, iso_lines, role_of, slope
 from ...engine.analysis.plane import Quadrants, convex_hull, quadrants, spread_at
+from ...engine.analysis.quantities import Quantity
 from ...engine.analysis.tradeoff import percent_words
+from ...numbers import count_text
 from ..plots import theme
-from ..plots.figures import count_text
-from ..plots.quantities import Quantity
 from .points import Floats, FrontPoints, Indices
 
 _FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)

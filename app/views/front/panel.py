@@ -13,11 +13,11 @@ from ...engine.analysis.iso_lines import Product
 from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...numbers import count_text
 from ..context import Context
 from ..current_result import Indices
 from ..plots import theme
 from ..plots.colour_key import ColourKey
-from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..plots.parameter_bars import ParameterBars

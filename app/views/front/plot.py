@@ -10,11 +10,11 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from ...engine.analysis.quantities import Quantity
 from ..plots import theme
 from ..plots.axes import FigureAxis
 from ..plots.label import PlainLabel
 from ..plots.markers import Styles, dimmed
-from ..plots.quantities import Quantity
 from ..plots.scatter import PointCloud
 from .brush_box import BrushBox
 from .hover_card import HoverCard

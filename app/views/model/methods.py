@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMenu,
     QSplitter,
-    QTableWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -22,7 +21,7 @@ from ...engine.tuning_methods.tables import methods_of_recording, methods_of_sto
 from ..context import Context
 from ..file_dialogs import open_file
 from ..plots import theme
-from ..plots.descriptions import fill_rows, prepare_table
+from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
 from .method_bars import MethodBars
@@ -50,7 +49,7 @@ class MethodsView(QWidget):
         self.compare.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.compare.setMenu(QMenu(self.compare))
         self.title, self.message = PlainLabel(), PlainLabel(_EMPTY)
-        self.bars, self.table = MethodBars(), QTableWidget()
+        self.bars, self.table = MethodBars(), ListingTable("The methods' figures")
         self._lay_out()
         self.compare.menu().aboutToShow.connect(self._fill_sources)
         self.compare.menu().triggered.connect(self._source_chosen)
@@ -65,11 +64,6 @@ class MethodsView(QWidget):
         head.addWidget(self.title, 1)
         for label in (self.title, self.message):
             label.setWordWrap(True)
-        prepare_table(self.table, "The methods' figures")
-        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        self.table.setWordWrap(False)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(self.bars)
@@ -143,7 +137,7 @@ class MethodsView(QWidget):
         self.message.setText("; ".join(described.remarks))
         self.splitter.show()
         self.bars.show_methods(methods)
-        fill_rows(self.table, described.listings[0], tips=[chosen.text for chosen in described.figures])
+        self.table.show_listing(described.listings[0], tips=[chosen.text for chosen in described.figures])
 
     @Slot(str, str)
     def _complain(self, what: str, remedy: str) -> None:

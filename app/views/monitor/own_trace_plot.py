@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from ...engine.analysis.quantities import format_number
 from ...numbers import duration
 from ..plots import theme
 from ..plots.label import PlainLabel
-from ..plots.quantities import format_number
 from .own_trace import OwnTrace
 from .snapshot import Curve
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 
+from ...engine.analysis.quantities import Quantity, format_number
 from ...numbers import round_ticks
 from ..plots.label import axis_title
-from .quantities import Quantity, format_number
 
 _LABEL_PX = {"left": 22.0, "bottom": 52.0}  # room of a mark
 _FEW = 3  # round numbers of the kind 1, 2, 5 that are enough

@@ -8,10 +8,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from ...engine.analysis.quantities import Quantity
 from ...numbers import round_ticks
 from . import theme
 from .markers import COLOURS, SHAPES, Coding, ShapeCoding, colour_scale, draw_marker
-from .quantities import Quantity
 
 _WIDTH = 104
 _MARGIN = 10

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from ...engine.description import Cell, Description, Listing, aligned, label_as_html
-from ...numbers import number
+from ...numbers import MINUS, UNKNOWN, number
 from ..plots.label import plain_tip
 from . import theme
 
 _TABLE = "<table cellspacing='0' cellpadding='2'>"
+_WIDEST = 220  # pixels of a column, until the user makes it wider
 
 
 def rich_text(descriptions: Iterable[Description]) -> str:
@@ -88,17 +89,36 @@ def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons
             table.setItem(row, column, item)
 
 
-def fill_rows(table: QTableWidget, listing: Listing, *, tips: Sequence[str] = (), icons: Sequence[QIcon] = ()) -> None:
-    """A row of the table per row of the listing; `tips` of whole rows, `icons` of the first ones."""
-    table.setRowCount(len(listing.rows))
-    table.setColumnCount(len(listing.header))
-    table.setHorizontalHeaderLabels(list(listing.header))
-    for row, cells in enumerate(listing.rows):
-        for column, cell in enumerate(cells):
-            item = _item(_text(cell), tips[row] if tips else "", right=column > 0)
-            if column == 0 and row < len(icons):
-                item.setIcon(icons[row])
-            table.setItem(row, column, item)
+class ListingTable(QTableWidget):
+    """The rows of a listing, to be read: numbers to the right, columns of words of a bounded width at first."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        prepare_table(self, name)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+
+    def show_listing(self, listing: Listing, *, tips: Sequence[str] = (), icons: Sequence[QIcon] = ()) -> None:
+        """A row per row of the listing; `tips` of whole rows in place of the cells' text, `icons` of the first ones."""
+        self.setRowCount(len(listing.rows))
+        self.setColumnCount(len(listing.header))
+        self.setHorizontalHeaderLabels(list(listing.header))
+        for row, cells in enumerate(listing.rows):
+            for column, cell in enumerate(cells):
+                text = _text(cell)
+                figure = not isinstance(cell, str) or cell[:1] in ("+", "-", UNKNOWN) or cell.endswith(" %")
+                text = text.replace("-", MINUS) if figure else text
+                item = _item(text, tips[row] if tips else text, right=figure)
+                if column == 0 and row < len(icons):
+                    item.setIcon(icons[row])
+                self.setItem(row, column, item)
+        self.resizeColumnsToContents()
+        for column in range(len(listing.header)):
+            self.setColumnWidth(column, min(self.columnWidth(column), _WIDEST))
 
 
 def _item(text: str, tip: str, *, right: bool = False) -> QTableWidgetItem:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ...numbers import UNKNOWN
+from ...numbers import MINUS, UNKNOWN
 from ...sensors.event_reasons import names as reason_names
 
-MINUS = "−"
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DECIMALS = {"W": 1, "MHz": 0, "°C": 1, "%": 0, "mV": 0, "MiB": 0, "MB/s": 1, "V/V₀": 3}
 
 
@@ -25,14 +23,6 @@ def value_text(channel: str, unit: str, value: float) -> str:
     if unit == "MiB":
         return f"{value:,.0f} MiB".replace(",", "\u202f")
     return f"{signed(value, _DECIMALS.get(unit, 2))} {unit}".rstrip()
-
-
-def count_text(count: int) -> str:
-    """A whole number in groups of three, as a power of ten where it is very long."""
-    if count < 10**15:
-        return f"{count:,}".replace(",", "\u202f")
-    exponent = math.floor(math.log10(count))
-    return f"{count // 10 ** (exponent - 2) / 100:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
 def signed(value: float, decimals: int) -> str:

@@ -11,10 +11,10 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, QWidget
 
+from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from . import theme
-from .quantities import Quantity, parameter_text, quantities_of
 from .row_filter import EVERYTHING, RowFilter
 
 _MOST_BARS = 20  # a parameter of more values has several of them in a bar

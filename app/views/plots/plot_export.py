@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QApplication, QGraphicsView
 from ...plain_text import one_line
 from ...spreadsheet import text_cell
 from . import theme
-from .figure_plot import NamedBars
+from .chart_plot import NamedBars
 from .scatter import PointCloud
 
 Floats = npt.NDArray[np.float64]

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QPushButton, QTableWidget, QWidget
+from PySide6.QtWidgets import QGridLayout, QLineEdit, QPushButton, QWidget
 
 from ...engine.tuning_methods.description import describe_kernel
 from ...engine.tuning_methods.roofline_sweeps import PlacedKernel, Sweep
 from ...numbers import number
-from ..plots.descriptions import fill_rows, prepare_table
+from ..plots.descriptions import ListingTable
 from ..plots.label import PlainLabel
 from ..plots.overlay_list import icon_of
 
@@ -34,7 +34,8 @@ class KernelPlacer(QWidget):
         self._kernel: PlacedKernel | None = None
         self.work, self.traffic = QLineEdit(), QLineEdit()
         self.take = QPushButton("From the &selection")
-        self.message, self.table = PlainLabel(_HOW), QTableWidget()
+        self.message = PlainLabel(_HOW)
+        self.table = ListingTable("Expected time, power and energy of the kernel")
         grid = QGridLayout(self)
         grid.setContentsMargins(4, 4, 4, 0)
         for column, (text, field, tip) in enumerate(
@@ -56,8 +57,6 @@ class KernelPlacer(QWidget):
         grid.addWidget(self.table, 3, 0, 1, 3)
         grid.setRowStretch(3, 1)
         self.message.setWordWrap(True)
-        prepare_table(self.table, "Expected time, power and energy of the kernel")
-        self.table.verticalHeader().hide()
         self.take.clicked.connect(self.take_offered)
         self.offer(None)
 
@@ -110,7 +109,7 @@ class KernelPlacer(QWidget):
         sweeps = [sweep for _, sweep in shown]
         tips = ["\n".join(sweep.reasons) for sweep in sweeps] + ["As the selected configuration was measured"]
         expected = describe_kernel(self._kernel, sweeps)
-        fill_rows(self.table, expected, tips=tips, icons=[icon_of(place) for place, _ in shown])
+        self.table.show_listing(expected, tips=tips, icons=[icon_of(place) for place, _ in shown])
         for column, tip in enumerate(_TIPS, start=1):
             self.table.model().setHeaderData(column, Qt.Orientation.Horizontal, tip, Qt.ItemDataRole.ToolTipRole)
 

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...engine.analysis.quantities import Quantity
 from ...engine.session.events import SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
@@ -45,7 +46,6 @@ from ..plots.colour_key import ColourKey
 from ..plots.descriptions import fill_columns, prepare_table
 from ..plots.label import PlainLabel
 from ..plots.overlay_list import OverlayList, icon_of
-from ..plots.quantities import Quantity
 from ..provenance import source_words
 from ..threads.tasks import LatestTask
 from .kernel import KernelPlacer

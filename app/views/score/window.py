@@ -12,16 +12,12 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QGridLayout,
-    QHBoxLayout,
     QMenu,
     QProgressBar,
-    QPushButton,
     QSizePolicy,
     QSpinBox,
     QSplitter,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,6 +26,7 @@ from ...engine.strategies import base as strategies
 from ..file_dialogs import open_files
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
+from ..widgets import button, hbox, vbox
 from .plots import ScoreBars, ScoreCurves, WinsTable
 
 _FILES = "Kernel Tuner caches (*.json *.json.gz);;All files (*)"
@@ -60,8 +57,8 @@ class ScoreWindow(QDialog):
         self._caches: tuple[Path, ...] = ()
         self.scores: Scores | None = None  # what is shown
         self._background = LatestTask(self)
-        self.choose, self.start = QPushButton("&Caches …"), QPushButton("&Start")
-        self.choose.setToolTip("Kernel Tuner caches in which every configuration was measured")
+        tip = "Kernel Tuner caches in which every configuration was measured"
+        self.choose, self.start = button("&Caches …", tip, self.choose_caches), button("&Start", "", self.start_or_stop)
         self.named = PlainLabel()
         self.strategies = QToolButton()
         self.strategies.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -74,7 +71,7 @@ class ScoreWindow(QDialog):
         self.over.addItem("evaluations", False)
         self.over.addItem("time", True)
         self.over.setToolTip("What the budget counts; time needs caches with the cost of each evaluation")
-        self.progress, self.message = QProgressBar(), PlainLabel(_EMPTY)
+        self.progress, self.message = QProgressBar(), PlainLabel(_EMPTY, wrap=True)
         self.progress.setFormat("%v of %m runs")
         policy = self.progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -85,8 +82,6 @@ class ScoreWindow(QDialog):
         self.curves, self.bars, self.wins = ScoreCurves(), ScoreBars(), WinsTable()
         self._fill_strategies()
         self._lay_out()
-        self.choose.clicked.connect(self.choose_caches)
-        self.start.clicked.connect(self.start_or_stop)
         self.space.currentIndexChanged.connect(self._draw)
         self._progressed.connect(self._show_progress, Qt.ConnectionType.QueuedConnection)
         self._background.done.connect(self._scored)
@@ -96,29 +91,11 @@ class ScoreWindow(QDialog):
 
     def _lay_out(self) -> None:
         self.named.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.message.setWordWrap(True)
-        top = QHBoxLayout()
-        top.addWidget(self.choose)
-        top.addWidget(self.named, 1)
-        choices = QHBoxLayout()
-        choices.addWidget(self.strategies)
-        for text, widget in (("&Repeats", self.repeats), ("O&ver", self.over)):
-            label = PlainLabel(text)
+        repeats, over, shown = PlainLabel("&Repeats"), PlainLabel("O&ver"), PlainLabel("S&how")
+        for label, widget in ((repeats, self.repeats), (over, self.over), (shown, self.space)):
             label.setBuddy(widget)
-            choices.addWidget(label)
-            choices.addWidget(widget)
-        choices.addWidget(self.progress, 1)
-        choices.addWidget(self.start)
-        shown = PlainLabel("S&how")
-        shown.setBuddy(self.space)
         above = QWidget()
-        grid = QGridLayout(above)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.addWidget(shown, 0, 0)
-        grid.addWidget(self.space, 0, 1)
-        grid.addWidget(self.curves, 1, 0, 1, 3)
-        grid.setColumnStretch(2, 1)
-        grid.setRowStretch(1, 1)
+        vbox(hbox(shown, self.space, 1), (self.curves, 1), of=above, margins=0)
         below = QSplitter(Qt.Orientation.Horizontal)
         below.addWidget(self.bars)
         below.addWidget(self.wins)
@@ -127,12 +104,8 @@ class ScoreWindow(QDialog):
         split.addWidget(above)
         split.addWidget(below)
         split.setSizes([380, 260])
-        column = QVBoxLayout(self)
-        column.addLayout(top)
-        column.addLayout(choices)
-        column.addWidget(self.message)
-        column.addWidget(split, 1)
-        column.addStretch(0)
+        choices = hbox(self.strategies, repeats, self.repeats, over, self.over, (self.progress, 1), self.start)
+        vbox(hbox(self.choose, (self.named, 1)), choices, self.message, (split, 1), 0, of=self)
         split.hide()  # until there are scores
 
     def _fill_strategies(self) -> None:

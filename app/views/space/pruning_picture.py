@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ...engine.space.search_space import PruningStep
+from ...numbers import count_text
 from ..plots import theme
-from ..plots.figures import count_text
 
 _GAP = 10  # pixels between columns
 _WORDS = 0.42  # of the width is for the text of a restriction

@@ -8,9 +8,9 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
+from ...engine.analysis.quantities import parameter_text, quantities_of
 from ...engine.session.plan import SessionPlan
 from ...engine.space.search_space import SearchSpace
-from ..plots.quantities import parameter_text, quantities_of
 
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()

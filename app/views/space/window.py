@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSplitter, QVBoxLayo
 
 from ...engine.session.plan import SessionPlan
 from ...engine.space.search_space import pruning_steps
-from ...numbers import duration
-from ..plots.figures import count_text
+from ...numbers import count_text, duration
 from ..plots.label import PlainLabel
 from .pruning_picture import PruningPicture
 from .table import SpaceTable

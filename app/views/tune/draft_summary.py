@@ -6,9 +6,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from ...engine.space.search_space import SearchSpace
-from ...numbers import duration
+from ...numbers import count_text, duration
 from ..plots import theme
-from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 from ..provenance import source_words
 from ..widgets import button, hbox, vbox

@@ -9,12 +9,12 @@ from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
+from ...engine.analysis.quantities import configuration_text
 from ...engine.measurement import State
 from ...paths import data_folder
 from ..context import Context
 from ..file_dialogs import choose_folder
 from ..plots.label import PlainLabel
-from ..plots.quantities import configuration_text
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, vbox

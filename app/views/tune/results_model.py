@@ -17,11 +17,11 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QWidget
 
+from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of, quantity
 from ...engine.measurement import State
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..plots import theme
-from ..plots.quantities import Quantity, parameter_text, quantities_of, quantity
 
 Indices = npt.NDArray[np.int64]
 AnyIndex = QModelIndex | QPersistentModelIndex

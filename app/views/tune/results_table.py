@@ -16,10 +16,10 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QTableView, QWidget
 
+from ...engine.analysis.quantities import configuration_text
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
 from ..current_result import CurrentResult
-from ..plots.quantities import configuration_text
 from ..widgets import set_up_table
 from .results_model import ResultsModel
 

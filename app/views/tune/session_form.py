@@ -15,11 +15,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ...engine.analysis.quantities import quantity
 from ...engine.objectives import Goal, Objective, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
 from ..plots.label import PlainLabel
-from ..plots.quantities import quantity
 from ..widgets import hbox, vbox
 from .draft import Draft
 from .form_history import FormHistory

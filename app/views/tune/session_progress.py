@@ -9,6 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QGridLayout, QProgressBar, QWidget
 
+from ...engine.analysis.quantities import quantity
 from ...engine.measurement import State
 from ...engine.session.events import Preparing
 from ...engine.session.plan import SessionPlan
@@ -17,7 +18,6 @@ from ...engine.space.result_table import STATES, ResultTable
 from ...numbers import UNKNOWN, duration, number
 from ..plots import theme
 from ..plots.label import PlainLabel, axis_title, plain_tip
-from ..plots.quantities import quantity
 from ..widgets import vbox
 
 _LEFT, _TOOK = "Time left", "Time taken"

@@ -32,12 +32,12 @@ def test_a_session_is_described_from_the_choices_to_the_failures(shared_data: Pa
     recording = read_recording(shared_data / PS3)
     described = describe_analysis(analyse(recording.table(), Objective(Goal("TFLOPS/J", True))))
     assert [each.title.partition(" ")[0] for each in described] == [
-        *("Choices,", "Front", "Correlation", "Importance", "Importance", "Difficulty:", "430")
+        *("Choices,", "Front", "Correlation", "The", "Importance", "Importance", "Difficulty:", "430")
     ]
     choices, front = described[0].listings[0], described[1]
-    assert choices.header[:4] == ("choice", "ms", "J", "in words")
-    assert ["Least energy", "11 % less energy for 27 % more time"] in [[row[0], row[3]] for row in choices.rows]
-    assert front.figures[0].text == "13"
+    assert choices.header[:5] == ("choice", "ms", "J", "W", "in words")
+    assert ["Least energy", "11 % less energy for 27 % more time"] in [[row[0], row[4]] for row in choices.rows]
+    assert front.figures[0].text == "13 of 4690"
     assert front.figures[1].text == "73.898, reference 0, 0"
     assert front.listings[1].title == "The front"
     assert len(front.listings[1].rows) == 13

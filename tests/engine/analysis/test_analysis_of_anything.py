@@ -7,20 +7,24 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.engine.analysis.charts import CHARTS, Analysed
 from app.engine.analysis.compare import Compared, compare_sessions
 from app.engine.analysis.description import describe_analysis, describe_comparison
 from app.engine.analysis.document import document_of
 from app.engine.analysis.session import analyse
+from app.engine.chart import Chart
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Objective
 from app.engine.report.content import gather
 from app.engine.report.page import report_html
+from app.engine.report.svg import drawn
 from app.engine.session.plan import SessionPlan
 from app.engine.space.build import space_of_table
 from app.engine.space.result_table import ResultTable
@@ -76,6 +80,13 @@ def test_any_session_is_analysed_and_reported(store: Store, table: ResultTable, 
     json.dumps(as_json(document_of(content.analysis)), allow_nan=False)
     described = describe_analysis(content.analysis)
     assert all(each.title and all(listing.rows for listing in each.listings) for each in described)
+    session = Analysed(content.analysis, plan)
+    for chart in CHARTS:
+        for chosen in product(*(choices(session) or [("", "")] for choices in chart.choices)):
+            made = chart.draw(session, *(data for data, _ in chosen))
+            assert made if isinstance(made, str) else made.x_title and made.caption
+            if isinstance(made, Chart) and (picture := drawn(made)):
+                ElementTree.fromstring(picture)
     text = report_html(content)
     assert len(text) < 400_000
     for svg in re.findall(r"<svg.*?</svg>", text, re.S):

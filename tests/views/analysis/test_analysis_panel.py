@@ -10,9 +10,9 @@ from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, pla
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.engine.analysis.charts import CHARTS, Analysed
 from app.engine.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
-from app.views.analysis.figures import FIGURES, Analysed
 from app.views.analysis.panel import AnalysisPanel
 from app.views.plots.plot_export import curves_of
 
@@ -59,19 +59,19 @@ def test_every_figure_of_a_real_session_is_drawn_with_units_or_says_why_not(
     lab.session(table, plan)
     assert panel.figure.note == "Analysing …"  # not computed on Qt's thread
     qtbot.waitUntil(lambda: panel.session is not None, timeout=30_000)
-    for figure in FIGURES:
+    for figure in CHARTS:
         choose(panel, figure.name)
         QApplication.processEvents()
         if figure.name == "drift":
             assert "no reference kernel" in panel.figure.note
             continue
-        drawn = panel.figure.figure
+        drawn = panel.figure.chart
         assert drawn is not None, figure.name
         assert drawn.x_title
         assert drawn.caption
         assert panel.figure.plot.isVisible()
     choose(panel, "effect")
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert drawn.y_title == "Time (ms)"
     choose(panel, "hypervolume")
@@ -82,7 +82,7 @@ def test_every_figure_of_a_real_session_is_drawn_with_units_or_says_why_not(
 def test_the_movers_stand_out_and_the_split_names_them_first(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "correlations")
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert "Graphics clock" in drawn.marked  # faster at high clocks, not more efficient
     assert "tile" not in drawn.marked
@@ -91,7 +91,7 @@ def test_the_movers_stand_out_and_the_split_names_them_first(lab: Lab, panel: An
     choose(panel, "split")
     assert panel.first.itemText(0).startswith("◆")
     panel.first.setCurrentIndex(panel.first.findData("graphics_clock_mhz"))
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert [len(series.y) for series in drawn.series] == [75, 75]
     assert "1170 MHz" in drawn.series[0].label
@@ -104,7 +104,7 @@ def test_a_main_effect_is_chosen_by_figure_and_parameter(lab: Lab, panel: Analys
     choose(panel, "effect")
     panel.first.setCurrentIndex(panel.first.findData("energy_j"))
     panel.second.setCurrentIndex(panel.second.findData("tile"))
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert drawn.x_title == "tile"
     assert drawn.y_title == "Energy (J)"
@@ -120,12 +120,12 @@ def test_a_main_effect_is_chosen_by_figure_and_parameter(lab: Lab, panel: Analys
 def test_failures_are_shown_by_kind_and_place(lab: Lab, panel: AnalysisPanel, qtbot: QtBot) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "failures")
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert drawn.names == ("compile",)
     assert list(drawn.series[0].y) == [10]
     panel.first.setCurrentIndex(panel.first.findData("compile"))
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert "tile = 128" in drawn.names
     assert "too many registers" in drawn.caption
@@ -149,10 +149,10 @@ def test_a_session_of_nothing_but_failures_says_so(lab: Lab, panel: AnalysisPane
         for row in range(6)
     )
     show(lab, panel, qtbot, table)
-    for figure in FIGURES:
+    for figure in CHARTS:
         choose(panel, figure.name)
         if figure.name == "failures":
-            assert panel.figure.figure is not None
+            assert panel.figure.chart is not None
         else:
             assert panel.figure.note, figure.name
 
@@ -171,7 +171,7 @@ def test_bars_are_copied_with_their_names_and_points_with_their_series(
 ) -> None:
     show(lab, panel, qtbot, filled(grid_space()))
     choose(panel, "importance")
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     copied = {curve.name: curve.x[0] for curve in curves_of(panel.figure.plot)}
     assert set(copied) == {f"{series.label}: {name}" for series in drawn.series for name in drawn.names}

@@ -68,7 +68,7 @@ def test_two_ticked_sessions_are_overlaid_with_what_tuning_for_energy_gains(
         qtbot.keyClick(panel.list, Qt.Key.Key_Space)
         qtbot.keyClick(panel.list, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: panel.result is not None, timeout=10_000)
-    drawn = panel.figure.figure
+    drawn = panel.figure.chart
     assert drawn is not None
     assert (drawn.x_title, drawn.y_title) == ("GFLOP/s", "GFLOPS/W")
     assert {series.label for series in drawn.series} == {

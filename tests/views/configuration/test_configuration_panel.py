@@ -16,6 +16,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from app.engine.analysis.quantities import quantities_of
 from app.engine.measurement import Measurement, State
 from app.engine.session.load import load_specification
 from app.engine.space.result_table import ResultTable
@@ -27,7 +28,6 @@ from app.sensors.trace import Trace
 from app.views.configuration.panel import ConfigurationPanel
 from app.views.configuration.text_view import SourceView
 from app.views.plots import theme
-from app.views.plots.quantities import quantities_of
 
 SPACE = grid_space()
 COMPILED = {"registers_per_thread": 40.0, "shared_memory_byte": 8192.0, "local_memory_byte": 16.0, "occupancy": 0.75}

@@ -6,6 +6,7 @@ import html
 import re
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QTableWidget
 from pytestqt.qtbot import QtBot
@@ -13,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.commands.terminal import print_description
 from app.engine.description import Description, Figure, Listing
 from app.engine.report.html import described
-from app.views.plots.descriptions import fill_columns, fill_rows, rich_text
+from app.views.plots.descriptions import ListingTable, fill_columns, rich_text
 from app.views.plots.overlay_list import icon_of
 
 ROWS: list[list[str | float | None]] = [["least E t", 1170.0, "-23.3 %"], ["least E", None, "–"]]
@@ -65,7 +66,7 @@ def test_no_line_of_a_description_is_longer_than_columns(
     assert "limit acted" in " ".join(text.split())
 
 
-def test_descriptions_are_columns_and_listings_rows_of_a_table(qtbot: QtBot) -> None:
+def test_descriptions_are_columns_of_a_table(qtbot: QtBot) -> None:
     table = QTableWidget()
     qtbot.addWidget(table)
     fill_columns(table, [RESULT, Description("other · board", figures=[Figure("P_idle", 50.0, "W")])], [icon_of(0)] * 2)
@@ -76,7 +77,14 @@ def test_descriptions_are_columns_and_listings_rows_of_a_table(qtbot: QtBot) -> 
     assert [table.item(row, 1).text() for row in range(3)] == ["50", "–", "–"]
     assert table.item(0, 0).toolTip() == "power without a clock"
     assert "limit acted" in table.item(1, 0).toolTip(), "what is unknown says why"
-    fill_rows(table, RESULT.listings[0], tips=["first", "second"])
-    assert [table.item(0, column).text() for column in range(3)] == ["least E t", "1170", "-23.3 %"]
+
+
+def test_listings_are_rows_of_a_table_with_figures_to_the_right(qtbot: QtBot) -> None:
+    table = ListingTable("Other goals")
+    qtbot.addWidget(table)
+    table.show_listing(RESULT.listings[0], tips=["first", "second"])
+    assert [table.item(0, column).text() for column in range(3)] == ["least E t", "1170", "−23.3 %"]
+    sides = [bool(table.item(0, column).textAlignment() & Qt.AlignmentFlag.AlignRight) for column in range(3)]
+    assert sides == [False, True, True]
     assert table.item(1, 1).text() == "–"
     assert table.item(1, 1).toolTip() == "second"

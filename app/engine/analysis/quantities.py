@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...engine.formats.names import DEVICE_SETTINGS, unit_of
-from ...engine.measurement import Measurement, Value
-from ...engine.session.plan import SessionPlan
-from ...numbers import number
-from .figures import MINUS
-
-_RATES = ("flop", "ops", "b/s", "/s", "bandwidth", "throughput")
+from ...numbers import MINUS, number
+from ..formats.names import DEVICE_SETTINGS, unit_of
+from ..measurement import Measurement, Value
+from ..store.record import NewSession
+from .iso_lines import Role, role_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +48,19 @@ def quantity(name: str, *, units: Mapping[str, str] | None = None, parameter: bo
     return Quantity(name, name, "" if unit == name else unit)
 
 
-def quantities_of(plan: SessionPlan) -> dict[str, Quantity]:
+def quantities_of(plan: NewSession) -> dict[str, Quantity]:
     """How each parameter and device setting of the plan's space is shown."""
     return {p.name: quantity(p.name, units=plan.units, parameter=not p.device_setting) for p in plan.space.parameters}
 
 
 def is_speed(name: str) -> bool:
     """A time or a rate of work."""
-    lower = name.lower()
-    return not is_efficiency(name) and ("time" in lower or any(word in lower for word in _RATES))
+    return role_of(name) in (Role.TIME, Role.SPEED)
 
 
 def is_efficiency(name: str) -> bool:
     """Energy, or work per joule or watt."""
-    return "energy" in name.lower() or name.lower().endswith(("/w", "/j", "_j"))
+    return role_of(name) in (Role.ENERGY, Role.EFFICIENCY)
 
 
 def format_number(value: float) -> str:

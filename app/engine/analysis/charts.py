@@ -1,4 +1,4 @@
-"""Every figure of a session's analysis, free of Qt. One that cannot be drawn gives the reason and what to do first."""
+"""Every chart of a session's analysis. One that cannot be drawn gives the reason and what to do first."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engine.analysis.convergence import steps
-from ...engine.analysis.correlations import above_mean
-from ...engine.analysis.costs import values_of
-from ...engine.analysis.session import Analysis, Effects
-from ...engine.analysis.tradeoff import percent_words
-from ...engine.session.plan import SessionPlan
-from ...numbers import duration
-from ..plots.figures import count_text
-from ..plots.plot_figure import Figure, Series
-from ..plots.quantities import Quantity, parameter_text, quantities_of, quantity
+from ...numbers import MINUS, change, count_text, duration, number, percent
+from ..chart import Chart, Series
+from ..store.record import NewSession
+from .convergence import steps
+from .correlations import above_mean
+from .costs import values_of
+from .quantities import Quantity, parameter_text, quantities_of, quantity
+from .session import Analysis, Effects
+from .tradeoff import change_words, relative_change
 
 _NOTHING = "Nothing has succeeded so far, so there is nothing to compare."
 _COLOURS = ("blue", "orange", "green", "purple", "vermillion", "sky")  # of the theme, for one series after the other
 _SYMBOLS = ("o", "s", "t1", "d", "t", "o")
 _MOST_BARS = 28
+_LOG_FROM = 500  # evaluations
 _CURVE_AT = np.linspace(1.0, 1.5, 101)  # p of the difficulty's curves
 
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """A session with its analysis, of which figures are made."""
+    """A session with its analysis, of which charts are made."""
 
     analysis: Analysis
-    plan: SessionPlan
+    plan: NewSession
 
     def described(self, name: str) -> Quantity:
         """How a figure or parameter is shown."""
@@ -41,19 +41,19 @@ Choices = Callable[[Analysed], list[tuple[str, str]]]  # (data, text) of each
 
 
 @dataclass(frozen=True, slots=True)
-class AnalysisFigure:
+class AnalysisChart:
     """One entry of the list. `draw` takes the session and one of each of the `choices`; else it returns the reason."""
 
     name: str
     label: str
-    draw: Callable[..., Figure | str]
+    draw: Callable[..., Chart | str]
     choices: tuple[Choices, ...] = ()
 
 
 # --- correlations -----------------------------------------------------------------------------------------------------
 
 
-def correlation_bars(session: Analysed) -> Figure | str:
+def correlation_bars(session: Analysed) -> Chart | str:
     """Sorted bars of the coefficients with speed and with efficiency [Anzt2015, figures 6 to 8]."""
     found = session.analysis.correlations
     if not found:
@@ -63,7 +63,7 @@ def correlation_bars(session: Analysed) -> Figure | str:
     names = tuple(session.described(one.name).label for one in kept)
     movers = frozenset(session.described(one.name).label for one in kept if one.mover)
     mark = "◆ matters differently for the two by more than chance and than a tenth. " if movers else ""
-    return Figure(
+    return Chart(
         x_title="Correlation coefficient",
         y_title="",
         series=(
@@ -78,7 +78,7 @@ def correlation_bars(session: Analysed) -> Figure | str:
     )
 
 
-def split_cloud(session: Analysed, name: str) -> Figure | str:
+def split_cloud(session: Analysed, name: str) -> Chart | str:
     """The cloud split by one quantity above and below its mean [Anzt2015, figure 9]."""
     analysis, plane = session.analysis, session.analysis.plane
     split = next((one for one in analysis.splits if one.name == name), None)
@@ -90,8 +90,8 @@ def split_cloud(session: Analysed, name: str) -> Figure | str:
     above = above_mean(values_of(analysis.table, name), known)
     described = session.described(name)
     mean = described.text(split.mean)
-    speed = split.above.speed / split.below.speed - 1
-    efficiency = split.above.efficiency / split.below.efficiency - 1
+    speed = relative_change(split.below.speed, split.above.speed)
+    efficiency = relative_change(split.below.efficiency, split.above.efficiency)
     series = [
         Series(
             f"{side} {mean}: {count_text(int(mask.sum()))}",
@@ -107,12 +107,12 @@ def split_cloud(session: Analysed, name: str) -> Figure | str:
             ("above", "high", above, "o"),
         )
     ]
-    return Figure(
+    return Chart(
         x_title=shown[0].title,
         y_title=shown[1].title,
         series=tuple(series),
-        caption=f"{described.label} above its mean of {mean}: on the mean {_change(speed)} speed and "
-        f"{_change(efficiency)} efficiency than below it.",
+        caption=f"{described.label} above its mean of {mean}: on the mean {change_words(speed, 'speed')} and "
+        f"{change_words(efficiency, 'efficiency')} than below it.",
     )
 
 
@@ -126,14 +126,14 @@ def splits(session: Analysed) -> list[tuple[str, str]]:
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
-def importance_bars(session: Analysed, on: str) -> Figure | str:
+def importance_bars(session: Analysed, on: str) -> Chart | str:
     """Which parameters matter, over all and near the best."""
     effects = _effects(session, on)
     if effects is None or not effects.importances:
         return f"{_NOTHING}\nImportance needs a parameter with several values measured."
     kept = effects.importances[:_MOST_BARS]
-    pairs = ", ".join(f"{' × '.join(one.names)} {one.share * 100:.0f} %" for one in effects.interactions[:3])
-    return Figure(
+    pairs = ", ".join(f"{' × '.join(one.names)} {percent(one.share)}" for one in effects.interactions[:3])
+    return Chart(
         x_title="Share (%)",
         y_title="",
         series=(
@@ -147,7 +147,7 @@ def importance_bars(session: Analysed, on: str) -> Figure | str:
     )
 
 
-def main_effect(session: Analysed, on: str, of: str) -> Figure | str:
+def main_effect(session: Analysed, on: str, of: str) -> Chart | str:
     """The median and the best of each value of a parameter."""
     effects = _effects(session, on)
     found = next((one for one in effects.importances if one.name == of), None) if effects is not None else None
@@ -159,7 +159,7 @@ def main_effect(session: Analysed, on: str, of: str) -> Figure | str:
     best = np.array([level.best for level in found.levels]) * shown.factor
     failed = sum(level.failed for level in found.levels)
     lost = f"; {count_text(failed)} failed and are not in it" if failed else ""
-    return Figure(
+    return Chart(
         x_title=session.described(of).title,
         y_title=shown.title,
         series=(
@@ -185,14 +185,10 @@ def effect_parameters(session: Analysed) -> list[tuple[str, str]]:
     return [(one.name, f"of {session.described(one.name).label}") for one in effects[0].importances] if effects else []
 
 
-def _change(share: float) -> str:
-    return f"{percent_words(share)} {'more' if share >= 0 else 'less'}"
-
-
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
-def best_curve(session: Analysed) -> Figure | str:
+def best_curve(session: Analysed) -> Chart | str:
     """The best figure after every evaluation."""
     goal = session.analysis.objective.goal
     curve = session.analysis.best_so_far
@@ -201,16 +197,17 @@ def best_curve(session: Analysed) -> Figure | str:
         return _NOTHING
     shown = session.described(goal.name)
     x, y = _stairs(at, values * shown.factor, len(curve))
-    return Figure(
+    return Chart(
         x_title="Evaluations",
         y_title=f"Best {shown.title}",
         series=(Series("best so far", "blue", y, x),),
+        x_log=len(curve) > _LOG_FROM,
         caption=f"The best of {count_text(len(curve))} evaluations, {shown.text(float(values[-1]))}, was found by "
         f"evaluation {count_text(int(at[-1]))}; {_within(values, at, goal.maximise)}.",
     )
 
 
-def hypervolume_curve(session: Analysed) -> Figure | str:
+def hypervolume_curve(session: Analysed) -> Chart | str:
     """The hypervolume of the front after every evaluation."""
     plane, curve = session.analysis.plane, session.analysis.hypervolume_so_far
     at, values = steps(curve)
@@ -222,22 +219,23 @@ def hypervolume_curve(session: Analysed) -> Figure | str:
     reference = ", ".join(
         f"{each.label} {each.number(value)}" for each, value in zip(shown, plane.reference, strict=True)
     )
-    return Figure(
+    return Chart(
         x_title="Evaluations",
         y_title=f"Hypervolume ({' · '.join(each.unit or each.label for each in shown)})",
         series=(Series("hypervolume", "green", y, x),),
-        caption=f"The area that the front dominates, against {reference}: {values[-1] * factor:.5g} in the end; "
+        x_log=len(curve) > _LOG_FROM,
+        caption=f"The area that the front dominates, against {reference}: {number(values[-1] * factor, 5)} in the end; "
         f"{_within(values, at, maximise=True)}.",
     )
 
 
-def difficulty_curves(session: Analysed) -> Figure | str:
+def difficulty_curves(session: Analysed) -> Chart | str:
     """The proportion of centrality [Schoonhoven2024, figure 6.5]."""
     found = session.analysis.difficulty
     if not found:
         return f"{_NOTHING}\nDifficulty needs at least two measurements, as it compares neighbours."
     coverage = session.analysis.coverage
-    partly = f" {percent_words(coverage)} of the space was measured; it is of that part." if coverage < 0.999 else ""
+    partly = f" {percent(coverage)} of the space was measured; it is of that part." if coverage < 0.999 else ""
     minima = ", ".join(f"{count_text(len(one.minima))} for {name}" for name, one in found.items())
     series = tuple(
         Series(
@@ -249,7 +247,7 @@ def difficulty_curves(session: Analysed) -> Figure | str:
         )
         for place, (name, one) in enumerate(found.items())
     )
-    return Figure(
+    return Chart(
         x_title="Worse than the optimum by up to (%)",
         y_title="Proportion of centrality (%)",
         series=series,
@@ -262,7 +260,7 @@ def difficulty_curves(session: Analysed) -> Figure | str:
 # --- the board and what went wrong ------------------------------------------------------------------------------------
 
 
-def drift_curves(session: Analysed) -> Figure | str:
+def drift_curves(session: Analysed) -> Chart | str:
     """Reference runs over the session, each figure over its median."""
     drifts = session.analysis.drift
     if not drifts:
@@ -283,44 +281,37 @@ def drift_curves(session: Analysed) -> Figure | str:
     )
     trends = [
         f"{session.described(one.name).label} {'drifted by' if one.drifts else 'kept steady, trend'} "
-        f"{100 * one.over_session:+.2f} % over {duration(float(np.ptp(one.hours)) * 3600)}"
+        f"{change(1 + one.over_session, 2).replace('-', MINUS)} over {duration(float(np.ptp(one.hours)) * 3600)}"
         for one in drifts
     ]
-    return Figure(
+    return Chart(
         x_title="Since the first run (min)",
         y_title="Against the median (%)",
         series=series,
-        caption=f"The same load, repeated: {'; '.join(trends)} (Theil-Sen, 95 %).".replace("-", "−"),
+        caption=f"The same load, repeated: {'; '.join(trends)} (Theil-Sen, 95 %).",
     )
 
 
-def failure_bars(session: Analysed, kind: str) -> Figure | str:
+def failure_bars(session: Analysed, kind: str) -> Chart | str:
     """How many failed in which way, or where in the space one kind of them lies."""
     failures = session.analysis.failures
     if not failures:
         return "Nothing has failed."
     one = next((each for each in failures if each.kind == kind), None)
-    if one is None:
-        return Figure(
+    messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2]) if one else ""
+    if one is None or not one.concentrated:
+        shares = "; ".join(f"{each.kind}: {percent(each.share)} of all" for each in failures)
+        everywhere = f"No value of any parameter has more of them than chance puts there. {messages}"
+        counted = failures if one is None else (one,)
+        return Chart(
             x_title="Configurations",
             y_title="",
-            series=(Series("failed", "vermillion", np.array([float(each.count) for each in failures])),),
-            caption="; ".join(f"{each.kind}: {percent_words(each.share)} of all" for each in failures)
-            + ". Choose a kind to see where in the space it lies.",
-            names=tuple(each.kind for each in failures),
-        )
-    messages = "; ".join(f"“{text}” {count_text(count)} times" for text, count in one.messages[:2])
-    if not one.concentrated:
-        where = "No value of any parameter has more of them than chance puts there."
-        return Figure(
-            "Configurations",
-            "",
-            (Series("failed", "vermillion", np.array([float(one.count)])),),
-            f"{where} {messages}",
-            names=(one.kind,),
+            series=(Series("failed", "vermillion", np.array([float(each.count) for each in counted])),),
+            caption=everywhere if one else f"{shares}. Choose a kind to see where in the space it lies.",
+            names=tuple(each.kind for each in counted),
         )
     names = tuple(f"{session.described(c.parameter).label} = {parameter_text(c.value)}" for c in one.concentrated)
-    return Figure(
+    return Chart(
         x_title="Failed, of those with the value (%)",
         y_title="",
         series=(
@@ -353,14 +344,14 @@ def _within(values: np.ndarray, at: np.ndarray, maximise: bool) -> str:
 
 # --- the list ---------------------------------------------------------------------------------------------------------
 
-FIGURES: tuple[AnalysisFigure, ...] = (
-    AnalysisFigure("correlations", "Correlations with speed and efficiency", correlation_bars),
-    AnalysisFigure("split", "Cloud split at a mean", split_cloud, (splits,)),
-    AnalysisFigure("importance", "Importance of parameters", importance_bars, (effect_goals,)),
-    AnalysisFigure("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
-    AnalysisFigure("best", "Convergence: best so far", best_curve),
-    AnalysisFigure("hypervolume", "Convergence: hypervolume", hypervolume_curve),
-    AnalysisFigure("difficulty", "Difficulty by centrality", difficulty_curves),
-    AnalysisFigure("drift", "Drift of the reference kernel", drift_curves),
-    AnalysisFigure("failures", "Failures by kind and place", failure_bars, (failure_kinds,)),
+CHARTS: tuple[AnalysisChart, ...] = (
+    AnalysisChart("correlations", "Correlations with speed and efficiency", correlation_bars),
+    AnalysisChart("split", "Cloud split at a mean", split_cloud, (splits,)),
+    AnalysisChart("importance", "Importance of parameters", importance_bars, (effect_goals,)),
+    AnalysisChart("effect", "Main effect of a parameter", main_effect, (effect_goals, effect_parameters)),
+    AnalysisChart("best", "Convergence: best so far", best_curve),
+    AnalysisChart("hypervolume", "Convergence: hypervolume", hypervolume_curve),
+    AnalysisChart("difficulty", "Difficulty by centrality", difficulty_curves),
+    AnalysisChart("drift", "Drift of the reference kernel", drift_curves),
+    AnalysisChart("failures", "Failures by kind and place", failure_bars, (failure_kinds,)),
 )

@@ -1,4 +1,4 @@
-"""`FigurePlot`: draws a `Figure` in the theme's colours, or words where there is none."""
+"""`ChartPlot`: draws a `Chart` in the theme's colours, or words where there is none."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from ...engine.chart import Chart, Series
 from . import theme
 from .label import PlainLabel, axis_title
 from .markers import COLOURS, SHAPES, colour_scale
-from .plot_figure import Figure, Series
 from .scatter import PointCloud
 
 _BAR_SHARE = 0.8  # of a group's room that is bars
@@ -45,12 +45,12 @@ class NamedBars(pg.BarGraphItem):  # type: ignore[misc]  # pyqtgraph has no type
         )
 
 
-class FigurePlot(QWidget):
-    """The plot, and below it what each colour stands for and the figure's caption."""
+class ChartPlot(QWidget):
+    """The plot, and below it what each colour stands for and the chart's caption."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.figure: Figure | None = None
+        self.chart: Chart | None = None
         self.note = ""
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.hideButtons()
@@ -73,9 +73,9 @@ class FigurePlot(QWidget):
         theme.notifier().changed.connect(self.redraw)
         self.say("")
 
-    def show_figure(self, figure: Figure) -> None:
+    def show_chart(self, chart: Chart) -> None:
         """Draw this."""
-        self.figure, self.note = figure, ""
+        self.chart, self.note = chart, ""
         self.redraw()
 
     @property
@@ -85,62 +85,62 @@ class FigurePlot(QWidget):
 
     def say(self, note: str) -> None:
         """Show a note in place of a plot, such as what to do first."""
-        self.figure, self.note = None, note
+        self.chart, self.note = None, note
         self.redraw()
 
     @Slot()
     def redraw(self) -> None:
         """Draw again in the colours in use."""
-        colours, figure = theme.colours(), self.figure
+        colours, chart = theme.colours(), self.chart
         self.plot.clear()
         self._cloud.set_colours(colours)
         self._cloud.set_points(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint16))
-        self.plot.setVisible(figure is not None)
-        self.caption.setVisible(figure is not None)
-        self._said.setVisible(figure is None)
+        self.plot.setVisible(chart is not None)
+        self.caption.setVisible(chart is not None)
+        self._said.setVisible(chart is None)
         self._said.setText(self.note)
         self._said.setStyleSheet(f"color: {colours.muted}; padding: 24px;")
-        if figure is None:
+        if chart is None:
             return
         self.plot.setBackground(QColor(colours.base))
-        for name, title in (("bottom", figure.x_title), ("left", figure.y_title)):
+        for name, title in (("bottom", chart.x_title), ("left", chart.y_title)):
             axis = self.plot.getAxis(name)
             axis.setPen(QColor(colours.border))
             axis.setTextPen(QColor(colours.text))
             axis.setStyle(maxTickLevel=0)
             axis.setLabel(axis_title(title))
             axis.setTicks(None)
-        self.plot.showGrid(x=True, y=not figure.names, alpha=0.12)
-        self.plot.setAccessibleName(f"{figure.y_title} over {figure.x_title}. {figure.caption}")
-        if figure.names:
-            self._draw_bars(figure)
+        self.plot.showGrid(x=True, y=not chart.names, alpha=0.12)
+        self.plot.setAccessibleName(f"{chart.y_title} over {chart.x_title}. {chart.caption}")
+        if chart.names:
+            self._draw_bars(chart)
         else:
-            self._draw_series(figure)
-        self.caption.setText(f"{_key_of(figure)}{html.escape(figure.caption)}")
+            self._draw_series(chart)
+        self.caption.setText(f"{_key_of(chart)}{html.escape(chart.caption)}")
 
-    def _draw_bars(self, figure: Figure) -> None:
+    def _draw_bars(self, chart: Chart) -> None:
         colours = theme.colours()
-        count = len(figure.names)
-        thick = _BAR_SHARE / len(figure.series)
-        for place, series in enumerate(figure.series):
+        count = len(chart.names)
+        thick = _BAR_SHARE / len(chart.series)
+        for place, series in enumerate(chart.series):
             middle = np.arange(count)[::-1] + _BAR_SHARE / 2 - (place + 0.5) * thick
             colour = _colour(series.colour)
-            self.plot.addItem(NamedBars(series.label, figure.names, series.y, middle, thick * 0.9, colour))
-        names = [_short(("◆ " if name in figure.marked else "") + name) for name in figure.names]
-        self.plot.getAxis("left").setTicks([[(count - 1 - i, name) for i, name in enumerate(names)]])
-        low = min(0.0, *(float(np.nan_to_num(s.y).min(initial=0.0)) for s in figure.series), 0.0)
-        high = max(0.0, *(float(np.nan_to_num(s.y).max(initial=0.0)) for s in figure.series), 0.0)
-        low, high = figure.whole_range or (low, high)
+            self.plot.addItem(NamedBars(series.label, chart.names, series.y, middle, thick * 0.9, colour))
+        names = [(count - 1 - place, _short(name)) for place, name in enumerate(chart.bar_labels)]
+        self.plot.getAxis("left").setTicks([names])
+        low = min(0.0, *(float(np.nan_to_num(s.y).min(initial=0.0)) for s in chart.series), 0.0)
+        high = max(0.0, *(float(np.nan_to_num(s.y).max(initial=0.0)) for s in chart.series), 0.0)
+        low, high = chart.whole_range or (low, high)
         margin = 0.04 * ((high - low) or 1.0)
         self.plot.setXRange(low - (margin if low < 0 else 0.0), high + margin, padding=0)
         self.plot.setYRange(min(-0.7, count - 0.3 - _FEWEST_ROWS), count - 0.3, padding=0)
         self.plot.setMouseEnabled(x=False, y=count > 12)
         self.plot.addItem(pg.InfiniteLine(0.0, 90, pen=pg.mkPen(QColor(colours.muted), width=1)))
 
-    def _draw_series(self, figure: Figure) -> None:
+    def _draw_series(self, chart: Chart) -> None:
         colours = theme.colours()
         self.plot.setMouseEnabled(x=True, y=True)
-        for series in figure.series:
+        for series in chart.series:
             colour = _colour(series.colour)
             style = Qt.PenStyle.DashLine if series.dashed else Qt.PenStyle.SolidLine
             if series.colour in _ON_SCALE:
@@ -156,14 +156,14 @@ class FigurePlot(QWidget):
                 symbolPen=pg.mkPen(QColor(colours.base), width=0.5),
                 antialias=len(series.y) < 2000,
             )
-        self._draw_clouds([series for series in figure.series if series.colour in _ON_SCALE])
-        if figure.ticks:
-            self.plot.getAxis("bottom").setTicks([_thinned(figure.ticks)])
-        xs = np.concatenate([s.x for s in figure.series])
-        ys = np.concatenate([s.y for s in figure.series])
+        self._draw_clouds([series for series in chart.series if series.colour in _ON_SCALE])
+        if chart.ticks:
+            self.plot.getAxis("bottom").setTicks([_thinned(chart.ticks)])
+        xs = np.concatenate([s.x for s in chart.series])
+        ys = np.concatenate([s.y for s in chart.series])
         for values, set_range, whole in (
             (xs, self.plot.setXRange, None),
-            (ys, self.plot.setYRange, figure.whole_range),
+            (ys, self.plot.setYRange, chart.whole_range),
         ):
             known = values[np.isfinite(values)]
             if len(known):
@@ -201,13 +201,13 @@ def _short(text: str, most: int = _NAME) -> str:
 _SIGNS = {"o": "●", "s": "■", "t": "▼", "t1": "▲", "d": "◆"}
 
 
-def _key_of(figure: Figure) -> str:
+def _key_of(chart: Chart) -> str:
     """What each colour stands for, where there are several."""
-    if len(figure.series) < 2:
+    if len(chart.series) < 2:
         return ""
     parts = []
-    for series in figure.series:
-        sign = "■" if figure.names else _SIGNS[series.symbol] if series.points else "╌╌" if series.dashed else "━"
+    for series in chart.series:
+        sign = "■" if chart.names else _SIGNS[series.symbol] if series.points else "╌╌" if series.dashed else "━"
         colour = _colour(series.colour).name()
         parts.append(f'<span style="color: {colour}">{sign}</span>&nbsp;{html.escape(series.label)}')
     return " &nbsp; ".join(parts) + "<br>"
