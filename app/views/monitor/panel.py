@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
-from .readout import Readout
+from .readout import NO_STATISTICS, Readout
 
 if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _TICK_MS = 100
 _FAST_TICK_MS = 66  # where the traces move by many pixels a tick
 _FAST_BELOW_S = 15.0
+_SUMMARY_S = 1.0  # between two looks at the statistics
+_MARKED = "Marked span"
 _OTHER_FOLDER = "choose another folder"
 _HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · double click: live"
 _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read
@@ -42,20 +45,21 @@ _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was 
 
 @dataclass(frozen=True, slots=True)
 class SpanSummary:
-    """What a marked span says. `means` by channel name."""
+    """What a stretch of time says. `statistics` by channel name."""
 
     span: Span
+    of: str  # "Marked span", "Since the start", ...
     power_name: str
     power: Statistics
     energy_j: float
-    means: dict[str, float]
+    statistics: dict[str, Statistics]
 
 
-def summarise(trace: Trace, span: Span) -> SpanSummary:
+def summarise(trace: Trace, span: Span, of: str) -> SpanSummary:
     """Statistics of every series over a span; over hours this takes longer than a frame."""
     name = trace.power_name
-    means = {each: trace.statistics(each, *span).mean for each in trace.names}
-    return SpanSummary(span, name, trace.statistics(name, *span), trace.energy_j(*span), means)
+    statistics = {each: trace.statistics(each, *span) for each in trace.names if each not in NO_STATISTICS}
+    return SpanSummary(span, of, name, statistics[name], trace.energy_j(*span), statistics)
 
 
 def summary_text(summary: SpanSummary) -> str:
@@ -71,6 +75,12 @@ def summary_text(summary: SpanSummary) -> str:
     extremes = f"{power.minimum:.1f} to {power.maximum:.1f}"
     mean = value_text(summary.power_name, "W", power.mean)
     return f"Span {length} · mean {mean} ({extremes}) · energy {energy_text(summary.energy_j)} · {label}"
+
+
+def caption_text(summary: SpanSummary) -> str:
+    """Which time the minimum, mean and maximum of the channels are of."""
+    energy = "" if math.isnan(summary.energy_j) else f" · {energy_text(summary.energy_j)}"
+    return f"{summary.of}: {duration((summary.span[1] - summary.span[0]) / 1e9)}{energy}"
 
 
 class MonitorPanel(QWidget):
@@ -98,6 +108,10 @@ class MonitorPanel(QWidget):
         self._seen = -1
         self._ticks = 0
         self._span_waits = False
+        self._reset_ns = 0  # since when minimum, mean and maximum are taken, where no span is marked
+        self._summary_due_s = 0.0  # of the wall's clock
+        if readout is not None:
+            readout.reset_asked.connect(self.reset_statistics)
         self._statistics = LatestTask(self)
         self._statistics.done.connect(self._show_summary)
         self._statistics.failed.connect(self.failed)
@@ -140,10 +154,7 @@ class MonitorPanel(QWidget):
     @Slot()
     def tick(self) -> None:
         """Show new readings; does nothing where there are none or the panel is out of sight."""
-        if self._span_waits and self.view.span is not None and not self._statistics.busy:
-            span = self.view.span
-            self._span_waits = False
-            self._statistics.run(lambda _: summarise(self._trace, span))
+        self._summarise_again()
         appended = self._trace.appended
         if appended == self._seen or not self.isVisible() or self.window().isMinimized():
             return
@@ -153,6 +164,28 @@ class MonitorPanel(QWidget):
         self._ticks += 1
         if self._readout is not None and self._readout.isVisible() and self._ticks % 3 == 0:
             self._readout.show_now(values)
+
+    @Slot()
+    def reset_statistics(self) -> None:
+        """Minimum, mean and maximum of the channels begin now."""
+        self._reset_ns = self._trace.last_ns
+        self._span_waits = True
+
+    def _summarise_again(self) -> None:
+        """The statistics of a span once it is marked, else those since the reset, once a second while they are seen."""
+        if self._statistics.busy:
+            return
+        span, newest = self.view.span, self._trace.last_ns
+        if span is None and self._readout is not None and self._readout.isVisible():
+            self._span_waits |= time.monotonic() >= self._summary_due_s
+        if not self._span_waits or not newest:
+            return
+        self._span_waits = False
+        self._summary_due_s = time.monotonic() + _SUMMARY_S
+        oldest = self._trace.first_ns  # the trace forgets what is older
+        of = _MARKED if span else "Since the reset" if self._reset_ns >= oldest else "All that is kept"
+        chosen = span or (max(self._reset_ns, oldest), newest)
+        self._statistics.run(lambda _: summarise(self._trace, chosen, of))
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -242,19 +275,19 @@ class MonitorPanel(QWidget):
 
     @Slot(object)
     def _span_changed(self, span: Span | None) -> None:
-        self._span_waits = span is not None
+        self._span_waits = True
         if span is None:
             self._summary.setText(_HINT)
-            if self._readout is not None:
-                self._readout.show_span({})
 
     @Slot(object)
     def _show_summary(self, summary: SpanSummary) -> None:
-        if self.view.span is None:
+        marked = summary.of == _MARKED
+        if marked != (self.view.span is not None):
             return
-        self._summary.setText(summary_text(summary))
+        if marked:
+            self._summary.setText(summary_text(summary))
         if self._readout is not None:
-            self._readout.show_span(summary.means)
+            self._readout.show_statistics(summary.statistics, caption_text(summary))
 
     @Slot(object)
     def _written(self, path: Path) -> None:
