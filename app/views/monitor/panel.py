@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ...engine.models.voltage_estimate import VoltageEstimate
 from ...engine.session.events import FitFinished
@@ -25,9 +25,12 @@ from ..plots import theme
 from ..plots.figures import energy_text, value_text
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
+from ..widgets import hbox, vbox
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
 from .readout import NO_STATISTICS, Readout
+from .record_button import RecordButton
+from .recorder import Recorder
 
 if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
@@ -84,12 +87,19 @@ def caption_text(summary: SpanSummary) -> str:
 
 
 class MonitorPanel(QWidget):
-    """Give it `readout` to keep the table of channels up to date as well."""
+    """Give it `readout` to keep the table of channels up to date as well, `recorder` for a button that records."""
 
     saved = Signal(str)  # the file that was written
     failed = Signal(str, str)  # what, and the remedy
 
-    def __init__(self, gpu: Gpu, trace: Trace, readout: Readout | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        gpu: Gpu,
+        trace: Trace,
+        readout: Readout | None = None,
+        recorder: Recorder | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._gpu = gpu
         self._trace = trace
@@ -100,11 +110,9 @@ class MonitorPanel(QWidget):
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._summary.setContentsMargins(8, 1, 8, 3)
         self._summary.setFont(theme.number_font())
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.view, 1)
-        layout.addWidget(self._summary)
+        self.record = RecordButton(recorder, gpu.info) if recorder is not None else None
+        below = hbox((self._summary, 1), *([self.record] if self.record is not None else []), spacing=0)
+        vbox((self.view, 1), below, of=self, margins=0, spacing=0)
         self._seen = -1
         self._ticks = 0
         self._span_waits = False

@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.readout = Readout(board.gpu.channels)
-        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
+        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
         self.window_marks = WindowMarks(self.selection, self.monitor.view)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
@@ -156,6 +156,7 @@ class MainWindow(QMainWindow):
             "redo": lambda _: self.panels["tune"].form.history.redo(),
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
+            "record": lambda _: self.board.recorder.toggle(),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
             "zoom_out": lambda _: view.zoom(2.0),
@@ -187,6 +188,9 @@ class MainWindow(QMainWindow):
         self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         self.monitor.saved.connect(self._written)
         self.monitor.failed.connect(self.banner.show_message)
+        self.board.recorder.saved.connect(self._written)
+        self.board.recorder.failed.connect(self.banner.show_message)
+        self.board.recorder.changed.connect(self._recorder_changed)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
@@ -311,6 +315,12 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _written(self, path: Path | str) -> None:
         self.statusBar().showMessage(f"Written: {path}", 15000)
+
+    @Slot()
+    def _recorder_changed(self) -> None:
+        recorder = self.board.recorder
+        self.actions_by_name["record"].setEnabled(not recorder.busy)
+        self.actions_by_name["record"].setChecked(recorder.recording)
 
     @Slot()
     def _window_of_time_changed(self) -> None:

@@ -87,6 +87,15 @@ _TRACES = (
         "zoom_span", "&Zoom to span", "&Traces", "Z", "Show the marked span", "To span", separator=True, local=True
     ),
     ActionSpec("clear_span", "&Clear span", "&Traces", "Esc", "Forget the marked span", local=True),
+    ActionSpec(
+        "record",
+        "&Record",
+        "&Traces",
+        "Ctrl+Shift+R",
+        "Record every reading to a file in the data folder, or end the recording",
+        checkable=True,
+        separator=True,
+    ),
 )
 _VIEW = (
     *(
