@@ -108,6 +108,11 @@ class Sampler:
         """What is read is written to a recording: there is one, and no error has ended it."""
         return self._recorder is not None
 
+    @property
+    def lost(self) -> bool:
+        """The board does not answer; it is tried again every three seconds."""
+        return self._unreadable == "lost"
+
     # --- on the thread ------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:

@@ -60,4 +60,4 @@ def _text(seconds: float, size: int) -> str:
     hours, minutes = divmod(int(seconds) // 60, 60)
     clock = f"{hours}:{minutes:02d}:{int(seconds) % 60:02d}"
     written = QLocale.c().formattedDataSize(size, 1, QLocale.DataSizeFormat.DataSizeSIFormat)
-    return f"■  Stop · {clock} · {written}"
+    return f"■  {clock} · {written}"

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QW
 from ...engine.session.events import Open
 from ...numbers import duration
 from ...paths import resources
+from ...sensors.alarms import Alarm
 from ...sensors.sampler import SensorEvent
 from ..context import Context
 from ..control.confirm_bar import ConfirmBar
@@ -33,6 +34,7 @@ from .board_monitor import BoardMonitor
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
 from .log import open_log_folder
+from .notifications import Notifications
 from .palette import Palette
 from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
 from .report_writer import ReportWriter
@@ -75,7 +77,9 @@ class MainWindow(QMainWindow):
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
         self.window_marks = WindowMarks(self.selection, self.monitor.view)
+        self.monitor.view.add_overlay(board.alarms.paint)
         self.banner = Banner()
+        self.notifications = Notifications(self)
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
         self.dock_area = Docks(self, PANELS)
@@ -157,6 +161,7 @@ class MainWindow(QMainWindow):
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
             "record": lambda _: self.board.recorder.toggle(),
+            "alarms": lambda _: beside.show_alarms(self.board.alarms),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
             "zoom_out": lambda _: view.zoom(2.0),
@@ -191,6 +196,8 @@ class MainWindow(QMainWindow):
         self.board.recorder.saved.connect(self._written)
         self.board.recorder.failed.connect(self.banner.show_message)
         self.board.recorder.changed.connect(self._recorder_changed)
+        self.board.alarms.raised.connect(self._alarm_raised)
+        self.notifications.follow(self.bridge, self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
@@ -315,6 +322,13 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _written(self, path: Path | str) -> None:
         self.statusBar().showMessage(f"Written: {path}", 15000)
+
+    @Slot(object)
+    def _alarm_raised(self, alarm: Alarm) -> None:
+        line = f"Alarm: {alarm.text}"
+        self.banner.show_message(line)
+        self.notifications.show_message(f"{line} · {self.board.gpu.info.label}")
+        self.monitor.view.update()
 
     @Slot()
     def _recorder_changed(self) -> None:

@@ -96,6 +96,7 @@ _TRACES = (
         checkable=True,
         separator=True,
     ),
+    ActionSpec("alarms", "&Alarms…", "&Traces", "", "A line and a mark when power, temperature or the cap is reached"),
 )
 _VIEW = (
     *(
