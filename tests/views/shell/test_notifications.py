@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import pytest
 from lab import Lab
 from PySide6.QtWidgets import QSystemTrayIcon, QWidget
@@ -41,8 +39,8 @@ class Room:
 
 
 @pytest.fixture
-def room(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
-    yield Room(qtbot, monkeypatch)
+def room(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Room:
+    return Room(qtbot, monkeypatch)
 
 
 LINE = "Session 7 has ended: 60 configurations in 12.4 s"
