@@ -79,6 +79,15 @@ class Settings:
         self._file.setValue("alarms/board_lost", int(rules.board_lost))
 
     @property
+    def lanes(self) -> str:
+        """Which traces are shown, and how; empty: as at the first start."""
+        return str(self._file.value("lanes", ""))
+
+    @lanes.setter
+    def lanes(self, text: str) -> None:
+        self._file.setValue("lanes", text)
+
+    @property
     def recent(self) -> list[Path]:
         """Files that were opened, newest first, those that are still there."""
         kept: Any = self._file.value("recent", [])

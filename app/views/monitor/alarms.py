@@ -6,7 +6,7 @@ from collections import deque
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPointF, QTimer, Signal, Slot
+from PySide6.QtCore import QLine, QObject, QPointF, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 
 from ...sensors.alarms import Alarm, AlarmRules, AlarmWatch
@@ -54,15 +54,16 @@ class Alarms(QObject):
             self.raised.emit(alarm)
 
     def paint(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: Colours) -> None:
-        """A flagged line over the lanes for each alarm within bounds: an overlay of the traces."""
+        """A flagged line in every lane for each alarm within bounds: an overlay of the traces."""
         start, end = bounds
+        plots = [box.plot for box in layout.lanes if box.shown.lines] + [layout.events]
         painter.setPen(QPen(QColor(colours.vermillion), 1))
         painter.setBrush(QColor(colours.vermillion))
         for _, alarm in self.raised_so_far:
             if start <= alarm.time_ns <= end:
                 x = round(layout.left + (alarm.time_ns - start) / max(1, end - start) * layout.columns)
-                top = layout.span.top()
-                painter.drawLine(x, top, x, layout.axis.top())
+                top = plots[0].top()
+                painter.drawLines([QLine(x, plot.top(), x, plot.bottom()) for plot in plots])
                 flag = (QPointF(x, top), QPointF(x + _FLAG_PX, top + _FLAG_PX / 2), QPointF(x, top + _FLAG_PX))
                 painter.drawPolygon(QPolygonF(flag))
         painter.setBrush(QColor(0, 0, 0, 0))

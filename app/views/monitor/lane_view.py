@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QFont,
     QFontMetrics,
     QKeyEvent,
@@ -29,9 +30,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from ...sensors.event_reasons import names as reason_names
 from ..plots import theme
 from ..plots.figures import ago_text, value_text
+from .lane_choice import LaneChoice
 from .lane_layout import Layout, lay_out
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
-from .lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
+from .lanes import ESTIMATED_VOLTAGE, LANES, MORE_LANES, POWER, Line, ShownLane, axis_range, shown_lanes
 from .snapshot import Snapshot, take_snapshot
 from .time_window import TimeWindow, WallTime
 
@@ -52,6 +54,7 @@ class LaneView(QWidget):
     cursor_moved = Signal(object)  # int | None: the instant under the mouse
     span_changed = Signal(object)  # (start, end) | None
     window_changed = Signal()  # length, or live or held
+    menu_asked = Signal(QPoint, str)  # where on the screen, and the title of the lane there
     first_frame = Signal()  # the first traces have been painted
 
     def __init__(self, gpu: Gpu, trace: Trace, parent: QWidget | None = None) -> None:
@@ -61,7 +64,8 @@ class LaneView(QWidget):
         self._wall = WallTime(gpu.clock)
         self._estimate: VoltageEstimate | None = None
         self.window_of_time = TimeWindow()
-        self._lanes: tuple[ShownLane, ...] = shown_lanes(gpu.channels)
+        self._choice = LaneChoice()
+        self._lanes: tuple[ShownLane, ...] = ()
         self._ranges: dict[str, Range] = {}
         self._snapshot: Snapshot | None = None
         self._key: tuple[object, ...] = ()
@@ -79,6 +83,7 @@ class LaneView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Traces")
         theme.notifier().changed.connect(self.redraw)
+        self._choose_lanes()
 
     def sizeHint(self) -> QSize:
         return QSize(820, 620)
@@ -87,8 +92,34 @@ class LaneView(QWidget):
 
     @property
     def lanes(self) -> tuple[ShownLane, ...]:
-        """The lanes as this GPU fills them."""
+        """The lanes that are shown, as this GPU fills them."""
         return self._lanes
+
+    @property
+    def every_lane(self) -> tuple[ShownLane, ...]:
+        """The lanes that can be chosen."""
+        source = self._estimate.source if self._estimate is not None else ""
+        return shown_lanes(self._gpu.channels, estimate=source, lanes=(*LANES, *MORE_LANES))
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ends of each lane's axis as they were drawn last, by title."""
+        return dict(self._ranges)
+
+    @property
+    def choice(self) -> LaneChoice:
+        """Which lanes are shown, in which order and on which scales."""
+        return self._choice
+
+    def set_choice(self, choice: LaneChoice) -> None:
+        """Show these lanes."""
+        self._choice = choice
+        self._ranges.clear()
+        self._choose_lanes()
+
+    def _choose_lanes(self) -> None:
+        self._lanes = self._choice.arrange(self.every_lane)
+        self.redraw()
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -104,8 +135,7 @@ class LaneView(QWidget):
     def set_estimate(self, estimate: VoltageEstimate | None) -> None:
         """Draw this estimate where the board reports no voltage."""
         self._estimate = estimate
-        self._lanes = shown_lanes(self._gpu.channels, estimate=estimate.source if estimate is not None else "")
-        self.redraw()
+        self._choose_lanes()
 
     @property
     def estimates(self) -> bool:
@@ -224,7 +254,16 @@ class LaneView(QWidget):
             return False
         bounds = self._bounds()
         late = 0 if self.window_of_time.live else min(newest, bounds[1] + 1_000_000_000)  # samples that come late
-        key = (bounds, late, self.size(), self.devicePixelRatioF(), theme.colours(), self._lanes, self._estimate)
+        key = (
+            bounds,
+            late,
+            self.size(),
+            self.devicePixelRatioF(),
+            theme.colours(),
+            self._lanes,
+            self._choice,
+            self._estimate,
+        )
         if key == self._key:
             return False
         self._key = key
@@ -245,6 +284,9 @@ class LaneView(QWidget):
         return True
 
     def _range_of(self, shown: ShownLane, snapshot: Snapshot) -> Range:
+        fixed = self._choice.scale(shown.lane)
+        if fixed is not None:
+            return fixed
         extents = [snapshot.curves[line.channel].extent() for line in shown.lines if line.channel in snapshot.curves]
         known = [extent for extent in extents if not math.isnan(extent[0])]
         low = min((low for low, _ in known), default=math.nan)
@@ -296,10 +338,23 @@ class LaneView(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drag, self._drag = self._drag, None
-        if drag is not None and drag[0] == "span":
-            moved = abs(event.position().toPoint().x() - drag[1].x())
-            if moved < _CLICK_PX:
-                self.set_span(None)
+        place = event.position().toPoint()
+        if drag is None or abs(place.x() - drag[1].x()) >= _CLICK_PX:
+            return
+        if drag[0] == "span":
+            self.set_span(None)
+        elif event.button() == Qt.MouseButton.RightButton:
+            self._ask_menu(place)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """By the menu key; the right button moves through time, and is a click only once it is released."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self._ask_menu(self.rect().center())
+
+    def _ask_menu(self, place: QPoint) -> None:
+        at = (box for box in self._layout().lanes if box.header.top() <= place.y() <= box.plot.bottom())
+        title = next((box.shown.lane.title for box in at), "")
+        self.menu_asked.emit(self.mapToGlobal(place), title)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.hold(False)

@@ -85,6 +85,19 @@ LANES: tuple[Lane, ...] = (
         top=100.0,
     ),
 )
+AT_FIRST = frozenset(lane.title for lane in LANES)  # what is shown until the user chooses
+MORE_LANES: tuple[Lane, ...] = (
+    Lane("Memory used", "MiB", (Line("memory_used_mib", "used"),), 0.8, least_span=1000.0),
+    Lane(
+        "PCIe",
+        "MB/s",
+        (Line("pcie_rx_mb_per_s", "received"), Line("pcie_tx_mb_per_s", "sent")),
+        0.8,
+        least_span=10.0,
+    ),
+    Lane("Fan", "%", (Line("fan_percent", "fan"),), 0.6, top=100.0),
+    Lane("Video clock", "MHz", (Line("video_clock_mhz", "observed"),), 0.6, least_span=100.0),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +110,16 @@ class ShownLane:
     source: str = ""
 
 
-def shown_lanes(channels: Iterable[Channel], *, estimate: str = "") -> tuple[ShownLane, ...]:
-    """The lanes for a GPU's channels.
+def shown_lanes(
+    channels: Iterable[Channel], *, estimate: str = "", lanes: Iterable[Lane] = LANES
+) -> tuple[ShownLane, ...]:
+    """The lanes as a GPU's channels fill them.
 
     A board without a voltage sensor shows the estimate instead, where `estimate` says what it is from.
     """
     known = {channel.name: channel for channel in channels}
     shown = []
-    for lane in LANES:
+    for lane in lanes:
         lines = tuple(line for line in lane.lines if line.channel == POWER or _available(known, line.channel))
         if any(not line.dashed for line in lines):
             shown.append(ShownLane(lane, lines))

@@ -28,6 +28,7 @@ from ..threads.tasks import LatestTask
 from ..widgets import hbox, vbox
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
+from .lanes_menu import LanesMenu
 from .readout import NO_STATISTICS, Readout
 from .record_button import RecordButton
 from .recorder import Recorder
@@ -105,6 +106,7 @@ class MonitorPanel(QWidget):
         self._trace = trace
         self._readout = readout
         self.view = LaneView(gpu, trace)
+        self.lanes_menu = LanesMenu(self.view)
         self._summary = PlainLabel(_HINT)
         self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

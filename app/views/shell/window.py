@@ -161,6 +161,7 @@ class MainWindow(QMainWindow):
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
             "record": lambda _: self.board.recorder.toggle(),
+            "lanes": lambda _: self.monitor.lanes_menu.show_window(),
             "alarms": lambda _: beside.show_alarms(self.board.alarms),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
@@ -366,6 +367,7 @@ class MainWindow(QMainWindow):
         """Layout and colours as at the first start; what is remembered is gone already."""
         self.actions_by_name["theme_system"].trigger()
         self.reset_layout()
+        self.monitor.lanes_menu.look_again()
         if "front" in self.panels:
             self.panels["front"].show_menu.look_again()
 

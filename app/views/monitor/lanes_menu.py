@@ -1,0 +1,80 @@
+"""`LanesMenu`: a right click on the traces: hide, move and scale the lane there, show others; kept in the settings."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QPoint, Qt, Slot
+from PySide6.QtWidgets import QMenu
+
+from ..settings import Settings
+from .lane_choice import LaneChoice
+from .lane_view import LaneView
+from .lanes_window import LanesWindow
+
+
+class LanesMenu(QObject):
+    """Keeps the choice of a view's lanes."""
+
+    def __init__(self, view: LaneView) -> None:
+        super().__init__(view)
+        self._view = view
+        self._settings = Settings()
+        self.menu: QMenu | None = None  # the one that was opened last
+        self.window: LanesWindow | None = None
+        view.menu_asked.connect(self.open)
+        self.look_again()
+
+    @Slot()
+    def look_again(self) -> None:
+        """Show what is kept: the settings may be as at the first start again."""
+        self._view.set_choice(LaneChoice.of(self._settings.lanes))
+
+    @Slot(object)
+    def choose(self, choice: LaneChoice) -> None:
+        """Show these lanes, and keep that."""
+        self._settings.lanes = choice.text()
+        self._view.set_choice(choice)
+
+    @Slot(QPoint, str)
+    def open(self, place: QPoint, title: str) -> None:
+        """Open the menu of the lane there."""
+        choice, view = self._view.choice, self._view
+        menu = self.menu = QMenu(view)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        lanes = choice.in_order(view.every_lane)
+        titles = [shown.lane.title for shown in lanes]
+        if title:
+            visible = [shown.lane.title for shown in view.lanes]
+            row = visible.index(title)
+            menu.addAction(f"&Hide {title}", lambda: self.choose(choice.switch(title, False)))
+            for words, step in (("Move &up", -1), ("Move &down", 1)):
+                other = visible[row + step] if 0 <= row + step < len(visible) else ""
+                moved = _swapped(titles, title, other)
+                menu.addAction(words, lambda moved=moved: self.choose(choice.reorder(moved))).setEnabled(bool(other))
+            menu.addAction("&Scale…", lambda: self.show_window(title))
+            menu.addSeparator()
+        for each in titles:
+            tick = menu.addAction(each)
+            tick.setCheckable(True)
+            tick.setChecked(choice.shows(each))
+            tick.triggered.connect(lambda shown, each=each: self.choose(choice.switch(each, shown)))
+        menu.addSeparator()
+        menu.addAction("&Traces shown…", self.show_window)
+        menu.setAccessibleName("Traces")
+        menu.popup(place)
+
+    @Slot()
+    def show_window(self, title: str = "") -> None:
+        """Choose, order and scale in a window."""
+        view = self._view
+        if self.window is None:
+            self.window = LanesWindow(view.window())
+            self.window.chosen.connect(self.choose)
+        self.window.show_choice(view.choice, view.every_lane, view.ranges, title)
+        self.window.show()
+        self.window.raise_()
+        self.window.activateWindow()
+
+
+def _swapped(titles: list[str], one: str, other: str) -> list[str]:
+    places = {one: other, other: one} if other else {}
+    return [places.get(title, title) for title in titles]
