@@ -40,6 +40,7 @@ class BoardsPanel(QWidget):
     """The window's own board first, then the other real ones and those that were given or added."""
 
     in_full = Signal(str)  # a selector: this board is to be the window's own
+    watched_changed = Signal()  # `boards` are others now
     boards_changed = Signal(object)  # selectors of those that were given or added, as a tuple
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
@@ -153,11 +154,13 @@ class BoardsPanel(QWidget):
             self._tasks.run(row.board.close)
             row.hide()
             row.deleteLater()
+        self.watched_changed.emit()
         self.boards_changed.emit(tuple(self._given))
 
     def _put_all(self, boards: Sequence[WatchedBoard]) -> None:
         for board in boards:
             self._put(board)
+        self.watched_changed.emit()
 
     def _put(self, board: WatchedBoard) -> None:
         row = BoardRow(board, removable=board.selector in self._given)

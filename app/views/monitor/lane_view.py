@@ -7,7 +7,7 @@ values in the headers, the cursor and the span lie over it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
@@ -33,13 +33,13 @@ from ..plots.figures import ago_text, value_text
 from .lane_choice import LaneChoice
 from .lane_layout import Layout, lay_out
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
-from .lanes import ESTIMATED_VOLTAGE, LANES, MORE_LANES, POWER, Line, ShownLane, axis_range, shown_lanes
-from .snapshot import Snapshot, take_snapshot
+from .lanes import ESTIMATED_VOLTAGE, LANES, MORE_LANES, POWER, Line, ShownLane, axis_range, boards_lane, shown_lanes
+from .snapshot import OtherBoard, Snapshot, take_snapshot
 from .time_window import TimeWindow, WallTime
 
 if TYPE_CHECKING:
     from ...engine.models.voltage_estimate import VoltageEstimate
-    from ...sensors.gpu import Gpu
+    from ...sensors.gpu import Gpu, GpuInfo
     from ...sensors.trace import Trace
 
 Span = tuple[int, int]
@@ -65,6 +65,7 @@ class LaneView(QWidget):
         self._estimate: VoltageEstimate | None = None
         self.window_of_time = TimeWindow()
         self._choice = LaneChoice()
+        self._boards: dict[str, OtherBoard] = {}  # by the names of their series
         self._lanes: tuple[ShownLane, ...] = ()
         self._ranges: dict[str, Range] = {}
         self._snapshot: Snapshot | None = None
@@ -99,7 +100,11 @@ class LaneView(QWidget):
     def every_lane(self) -> tuple[ShownLane, ...]:
         """The lanes that can be chosen."""
         source = self._estimate.source if self._estimate is not None else ""
-        return shown_lanes(self._gpu.channels, estimate=source, lanes=(*LANES, *MORE_LANES))
+        power, *others = shown_lanes(self._gpu.channels, estimate=source, lanes=(*LANES, *MORE_LANES))
+        if not self._boards:
+            return power, *others
+        own = short_name(self._gpu.info)
+        return power, boards_lane(own, {series: board.name for series, board in self._boards.items()}), *others
 
     @property
     def ranges(self) -> dict[str, Range]:
@@ -115,6 +120,19 @@ class LaneView(QWidget):
         """Show these lanes."""
         self._choice = choice
         self._ranges.clear()
+        self._choose_lanes()
+
+    def set_boards(self, boards: Iterable[tuple[Gpu, Trace]]) -> None:
+        """Draw the power of these boards in a lane of their own; those whose clock runs at another speed are left out.
+
+        Another speed is that of a simulated board that runs faster than real time: no instant of it has a place here.
+        """
+        clock = self._gpu.clock
+        self._boards = {
+            f"power of {place}": OtherBoard(short_name(gpu.info), trace, gpu.clock.now_ns() - clock.now_ns())
+            for place, (gpu, trace) in enumerate(boards)
+            if gpu.clock.speed == clock.speed
+        }
         self._choose_lanes()
 
     def _choose_lanes(self) -> None:
@@ -148,6 +166,8 @@ class LaneView(QWidget):
         if self._estimate is not None and self.estimates:
             ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
             values[ESTIMATED_VOLTAGE.name] = float(ratio)
+        for series, board in self._boards.items():
+            values[series] = board.power_w(instant)
         return values
 
     def add_overlay(self, overlay: Overlay) -> None:
@@ -268,7 +288,8 @@ class LaneView(QWidget):
             return False
         self._key = key
         colours, font = theme.colours(), self._font()
-        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, self._layout().columns)
+        columns = self._layout().columns
+        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, columns, self._boards)
         self._snapshot = snapshot
         for shown in self._lanes:
             self._ranges[shown.lane.title] = self._range_of(shown, snapshot)
@@ -433,3 +454,9 @@ class LaneView(QWidget):
         start, end = self._bounds()
         inside = min(max(x, layout.left), layout.right)
         return start + int((inside - layout.left) / layout.columns * (end - start))
+
+
+def short_name(info: GpuInfo) -> str:
+    """A board's name in a legend: 'H200 #1', 'A100-PCIE-40GB (simulated)'."""
+    number = f" #{info.index}" if info.source == "nvml" else ""
+    return info.label.removeprefix("NVIDIA ") + number

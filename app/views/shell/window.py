@@ -271,6 +271,8 @@ class MainWindow(QMainWindow):
         sessions.said.connect(self._say)
         boards.in_full.connect(self.gpu_chosen)
         boards.boards_changed.connect(self._others_changed)
+        boards.watched_changed.connect(self._overlay_boards)
+        self._overlay_boards()
         offer_recovery(
             self.banner,
             loaded.sessions,
@@ -425,6 +427,12 @@ class MainWindow(QMainWindow):
     def _adopt_side_window(self, window: QWidget) -> None:
         if self.plot_menus is not None:
             self.plot_menus.adopt(window, window.windowTitle())
+
+    @Slot()
+    def _overlay_boards(self) -> None:
+        """Draw the power of the other boards that are watched beside that of this one."""
+        others = [board for board in self.panels["boards"].boards if not board.own]
+        self.monitor.view.set_boards([(board.gpu, board.trace) for board in others])
 
     @Slot(object)
     def _others_changed(self, others: tuple[str, ...]) -> None:

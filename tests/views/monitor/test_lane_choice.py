@@ -137,3 +137,35 @@ def test_settings_edited_by_hand_show_the_usual_lanes(text: str) -> None:
 )  # fmt: skip
 def test_nonsense_is_no_choice(text: str) -> None:
     assert LaneChoice.of(text) == LaneChoice()
+
+
+def test_the_power_of_every_watched_board_is_in_one_lane_named_and_at_its_own_time(
+    panel: MonitorPanel, qtbot: QtBot
+) -> None:
+    own = panel.view.snapshot
+    assert own is not None
+    clock = VirtualClock(start_ns=3 * 10**12)  # the same moment by another clock
+    other = FakeGpu(
+        lambda seconds: {"power_instant_w": 400.0 + seconds}, clock=clock, name="NVIDIA H200", source="nvml"
+    )
+    slow = FakeGpu(working, name="at another speed")
+    panel.view.set_boards([(other, filled_trace(other, 60.0)), (slow, filled_trace(slow, 1.0))])
+    assert titles(panel) == ["Power", "Power of every board", *USUAL[1:]]
+    lane = panel.view.lanes[1]
+    assert [line.label for line in lane.lines] == ["Fake A100 (simulated)", "H200 #0"]
+    assert panel.view.snapshot is not None
+    curve = panel.view.snapshot.curves[lane.lines[1].channel]
+    at_30_s = curve.value[abs(curve.time_s - 30.0).argmin()]
+    assert float(at_30_s) == pytest.approx(430.0, abs=1.0)
+    values = panel.view.values_at(panel.view.snapshot.start_ns + 20 * 10**9)
+    assert values[lane.lines[1].channel] == pytest.approx(420.0, abs=1.0)
+    panel.view.set_boards([])
+    assert titles(panel) == USUAL
+
+
+def test_boards_beyond_the_colours_are_counted(panel: MonitorPanel) -> None:
+    boards = [FakeGpu(working, clock=VirtualClock()) for _ in range(9)]
+    panel.view.set_boards([(board, filled_trace(board, 1.0)) for board in boards])
+    lane = panel.view.lanes[1]
+    assert len({line.colour for line in lane.lines}) == len(lane.lines) == 7
+    assert lane.source == "and 3 more"
