@@ -32,7 +32,8 @@ from .fleet import WatchedBoard, is_real, other_boards, processes_of, watch
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
-_COLUMNS = ("Board", "PID", "Process", "Memory", "Use")
+_COLUMNS = ("Board", "PID", "Process", "Memory", "GPU share", "Use")
+_FIGURES = (1, 3, 4)  # columns of numbers
 _Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 
@@ -90,6 +91,8 @@ class BoardsPanel(QWidget):
         table.setTabKeyNavigation(False)
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        share = "Share of the time in which a kernel of the process ran, as the driver reports it; – where it does not"
+        table.horizontalHeaderItem(4).setToolTip(share)
         head = table.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
@@ -210,11 +213,12 @@ class BoardsPanel(QWidget):
         self.processes.setRowCount(len(lines))
         for row, (board, process) in enumerate(lines):
             memory = UNKNOWN if math.isnan(process.memory_mib) else f"{process.memory_mib:,.0f} MiB"
-            for column, text in enumerate((board, str(process.pid), process.name, memory, process.use)):
+            share = UNKNOWN if math.isnan(process.share_percent) else f"{process.share_percent:.0f} %"
+            for column, text in enumerate((board, str(process.pid), process.name, memory, share, process.use)):
                 item = self.processes.item(row, column)
                 if item is None:
                     item = QTableWidgetItem()
-                    if column in (1, 3):
+                    if column in _FIGURES:
                         item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                     self.processes.setItem(row, column, item)
                 if item.text() != text:
