@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon, QWidget
 
@@ -39,8 +39,8 @@ class Notifications(QObject):
         if self._tray is None:
             self._tray = QSystemTrayIcon(QIcon(self._window.windowIcon()), self)
             self._tray.setToolTip("Wattridge")
-            self._tray.activated.connect(self._bring)
-            self._tray.messageClicked.connect(self._bring)
+            self._tray.activated.connect(self.bring_window)
+            self._tray.messageClicked.connect(self.bring_window)
             self._tray.show()
         self._tray.showMessage("Wattridge", text, self._window.windowIcon(), _SHOWN_MS)
         return True
@@ -61,7 +61,9 @@ class Notifications(QObject):
             self._otherwise(line)
 
     @Slot()
-    def _bring(self) -> None:
-        self._window.showNormal() if self._window.isMinimized() else self._window.show()
+    def bring_window(self) -> None:
+        """Show the main window above the others."""
+        self._window.setWindowState(self._window.windowState() & ~Qt.WindowState.WindowMinimized)
+        self._window.show()
         self._window.raise_()
         self._window.activateWindow()

@@ -44,6 +44,7 @@ from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
 
 if TYPE_CHECKING:
+    from ..monitor.strip import PowerStrip
     from ..plots.plot_menus import PlotMenus
     from .tour import Tour
 
@@ -65,6 +66,7 @@ class MainWindow(QMainWindow):
         self.panels: Panels = {}
         self.plot_menus: PlotMenus | None = None  # once the panels are there
         self.tour: Tour | None = None
+        self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._closed = False
         self.setWindowTitle(board.gpu.info.label)  # Qt adds the program's name
@@ -168,6 +170,7 @@ class MainWindow(QMainWindow):
             "zoom_out": lambda _: view.zoom(2.0),
             "zoom_span": lambda _: view.show_span(),
             "clear_span": lambda _: view.set_span(None),
+            "strip": self.show_strip,
             "wide_traces": lambda _: docks.share(0.30),
             "wide_panels": lambda _: docks.share(0.66),
             "reset_layout": lambda _: self.reset_layout(),
@@ -360,6 +363,24 @@ class MainWindow(QMainWindow):
         theme.set_mode(mode)
         self.settings.theme = mode
 
+    def show_strip(self, shown: bool) -> None:
+        """A small window above all others with the board's power; or close it."""
+        if not shown:
+            if self.strip is not None:
+                self.strip.close()
+            return
+        if self.strip is None:
+            from ..monitor.strip import PowerStrip  # imported late: few ask for it
+
+            self.strip = PowerStrip(self.board.gpu, self.board.trace, self.settings)
+            self.strip.opened.connect(self.notifications.bring_window)
+            self.strip.closed.connect(self._strip_closed)
+        self.strip.show()
+
+    @Slot()
+    def _strip_closed(self) -> None:
+        self.actions_by_name["strip"].setChecked(False)
+
     def reset_layout(self) -> None:
         """Every dock where it was at the very first start."""
         self.dock_area.reset()
@@ -480,6 +501,9 @@ class MainWindow(QMainWindow):
             self._closed = True
             self.settings.keep("geometry", self.saveGeometry())
             self.settings.keep("layout", self.dock_area.state())
+            if self.strip is not None:
+                self.strip.close()
+                self.strip.deleteLater()
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.dock_area.stop_watching()

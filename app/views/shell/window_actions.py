@@ -108,6 +108,14 @@ _VIEW = (
         "sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is", separator=True
     ),
     ActionSpec("scores", "&Strategy scores", "&View", "F11", "How good search strategies are on recorded caches"),
+    ActionSpec(
+        "strip",
+        "Compact str&ip",
+        "&View",
+        "",
+        "Power, clock and limit in a small window above all others",
+        checkable=True,
+    ),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
     ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
     ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every dock where it was at the first start"),
