@@ -27,6 +27,17 @@ class AlarmRules:
     cap_reached: bool = False
     board_lost: bool = False
 
+    @property
+    def wanted(self) -> set[AlarmKind]:
+        """The kinds that are switched on."""
+        on: dict[AlarmKind, bool] = {
+            "power": self.power_above_w is not None,
+            "temperature": self.temperature_above_c is not None,
+            "cap": self.cap_reached,
+            "lost": self.board_lost,
+        }
+        return {kind for kind, switched in on.items() if switched}
+
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
@@ -54,11 +65,13 @@ class AlarmWatch:
             return []
         span = (max(self._trace.first_ns, self._checked_ns - _LATE_NS), newest)
         self._checked_ns = newest
+        wanted = rules.wanted
+        self._raised &= wanted
         raised = (
             self._above("power", self._trace.power_name, rules.power_above_w, "W", span),
             self._above("temperature", "temperature_c", rules.temperature_above_c, "°C", span),
-            self._cap(rules.cap_reached, span),
-            self._lost(rules.board_lost, lost, newest),
+            self._cap(span) if "cap" in wanted else None,
+            self._lost(lost, newest) if "lost" in wanted else None,
         )
         return [alarm for alarm in raised if alarm is not None]
 
@@ -66,7 +79,7 @@ class AlarmWatch:
         self, kind: AlarmKind, channel: str, threshold: float | None, unit: str, span: tuple[int, int]
     ) -> Alarm | None:
         if threshold is None:
-            return self._forget(kind)
+            return None
         series = self._trace.view(*span, _POINTS, (channel,))[channel]
         highest = float(np.fmax.reduce(series.value)) if len(series.value) else math.nan
         if math.isnan(highest):
@@ -77,18 +90,14 @@ class AlarmWatch:
         first = span[0] + int(float(series.time_s[np.argmax(series.value > threshold)]) * 1e9)
         return self._crossed(kind, first, f"{kind} above {threshold:g} {unit}", f"{highest:.1f} {unit}")
 
-    def _cap(self, wanted: bool, span: tuple[int, int]) -> Alarm | None:
-        if not wanted:
-            return self._forget("cap")
+    def _cap(self, span: tuple[int, int]) -> Alarm | None:
         spans = [each for each in self._trace.event_spans(*span) if each.reason == EventReason.POWER_CAP]
         if not spans:
             self._calm("cap", span[1], True)
             return None
         return self._crossed("cap", spans[0].start_ns, "power cap reached")
 
-    def _lost(self, wanted: bool, lost: bool, now_ns: int) -> Alarm | None:
-        if not wanted:
-            return self._forget("lost")
+    def _lost(self, lost: bool, now_ns: int) -> Alarm | None:
         if not lost:
             self._raised.discard("lost")
             return None
@@ -107,6 +116,3 @@ class AlarmWatch:
             self._calm_since_ns.pop(kind, None)
         elif now_ns - self._calm_since_ns.setdefault(kind, now_ns) >= _CALM_S * 1e9:
             self._raised.discard(kind)
-
-    def _forget(self, kind: AlarmKind) -> None:
-        self._raised.discard(kind)

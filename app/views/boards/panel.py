@@ -91,8 +91,9 @@ class BoardsPanel(QWidget):
         table.setTabKeyNavigation(False)
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        share = "Share of the time in which a kernel of the process ran, as the driver reports it; – where it does not"
-        table.horizontalHeaderItem(4).setToolTip(share)
+        share = QTableWidgetItem(_COLUMNS[4])
+        share.setToolTip("Share of the time in which a kernel of the process ran, where the driver reports it")
+        table.setHorizontalHeaderItem(4, share)
         head = table.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)

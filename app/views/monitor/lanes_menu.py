@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject, QPoint, Qt, Slot
 from PySide6.QtWidgets import QMenu
 
@@ -45,11 +47,11 @@ class LanesMenu(QObject):
         if title:
             visible = [shown.lane.title for shown in view.lanes]
             row = visible.index(title)
-            menu.addAction(f"&Hide {title}", lambda: self.choose(choice.switch(title, False)))
+            menu.addAction(f"&Hide {title}", partial(self.choose, choice.switch(title, False)))
             for words, step in (("Move &up", -1), ("Move &down", 1)):
                 other = visible[row + step] if 0 <= row + step < len(visible) else ""
                 moved = _swapped(titles, title, other)
-                menu.addAction(words, lambda moved=moved: self.choose(choice.reorder(moved))).setEnabled(bool(other))
+                menu.addAction(words, partial(self.choose, choice.reorder(moved))).setEnabled(bool(other))
             menu.addAction("&Scale…", lambda: self.show_window(title))
             menu.addSeparator()
         for each in titles:
