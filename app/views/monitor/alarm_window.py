@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QDoubleSpinBox, QFormLayout, Q
 
 from ...sensors.alarms import Alarm, AlarmRules
 from ...sensors.gpu import Gpu
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..widgets import button, hbox, vbox
 from .alarms import Alarms
 
@@ -21,26 +21,14 @@ class AlarmWindow(QDialog):
     def __init__(self, alarms: Alarms, gpu: Gpu, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._alarms = alarms
-        self.setWindowTitle(f"Alarms of {gpu.info.label}")
         self.setModal(False)
         self.resize(460, 420)
-        limit = gpu.info.power_limit.current_w
-        self.power, self.power_w = QCheckBox("&Power above"), _figure(" W", 5000.0, limit or _POWER_W)
+        self.power, self.power_w = QCheckBox("&Power above"), _figure(" W", 5000.0, _POWER_W)
         self.temperature, self.temperature_c = QCheckBox("&Temperature above"), _figure(" °C", 200.0, _TEMPERATURE_C)
         self.cap = QCheckBox("Power &cap reached")
         self.lost = QCheckBox("&Board lost: it does not answer")
         self.power_w.setAccessibleName("Power above")
         self.temperature_c.setAccessibleName("Temperature above")
-        reports = {channel.name: channel for channel in gpu.channels}
-        for tick, field, name in (
-            (self.temperature, self.temperature_c, "temperature_c"),
-            (self.cap, None, "event_reasons"),
-        ):
-            if name not in reports or not reports[name].available:
-                why = reports[name].unavailable if name in reports else "this GPU does not report it"
-                for widget in (tick, *([field] if field is not None else [])):
-                    widget.setEnabled(False)
-                    widget.setToolTip(f"not available: {why}")
         form = QFormLayout()
         form.addRow(self.power, self.power_w)
         form.addRow(self.temperature, self.temperature_c)
@@ -57,13 +45,34 @@ class AlarmWindow(QDialog):
         close = button("Close", clicked=self.close)
         close.setAutoDefault(False)  # Return in a field must not press it
         vbox(form, note, (self.raised, 1), hbox(1, close), of=self)
-        self.look_again()
+        self.show_board(alarms, gpu)
         for field, tick in ((self.power_w, self.power), (self.temperature_c, self.temperature)):
             field.valueChanged.connect(lambda _, tick=tick: tick.setChecked(True))
             field.valueChanged.connect(self._keep)
         for tick in (self.power, self.temperature, self.cap, self.lost):
             tick.toggled.connect(self._keep)
+
+    def show_board(self, alarms: Alarms, gpu: Gpu) -> None:
+        """Show what was raised for another board, and which alarms it cannot raise."""
+        if self.windowTitle():
+            self._alarms.raised.disconnect(self._add)
+        self._alarms = alarms
         alarms.raised.connect(self._add)
+        self.setWindowTitle(f"Alarms of {gpu.info.label}")
+        reports = {channel.name: channel for channel in gpu.channels}
+        for widgets, name in (
+            ((self.temperature, self.temperature_c), "temperature_c"),
+            ((self.cap,), "event_reasons"),
+        ):
+            channel = reports.get(name)
+            why = channel.unavailable if channel is not None else "this GPU does not report it"
+            for widget in widgets:
+                widget.setEnabled(why is None)
+                widget.setToolTip(plain_tip(f"not available: {why}") if why is not None else "")
+        if not alarms.rules.power_above_w:
+            with QSignalBlocker(self.power_w):
+                self.power_w.setValue(gpu.info.power_limit.current_w or _POWER_W)
+        self.look_again()
 
     @Slot()
     def look_again(self) -> None:
@@ -92,8 +101,8 @@ class AlarmWindow(QDialog):
             self.lost.isChecked(),
         )
 
-    @Slot(object)
-    def _add(self, _: Alarm) -> None:
+    @Slot(str)
+    def _add(self, _: str) -> None:
         self.look_again()
 
 

@@ -25,7 +25,7 @@ _FLAG_PX = 6.0
 class Alarms(QObject):
     """The rules are those of the settings, for every board alike."""
 
-    raised = Signal(object)  # Alarm
+    raised = Signal(str)  # one line that names the board too
 
     def __init__(self, sampler: Sampler, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +51,7 @@ class Alarms(QObject):
         """Look at what was read since the last time."""
         for alarm in self._watch.check(self.rules, lost=self._sampler.lost):
             self.raised_so_far.append((datetime.now().astimezone(), alarm))
-            self.raised.emit(alarm)
+            self.raised.emit(f"Alarm: {alarm.text} · {self._sampler.gpu.info.label}")
 
     def paint(self, painter: QPainter, layout: Layout, bounds: tuple[int, int], colours: Colours) -> None:
         """A flagged line in every lane for each alarm within bounds: an overlay of the traces."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QImage, QPainter
@@ -118,7 +119,8 @@ class MonitorPanel(QWidget):
         self._seen = -1
         self._ticks = 0
         self._span_waits = False
-        self._reset_ns = 0  # since when minimum, mean and maximum are taken, where no span is marked
+        # since when minimum, mean and maximum are taken, where no span is marked
+        self._reset_ns: WeakKeyDictionary[Trace, int] = WeakKeyDictionary()
         self._summary_due_s = 0.0  # of the wall's clock
         if readout is not None:
             readout.reset_asked.connect(self.reset_statistics)
@@ -178,7 +180,7 @@ class MonitorPanel(QWidget):
     @Slot()
     def reset_statistics(self) -> None:
         """Minimum, mean and maximum of the channels begin now."""
-        self._reset_ns = self._trace.last_ns
+        self._reset_ns[self._trace] = self._trace.last_ns
         self._span_waits = True
 
     def _summarise_again(self) -> None:
@@ -192,10 +194,11 @@ class MonitorPanel(QWidget):
             return
         self._span_waits = False
         self._summary_due_s = time.monotonic() + _SUMMARY_S
-        oldest = self._trace.first_ns  # the trace forgets what is older
-        of = _MARKED if span else "Since the reset" if self._reset_ns >= oldest else "All that is kept"
-        chosen = span or (max(self._reset_ns, oldest), newest)
-        self._statistics.run(lambda _: summarise(self._trace, chosen, of))
+        trace = self._trace
+        reset, oldest = self._reset_ns.get(trace, 0), trace.first_ns  # the trace forgets what is older
+        of = _MARKED if span else "Since the reset" if reset >= oldest else "All that is kept"
+        chosen = span or (max(reset, oldest), newest)
+        self._statistics.run(lambda _: summarise(trace, chosen, of))
 
     # --- files --------------------------------------------------------------------------------------------------------
 

@@ -32,12 +32,18 @@ class ReadoutModel(QAbstractTableModel):
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.set_channels(channels)
+
+    def set_channels(self, channels: Sequence[Channel]) -> None:
+        """Another board's channels; nothing is known of them yet."""
+        self.beginResetModel()
         available = [channel for channel in channels if channel.available]
         self.channels: list[Channel] = [*available, *(channel for channel in channels if not channel.available)]
         self.available = len(available)
         self._sources: dict[str, str] = {}  # of estimates, by channel name
         self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}}
         self._statistics: Mapping[str, Statistics] = {}
+        self.endResetModel()
 
     def add_power_samples(self) -> None:
         """The driver's buffer has answered: it becomes the first row."""
@@ -204,6 +210,13 @@ class Readout(QWidget):
         top.setContentsMargins(6, 4, 6, 0)
         vbox(top, (self.table, 1), of=self, margins=0, spacing=4)
         self.setFocusProxy(self.table)
+
+    def show_channels(self, channels: Sequence[Channel]) -> None:
+        """Show another board's channels; nothing is known of them yet."""
+        self.readings.set_channels(channels)
+        self.table.span_reasons()
+        self.table.share_out()
+        self._caption.setText("")
 
     @property
     def caption(self) -> str:

@@ -21,6 +21,7 @@ class RecordButton(QToolButton):
     def __init__(self, recorder: Recorder, info: GpuInfo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._recorder, self._info = recorder, info
+        recorder.changed.connect(self._show)
         self.setFont(theme.number_font())
         self.setAutoRaise(True)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
@@ -29,10 +30,20 @@ class RecordButton(QToolButton):
         self.to_file = self.menu().addAction("Record &to…", self.ask_file)
         longest = self.fontMetrics().horizontalAdvance(_text(360_000.0, 999_900_000))
         self.setFixedWidth(longest + 48)  # its neighbours stay where they are while it counts
-        self.clicked.connect(recorder.toggle)
-        recorder.changed.connect(self._show)
+        self.clicked.connect(self._toggle)
         theme.notifier().changed.connect(self._show)
         self._show()
+
+    def show_board(self, recorder: Recorder, info: GpuInfo) -> None:
+        """Record another board from now on; a recording of the one before continues."""
+        self._recorder.changed.disconnect(self._show)
+        self._recorder, self._info = recorder, info
+        recorder.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _toggle(self) -> None:
+        self._recorder.toggle()
 
     @Slot()
     def ask_file(self) -> None:

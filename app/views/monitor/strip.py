@@ -15,6 +15,7 @@ from ..plots.figures import value_text
 from ..plots.label import PlainLabel, plain_tip
 from ..settings import Settings
 from ..widgets import hbox
+from .lane_view import short_name
 
 if TYPE_CHECKING:
     from ...sensors.gpu import Gpu
@@ -33,14 +34,11 @@ class PowerStrip(QFrame):
     def __init__(self, gpu: Gpu, trace: Trace, settings: Settings) -> None:
         flags = Qt.WindowType.Tool | Qt.WindowType.FramelessWindowHint | Qt.WindowType.WindowStaysOnTopHint
         super().__init__(None, flags)
-        self._gpu, self._trace, self._settings = gpu, trace, settings
+        self._settings = settings
         self._drag: QPoint | None = None  # from the corner to the mouse
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.setWindowTitle(f"{gpu.info.label}: power")
-        self.setAccessibleName(self.windowTitle())
-        self.setToolTip(plain_tip(f"{gpu.info.label}\nDrag to move, double click for the main window, Esc to close"))
-        self.name = PlainLabel(gpu.info.label.removeprefix("NVIDIA "), muted=True)
+        self.name = PlainLabel(muted=True)
         self.power, self.clock, self.limit = PlainLabel(), PlainLabel(), PlainLabel()
         self.power.setFont(theme.number_font(3.0))
         for label, widest in ((self.power, "8888.8 W"), (self.clock, "8888 MHz"), (self.limit, "limit 8888 W")):
@@ -55,11 +53,20 @@ class PowerStrip(QFrame):
         hbox(self.name, self.power, self.clock, self.limit, self.shut, of=self, margins=6, spacing=12)
         self._timer = QTimer(self, interval=_TICK_MS)
         self._timer.timeout.connect(self.refresh)
-        self.refresh()
-        self.adjustSize()
+        self.show_board(gpu, trace)
         kept = settings.kept(_KEPT)
         if kept is not None:
             self.restoreGeometry(kept)
+
+    def show_board(self, gpu: Gpu, trace: Trace) -> None:
+        """Show another board."""
+        self._gpu, self._trace = gpu, trace
+        self.setWindowTitle(f"{gpu.info.label}: power")
+        self.setAccessibleName(self.windowTitle())
+        self.setToolTip(plain_tip(f"{gpu.info.label}\nDrag to move, double click for the main window, Esc to close"))
+        self.name.setText(short_name(gpu.info))
+        self.refresh()
+        self.adjustSize()
 
     @Slot()
     def refresh(self) -> None:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QW
 from ...engine.session.events import Open
 from ...numbers import duration
 from ...paths import resources
-from ...sensors.alarms import Alarm
 from ...sensors.sampler import SensorEvent
 from ..context import Context
 from ..control.confirm_bar import ConfirmBar
@@ -163,6 +162,7 @@ class MainWindow(QMainWindow):
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
             "record": lambda _: self.board.recorder.toggle(),
+            "record_to": lambda _: self.monitor.record.ask_file() if self.monitor.record is not None else None,
             "lanes": lambda _: self.monitor.lanes_menu.show_window(),
             "alarms": lambda _: beside.show_alarms(self.board.alarms),
             "hold": view.hold,
@@ -329,11 +329,10 @@ class MainWindow(QMainWindow):
     def _written(self, path: Path | str) -> None:
         self.statusBar().showMessage(f"Written: {path}", 15000)
 
-    @Slot(object)
-    def _alarm_raised(self, alarm: Alarm) -> None:
-        line = f"Alarm: {alarm.text}"
+    @Slot(str)
+    def _alarm_raised(self, line: str) -> None:
         self.banner.show_message(line)
-        self.notifications.show_message(f"{line} · {self.board.gpu.info.label}")
+        self.notifications.show_message(line)
         self.monitor.view.update()
 
     @Slot()
@@ -341,6 +340,7 @@ class MainWindow(QMainWindow):
         recorder = self.board.recorder
         self.actions_by_name["record"].setEnabled(not recorder.busy)
         self.actions_by_name["record"].setChecked(recorder.recording)
+        self.actions_by_name["record_to"].setEnabled(not recorder.busy and not recorder.recording)
 
     @Slot()
     def _window_of_time_changed(self) -> None:

@@ -96,6 +96,7 @@ _TRACES = (
         checkable=True,
         separator=True,
     ),
+    ActionSpec("record_to", "Record t&o…", "&Traces", "", "Record every reading to a file of your choice"),
     ActionSpec("lanes", "Traces &shown…", "&Traces", "", "Choose, order and scale the traces"),
     ActionSpec("alarms", "&Alarms…", "&Traces", "", "A line and a mark when power, temperature or the cap is reached"),
 )

@@ -65,6 +65,20 @@ def test_the_form_shows_what_is_kept_and_what_was_raised(form: AlarmWindow, boar
     assert not form.temperature.isChecked()
 
 
+def test_the_form_follows_the_board_that_is_shown(form: AlarmWindow, board: BoardMonitor, qtbot: QtBot) -> None:
+    other = BoardMonitor(FakeGpu(lambda _: {}, missing={"event_reasons": "too old"}, name="Old board"))
+    form.show_board(other.alarms, other.gpu)
+    assert "Old board" in form.windowTitle()
+    assert not form.cap.isEnabled()
+    board.alarms.rules = AlarmRules(power_above_w=200.0)
+    qtbot.waitUntil(lambda: len(board.alarms.raised_so_far) == 1, timeout=5000)
+    assert form.raised.count() == 0
+    form.show_board(board.alarms, board.gpu)
+    assert form.raised.count() == 1
+    assert form.cap.isEnabled()
+    other.close()
+
+
 def test_what_a_board_does_not_report_raises_no_alarm_and_says_why(qtbot: QtBot) -> None:
     board = BoardMonitor(FakeGpu(working, missing={"temperature_c": "no sensor"}))
     form = AlarmWindow(board.alarms, board.gpu)
@@ -80,8 +94,8 @@ def test_an_alarm_is_a_line_and_a_mark_once(qtbot: QtBot, open_program: Open) ->
     window.board.alarms.rules = AlarmRules(power_above_w=200.0)
     with qtbot.waitSignal(window.board.alarms.raised, timeout=5000) as raised:
         pass
-    assert raised.args[0].text == "power above 200 W"
-    assert window.banner.text == "Alarm: power above 200 W"
+    assert raised.args[0] == "Alarm: power above 200 W · Fake A100 (simulated)"
+    assert window.banner.text == raised.args[0]
     view = window.monitor.view
     qtbot.waitUntil(lambda: view.snapshot is not None, timeout=5000)
     flag = QColor(theme.colours().vermillion)

@@ -381,3 +381,16 @@ def test_a_mark_is_summarised_in_place_of_the_time_since_the_reset_and_back(benc
     bench.readout.reset.click()
     bench.panel.tick()
     qtbot.waitUntil(lambda: bench.readout.caption.startswith("Since the reset"), timeout=3000)
+
+
+def test_the_readout_follows_the_board_that_is_shown(bench: Bench, qtbot: QtBot) -> None:
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.readout.caption != "", timeout=3000)
+    other = FakeGpu(working, missing={"temperature_c": "no sensor"})
+    bench.readout.show_channels(other.channels)
+    assert bench.readout.caption == ""
+    assert bench.readout.readings.text(row(bench.readout, "temperature_c"), NOW) == "not available: no sensor"
+    assert bench.readout.readings.text(row(bench.readout, "power_instant_w"), MEAN) == ""
+    for name in ("temperature_c", "core_voltage_mv"):
+        spans = bench.readout.table.columnSpan(row(bench.readout, name), NOW)
+        assert (spans > 1) == (name == "temperature_c")

@@ -78,6 +78,20 @@ def test_a_second_recording_is_another_file(board: BoardMonitor, qtbot: QtBot, t
     assert len(second.time_ns) > 2
 
 
+def test_a_recording_continues_while_another_board_is_shown(
+    board: BoardMonitor, button: RecordButton, qtbot: QtBot, tmp_path: Path
+) -> None:
+    other = BoardMonitor(FakeGpu(working))
+    board.recorder.start(tmp_path / "r.csv.gz")
+    qtbot.waitUntil(lambda: board.recorder.recording and not board.recorder.busy, timeout=5000)
+    button.show_board(other.recorder, other.gpu.info)
+    assert button.accessibleName() == "Record"
+    assert board.recorder.recording
+    button.show_board(board.recorder, board.gpu.info)
+    assert button.accessibleName() == "Stop recording"
+    other.close()
+
+
 def test_a_file_that_is_there_is_never_overwritten(board: BoardMonitor, qtbot: QtBot, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv.gz"
     path.write_text("of another day")

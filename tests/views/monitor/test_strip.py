@@ -35,6 +35,12 @@ def test_it_shows_the_newest_power_clock_and_limit_and_that_the_board_is_simulat
     assert strip.windowFlags() & Qt.WindowType.WindowStaysOnTopHint
 
 
+def test_it_follows_the_board_that_is_shown(strip: PowerStrip) -> None:
+    gpu = FakeGpu(lambda _: {"power_instant_w": 512.0}, name="NVIDIA H200", source="nvml")
+    strip.show_board(gpu, filled_trace(gpu, 1.0))
+    assert (strip.name.text(), strip.power.text(), strip.clock.text()) == ("H200 #0", "512.0 W", "–")
+
+
 def test_it_closes_by_the_keyboard_and_comes_back_to_its_place(strip: PowerStrip, qtbot: QtBot) -> None:
     strip.move(120, 90)
     with qtbot.waitSignal(strip.closed, timeout=3000):
