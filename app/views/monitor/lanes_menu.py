@@ -36,6 +36,12 @@ class LanesMenu(QObject):
         self._settings.lanes = choice.text()
         self._view.set_choice(choice)
 
+    def _pick(self, choice: LaneChoice) -> None:
+        """Chosen in the menu: the window, where it is open, shows it as well."""
+        self.choose(choice)
+        if self.window is not None:
+            self.window.show_choice(choice, self._view.every_lane, self._view.ranges)
+
     @Slot(QPoint, str)
     def open(self, place: QPoint, title: str) -> None:
         """Open the menu of the lane there."""
@@ -47,18 +53,18 @@ class LanesMenu(QObject):
         if title:
             visible = [shown.lane.title for shown in view.lanes]
             row = visible.index(title)
-            menu.addAction(f"&Hide {title}", partial(self.choose, choice.switch(title, False)))
+            menu.addAction(f"&Hide {title}", partial(self._pick, choice.switch(title, False)))
             for words, step in (("Move &up", -1), ("Move &down", 1)):
                 other = visible[row + step] if 0 <= row + step < len(visible) else ""
                 moved = _swapped(titles, title, other)
-                menu.addAction(words, partial(self.choose, choice.reorder(moved))).setEnabled(bool(other))
+                menu.addAction(words, partial(self._pick, choice.reorder(moved))).setEnabled(bool(other))
             menu.addAction("&Scale…", lambda: self.show_window(title))
             menu.addSeparator()
         for each in titles:
             tick = menu.addAction(each)
             tick.setCheckable(True)
             tick.setChecked(choice.shows(each))
-            tick.triggered.connect(lambda shown, each=each: self.choose(choice.switch(each, shown)))
+            tick.triggered.connect(lambda shown, each=each: self._pick(choice.switch(each, shown)))
         menu.addSeparator()
         menu.addAction("&Traces shown…", self.show_window)
         menu.setAccessibleName("Traces")

@@ -291,6 +291,7 @@ class MonitorPanel(QWidget):
         self._span_waits = True
         if span is None:
             self._summary.setText(_HINT)
+            self._summary.setToolTip(_HINT)
 
     @Slot(object)
     def _show_summary(self, summary: SpanSummary) -> None:
@@ -299,6 +300,7 @@ class MonitorPanel(QWidget):
             return
         if marked:
             self._summary.setText(summary_text(summary))
+            self._summary.setToolTip(summary_text(summary))  # where there is no room for all of it
         if self._readout is not None:
             self._readout.show_statistics(summary.statistics, caption_text(summary))
 

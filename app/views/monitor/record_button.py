@@ -28,8 +28,8 @@ class RecordButton(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
         self.setMenu(QMenu(self))
         self.to_file = self.menu().addAction("Record &to…", self.ask_file)
-        longest = self.fontMetrics().horizontalAdvance(_text(360_000.0, 999_900_000))
-        self.setFixedWidth(longest + 48)  # its neighbours stay where they are while it counts
+        longest = self.fontMetrics().horizontalAdvance(_text(8 * 3600.0, 888_800_000))
+        self.setFixedWidth(longest + 40)  # its neighbours stay where they are while it counts
         self.clicked.connect(self._toggle)
         theme.notifier().changed.connect(self._show)
         self._show()

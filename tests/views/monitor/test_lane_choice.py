@@ -8,7 +8,7 @@ import pytest
 from fakes import FakeGpu, filled_trace, working
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QModelIndex, QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from app.sensors.clock import VirtualClock
@@ -101,9 +101,14 @@ def test_the_window_chooses_orders_and_scales(panel: MonitorPanel) -> None:
     for _ in range(5):
         window.up.click()
     assert titles(panel)[0] == "Utilisation"
+    window.list.model().moveRow(QModelIndex(), 1, QModelIndex(), 0)  # as dragging does
+    assert titles(panel)[:2] == ["Power", "Utilisation"]
     (item,) = window.list.findItems("Graphics clock", Qt.MatchFlag.MatchExactly)
     item.setCheckState(Qt.CheckState.Unchecked)
     assert "Graphics clock" not in titles(panel)
+    pick(panel, "", "Graphics clock")
+    (item,) = window.list.findItems("Graphics clock", Qt.MatchFlag.MatchExactly)
+    assert item.checkState() is Qt.CheckState.Checked, "the window follows the menu"
     select(window, "Power")
     assert (window.low.value(), window.high.value()) == panel.view.ranges["Power"]
     assert not window.fixed.isChecked()
