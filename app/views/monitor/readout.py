@@ -23,6 +23,7 @@ _TITLES = ("Channel", "Now", "Min", "Mean", "Max", "At mouse")
 _OF_STATISTICS = {MINIMUM: "minimum", MEAN: "mean", MAXIMUM: "maximum"}
 # of which minimum, mean and maximum say nothing, or are not known
 NO_STATISTICS = frozenset({"event_reasons", "performance_state", "energy_j", "core_voltage_estimated"})
+_MOST_MORE_PX = 60  # that a column of values may be wider than it needs
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 
@@ -138,11 +139,9 @@ class ReadoutTable(QTableView):
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self._value_px = self.fontMetrics().horizontalAdvance("88888.8 MHz") + 14
-        for column in (NOW, CURSOR):
-            self.setColumnWidth(column, self._value_px)
-        for column in _OF_STATISTICS:
-            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("88888.8") + 12)
+        advance = self.fontMetrics().horizontalAdvance
+        self._least_px = {column: advance("88888.8 MHz") + 14 for column in (NOW, CURSOR)}
+        self._least_px |= {column: advance("88888.8") + 12 for column in _OF_STATISTICS}
         self.span_reasons()
         theme.notifier().changed.connect(self._recolour)
 
@@ -150,21 +149,24 @@ class ReadoutTable(QTableView):
         return QSize(400, 480)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Names take what they need, the rest is for values, and for reasons why there are none."""
         super().resizeEvent(event)
         self.share_out()
 
     def share_out(self) -> None:
-        """What is at the mouse stands over the traces too: its column goes first where the table is narrow."""
-        width = self.viewport().width()
-        room = width - sum(self.columnWidth(column) for column in _OF_STATISTICS)
+        """Names take what they need, the values the rest, up to a width at which a row is still read as one.
+
+        What is at the mouse stands over the traces too: its column goes first where the table is narrow.
+        """
         wanted = self.sizeHintForColumn(0) + 8
-        beside = room >= wanted + 2 * self._value_px
-        self.setColumnHidden(CURSOR, not beside)
-        room -= self._value_px if beside else 0
-        name = min(wanted, room - self._value_px)
+        least = dict(self._least_px)
+        self.setColumnHidden(CURSOR, self.viewport().width() < wanted + sum(least.values()))
+        if self.isColumnHidden(CURSOR):
+            del least[CURSOR]
+        name = min(wanted, self.viewport().width() - sum(least.values()))
+        more = min((self.viewport().width() - name - sum(least.values())) // len(least), _MOST_MORE_PX)
         self.setColumnWidth(0, name)
-        self.setColumnWidth(NOW, room - name)
+        for column, width in least.items():
+            self.setColumnWidth(column, width + more)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
