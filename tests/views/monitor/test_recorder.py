@@ -123,6 +123,21 @@ def test_a_full_disk_ends_the_recording_with_one_line_and_the_watching_goes_on(
     qtbot.waitUntil(lambda: len(board.trace) > held, timeout=5000)
 
 
+def test_a_recording_that_is_full_is_finished_and_whole(
+    board: BoardMonitor, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.recorder.start(tmp_path / "r.csv.gz")
+    qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.3, timeout=5000)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EFBIG, "the recording is full")
+
+    with qtbot.waitSignal(board.recorder.saved, timeout=5000) as saved:
+        monkeypatch.setattr(RecordingWriter, "write", full)
+    assert len(read_recording(Path(saved.args[0])).time_ns) > 2
+    assert not board.recorder.recording
+
+
 def test_closing_the_board_finishes_the_recording(qtbot: QtBot, tmp_path: Path) -> None:
     board = BoardMonitor(FakeGpu(working))
     board.recorder.start(tmp_path / "r.csv.gz")
