@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
@@ -94,12 +95,13 @@ class HoldsValues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that uses a board. `memory_mib` is NaN where it is unknown."""
+    """A process that uses a board. NaN where memory or share are unknown."""
 
     pid: int
     name: str
     memory_mib: float
     use: Use
+    share_percent: float = math.nan  # of the time in which a kernel of it ran, over the last second or so
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from .channel import POWER_SAMPLES, Channel, Reading
 from .errors import GpuLost, NotSupported, SensorError
@@ -23,7 +23,6 @@ _SHORTEST_WALL_S = 0.005  # no sensor refreshes faster, and on a clock faster th
 
 _MAY_BE_UNKNOWN = frozenset({"requested_graphics_clock_mhz", "requested_memory_clock_mhz"})  # once nothing is requested
 
-Recorded = TypeVar("Recorded")
 SensorEventKind = Literal["lost", "back", "failed", "recovered"]
 
 
@@ -68,6 +67,7 @@ class Sampler:
         self.trace = trace
         self._on_event = on_event
         self._recorder = recorder
+        self._recording = threading.Lock()  # held while something is written to the recorder
         self._duration_s = duration_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sampler {gpu.info.index}", daemon=True)
@@ -94,6 +94,24 @@ class Sampler:
         """Wait for the thread to end. Safe where it was never started."""
         if self._thread.ident is not None:
             self._thread.join(timeout_s)
+
+    def record(self, recorder: RecordingWriter | None) -> None:
+        """Write what is read from now on to a recording, None: to none. The one before is not written to afterwards.
+
+        Waits for a write under way.
+        """
+        with self._recording:
+            self._recorder = recorder
+
+    @property
+    def recording(self) -> bool:
+        """What is read is written to a recording: there is one, and no error has ended it."""
+        return self._recorder is not None
+
+    @property
+    def lost(self) -> bool:
+        """The board does not answer; it is tried again every three seconds."""
+        return self._unreadable == "lost"
 
     # --- on the thread ------------------------------------------------------------------------------------------------
 
@@ -151,8 +169,7 @@ class Sampler:
 
     def _keep(self, reading: Reading) -> None:
         self.trace.append(reading)
-        if self._recorder is not None:
-            self._record(self._recorder.write, reading)
+        self._record(lambda recorder: recorder.write(reading))
 
     def _drain(self) -> None:
         """Move what is new in the driver's buffer to the trace."""
@@ -173,13 +190,14 @@ class Sampler:
             return
         self._newest_sample_ns = samples[-1].time_ns
         self.trace.append_power_samples(samples)
-        if self._recorder is not None:
-            self._record(self._recorder.write_power_samples, samples)
+        self._record(lambda recorder: recorder.write_power_samples(samples))
 
-    def _record(self, write: Callable[[Recorded], None], what: Recorded) -> None:
-        """Write to the recording, which ends with the first error."""
+    def _record(self, write: Callable[[RecordingWriter], None]) -> None:
+        """Write to the recording, where there is one; it ends with the first error."""
         try:
-            write(what)
+            with self._recording:
+                if self._recorder is not None:
+                    write(self._recorder)
         except OSError as error:
             self._recorder = None
             kept = f"; what was recorded is in {error.filename}" if error.filename else ""

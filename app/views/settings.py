@@ -13,6 +13,7 @@ from ..paths import data_folder, open_private, private_folder
 
 if TYPE_CHECKING:
     from ..engine.analysis.tradeoff import Load
+    from ..sensors.alarms import AlarmRules
 
 _RECENT = 12  # files remembered
 MOST_BOARDS = 100_000
@@ -57,6 +58,34 @@ class Settings:
         self._file.setValue("energy/price_per_kwh", load.price_per_kwh)
         self._file.setValue("energy/currency", load.currency)
         self._file.setValue("energy/carbon_g_per_kwh", load.carbon_g_per_kwh)
+
+    @property
+    def alarms(self) -> AlarmRules:
+        """What raises an alarm."""
+        from ..sensors.alarms import AlarmRules
+
+        return AlarmRules(
+            self._number("alarms/power_above_w", 0.0) or None,
+            self._number("alarms/temperature_above_c", 0.0) or None,
+            bool(self._number("alarms/cap_reached", 0)),
+            bool(self._number("alarms/board_lost", 0)),
+        )
+
+    @alarms.setter
+    def alarms(self, rules: AlarmRules) -> None:
+        self._file.setValue("alarms/power_above_w", rules.power_above_w or 0.0)
+        self._file.setValue("alarms/temperature_above_c", rules.temperature_above_c or 0.0)
+        self._file.setValue("alarms/cap_reached", int(rules.cap_reached))
+        self._file.setValue("alarms/board_lost", int(rules.board_lost))
+
+    @property
+    def lanes(self) -> str:
+        """Which traces are shown, and how; empty: as at the first start."""
+        return str(self._file.value("lanes", ""))
+
+    @lanes.setter
+    def lanes(self, text: str) -> None:
+        self._file.setValue("lanes", text)
 
     @property
     def recent(self) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.sensors.errors import GpuLost, NoPermission, NotSupported
-from app.sensors.gpu import GpuProcess, ListsProcesses
+from app.sensors.gpu import ListsProcesses
 from app.sensors.load import Load
 from app.sensors.nvml.gpu import NvmlGpu
 from app.sensors.nvml.processes import UNSEEN, nvml_processes, process_name
@@ -26,7 +26,7 @@ def entry(pid: int, mib: float | None) -> Any:
 
 
 def asking(answers: dict[str, Any]) -> Any:
-    def ask(function: str) -> Any:
+    def ask(function: str, *_: Any) -> Any:
         answer = answers.get(function, NotSupported("not here"))
         if isinstance(answer, Exception):
             raise answer
@@ -44,8 +44,24 @@ def test_the_largest_comes_first_and_one_of_both_kinds_once() -> None:
     assert found[0].use == "compute and graphics"
     assert found[0].memory_mib == 2048
     assert "python" in found[0].name or "pytest" in found[0].name
-    assert found[1] == GpuProcess(999_999_999, UNSEEN, 100.0, "compute")
+    assert found[1].pid == 999_999_999
+    assert (found[1].name, found[1].memory_mib, found[1].use) == (UNSEEN, 100.0, "compute")
     assert math.isnan(found[2].memory_mib), "what is unknown is not 0"
+
+
+def sample(pid: int, share: int, stamp: int) -> Any:
+    return SimpleNamespace(pid=pid, smUtil=share, timeStamp=stamp)
+
+
+def test_the_newest_share_of_each_process_where_the_driver_reports_it() -> None:
+    samples = [sample(7, 80, 3), sample(7, 20, 2), sample(8, 4_294_967_295, 3), sample(99, 5, 3)]
+    answers = {COMPUTE: [entry(7, 100), entry(8, 50)], "nvmlDeviceGetProcessUtilization": samples}
+    first, second = nvml_processes(asking(answers))
+    assert (first.pid, first.share_percent) == (7, 80.0)
+    assert second.pid == 8
+    assert math.isnan(second.share_percent), "what is no share is not shown as one"
+    del answers["nvmlDeviceGetProcessUtilization"]
+    assert all(math.isnan(each.share_percent) for each in nvml_processes(asking(answers)))
 
 
 def test_an_older_driver_is_asked_in_its_own_words() -> None:

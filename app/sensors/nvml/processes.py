@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,11 @@ _FUNCTIONS: tuple[tuple[Use, tuple[str, ...]], ...] = (
     ("compute", ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")),
     ("graphics", ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2")),
 )
+_SHARES = "nvmlDeviceGetProcessUtilization"
+_SHARES_S = 3.0  # how old a sample of a process's share may be; the driver takes them about every second
 
 
-def nvml_processes(ask: Callable[[str], Any]) -> list[GpuProcess]:
+def nvml_processes(ask: Callable[..., Any]) -> list[GpuProcess]:
     """The processes on a board; `ask` calls an NVML function by name on it. Raises NotSupported, GpuLost, NoDriver.
 
     Where the driver reports only one kind of use, those are all.
@@ -49,7 +53,21 @@ def nvml_processes(ask: Callable[[str], Any]) -> list[GpuProcess]:
     if not answered:
         assert refused is not None
         raise refused
-    return sorted(found.values(), key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
+    shares = _shares(ask) if found else {}
+    described = (replace(each, share_percent=shares.get(each.pid, math.nan)) for each in found.values())
+    return sorted(described, key=lambda p: -p.memory_mib if not math.isnan(p.memory_mib) else math.inf)
+
+
+def _shares(ask: Callable[..., Any]) -> dict[int, float]:
+    """The newest share of each process, in %; empty where the driver reports none. Raises GpuLost, NoDriver."""
+    try:
+        samples = ask(_SHARES, time.time_ns() // 1000 - round(_SHARES_S * 1e6))
+    except (GpuLost, NoDriver):
+        raise
+    except SensorError:
+        return {}
+    oldest_first = sorted(samples, key=lambda sample: int(sample.timeStamp))
+    return {int(each.pid): float(each.smUtil) for each in oldest_first if each.smUtil <= 100}
 
 
 def process_name(pid: int, proc: Path = Path("/proc")) -> str:
@@ -65,7 +83,7 @@ def process_name(pid: int, proc: Path = Path("/proc")) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in name)[:80] or UNSEEN
 
 
-def _first_answer(ask: Callable[[str], Any], functions: Sequence[str]) -> Any:
+def _first_answer(ask: Callable[..., Any], functions: Sequence[str]) -> Any:
     problem: SensorError | None = None
     for function in functions:
         try:

@@ -113,6 +113,11 @@ class RecordingWriter:
         """The file is complete and has its name."""
         return self._file.closed and not self.part.exists()
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file so far, without what waits for the next second."""
+        return self._size
+
     def write(self, reading: Reading) -> None:
         """Append one reading. Raises OSError, also when the recording is full (1.5 million readings).
 

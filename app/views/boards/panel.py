@@ -32,7 +32,8 @@ from .fleet import WatchedBoard, is_real, other_boards, processes_of, watch
 
 _TICK_MS = 500
 _PROCESSES_EVERY = 4  # ticks
-_COLUMNS = ("Board", "PID", "Process", "Memory", "Use")
+_COLUMNS = ("Board", "PID", "Process", "Memory", "GPU share", "Use")
+_FIGURES = (1, 3, 4)  # columns of numbers
 _Found = list[tuple[WatchedBoard, list[GpuProcess], str]]
 
 
@@ -40,6 +41,7 @@ class BoardsPanel(QWidget):
     """The window's own board first, then the other real ones and those that were given or added."""
 
     in_full = Signal(str)  # a selector: this board is to be the window's own
+    watched_changed = Signal()  # `boards` are others now
     boards_changed = Signal(object)  # selectors of those that were given or added, as a tuple
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
@@ -89,6 +91,9 @@ class BoardsPanel(QWidget):
         table.setTabKeyNavigation(False)
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        share = QTableWidgetItem(_COLUMNS[4])
+        share.setToolTip("Share of the time in which a kernel of the process ran, where the driver reports it")
+        table.setHorizontalHeaderItem(4, share)
         head = table.horizontalHeader()
         head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         head.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
@@ -153,11 +158,13 @@ class BoardsPanel(QWidget):
             self._tasks.run(row.board.close)
             row.hide()
             row.deleteLater()
+        self.watched_changed.emit()
         self.boards_changed.emit(tuple(self._given))
 
     def _put_all(self, boards: Sequence[WatchedBoard]) -> None:
         for board in boards:
             self._put(board)
+        self.watched_changed.emit()
 
     def _put(self, board: WatchedBoard) -> None:
         row = BoardRow(board, removable=board.selector in self._given)
@@ -207,11 +214,12 @@ class BoardsPanel(QWidget):
         self.processes.setRowCount(len(lines))
         for row, (board, process) in enumerate(lines):
             memory = UNKNOWN if math.isnan(process.memory_mib) else f"{process.memory_mib:,.0f} MiB"
-            for column, text in enumerate((board, str(process.pid), process.name, memory, process.use)):
+            share = UNKNOWN if math.isnan(process.share_percent) else f"{process.share_percent:.0f} %"
+            for column, text in enumerate((board, str(process.pid), process.name, memory, share, process.use)):
                 item = self.processes.item(row, column)
                 if item is None:
                     item = QTableWidgetItem()
-                    if column in (1, 3):
+                    if column in _FIGURES:
                         item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                     self.processes.setItem(row, column, item)
                 if item.text() != text:

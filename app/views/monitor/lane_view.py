@@ -7,7 +7,7 @@ values in the headers, the cursor and the span lie over it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
@@ -30,15 +30,16 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from ...sensors.event_reasons import names as reason_names
 from ..plots import theme
 from ..plots.figures import ago_text, value_text
+from .lane_choice import LaneChoice
 from .lane_layout import Layout, lay_out
 from .lane_painter import Range, paint_cursor, paint_headers, paint_plots, paint_span
-from .lanes import ESTIMATED_VOLTAGE, POWER, Line, ShownLane, axis_range, shown_lanes
-from .snapshot import Snapshot, take_snapshot
+from .lanes import ESTIMATED_VOLTAGE, LANES, MORE_LANES, POWER, Line, ShownLane, axis_range, boards_lane, shown_lanes
+from .snapshot import OtherBoard, Snapshot, take_snapshot
 from .time_window import TimeWindow, WallTime
 
 if TYPE_CHECKING:
     from ...engine.models.voltage_estimate import VoltageEstimate
-    from ...sensors.gpu import Gpu
+    from ...sensors.gpu import Gpu, GpuInfo
     from ...sensors.trace import Trace
 
 Span = tuple[int, int]
@@ -63,7 +64,9 @@ class LaneView(QWidget):
         self._wall = WallTime(gpu.clock)
         self._estimate: VoltageEstimate | None = None
         self.window_of_time = TimeWindow()
-        self._lanes: tuple[ShownLane, ...] = shown_lanes(gpu.channels)
+        self._choice = LaneChoice()
+        self._boards: dict[str, OtherBoard] = {}  # by the names of their series
+        self._lanes: tuple[ShownLane, ...] = ()
         self._ranges: dict[str, Range] = {}
         self._snapshot: Snapshot | None = None
         self._key: tuple[object, ...] = ()
@@ -81,6 +84,7 @@ class LaneView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Traces")
         theme.notifier().changed.connect(self.redraw)
+        self._choose_lanes()
 
     def sizeHint(self) -> QSize:
         return QSize(820, 620)
@@ -89,8 +93,51 @@ class LaneView(QWidget):
 
     @property
     def lanes(self) -> tuple[ShownLane, ...]:
-        """The lanes as this GPU fills them."""
+        """The lanes that are shown, as this GPU fills them."""
         return self._lanes
+
+    @property
+    def every_lane(self) -> tuple[ShownLane, ...]:
+        """The lanes that can be chosen."""
+        source = self._estimate.source if self._estimate is not None else ""
+        power, *others = shown_lanes(self._gpu.channels, estimate=source, lanes=(*LANES, *MORE_LANES))
+        if not self._boards:
+            return power, *others
+        own = short_name(self._gpu.info)
+        return power, boards_lane(own, {series: board.name for series, board in self._boards.items()}), *others
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The ends of each lane's axis as they were drawn last, by title."""
+        return dict(self._ranges)
+
+    @property
+    def choice(self) -> LaneChoice:
+        """Which lanes are shown, in which order and on which scales."""
+        return self._choice
+
+    def set_choice(self, choice: LaneChoice) -> None:
+        """Show these lanes."""
+        self._choice = choice
+        self._ranges.clear()
+        self._choose_lanes()
+
+    def set_boards(self, boards: Iterable[tuple[Gpu, Trace]]) -> None:
+        """Draw the power of these boards in a lane of their own; those whose clock runs at another speed are left out.
+
+        Another speed is that of a simulated board that runs faster than real time: no instant of it has a place here.
+        """
+        clock = self._gpu.clock
+        self._boards = {
+            f"power of {place}": OtherBoard(short_name(gpu.info), trace, gpu.clock.now_ns() - clock.now_ns())
+            for place, (gpu, trace) in enumerate(boards)
+            if gpu.clock.speed == clock.speed
+        }
+        self._choose_lanes()
+
+    def _choose_lanes(self) -> None:
+        self._lanes = self._choice.arrange(self.every_lane)
+        self.redraw()
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -106,8 +153,7 @@ class LaneView(QWidget):
     def set_estimate(self, estimate: VoltageEstimate | None) -> None:
         """Draw this estimate where the board reports no voltage."""
         self._estimate = estimate
-        self._lanes = shown_lanes(self._gpu.channels, estimate=estimate.source if estimate is not None else "")
-        self.redraw()
+        self._choose_lanes()
 
     @property
     def estimates(self) -> bool:
@@ -120,6 +166,8 @@ class LaneView(QWidget):
         if self._estimate is not None and self.estimates:
             ratio = self._estimate.ratio(values.get("graphics_clock_mhz", math.nan))
             values[ESTIMATED_VOLTAGE.name] = float(ratio)
+        for series, board in self._boards.items():
+            values[series] = board.power_w(instant)
         return values
 
     def add_overlay(self, overlay: Overlay) -> None:
@@ -226,12 +274,22 @@ class LaneView(QWidget):
             return False
         bounds = self._bounds()
         late = 0 if self.window_of_time.live else min(newest, bounds[1] + 1_000_000_000)  # samples that come late
-        key = (bounds, late, self.size(), self.devicePixelRatioF(), theme.colours(), self._lanes, self._estimate)
+        key = (
+            bounds,
+            late,
+            self.size(),
+            self.devicePixelRatioF(),
+            theme.colours(),
+            self._lanes,
+            self._choice,
+            self._estimate,
+        )
         if key == self._key:
             return False
         self._key = key
         colours, font = theme.colours(), self._font()
-        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, self._layout().columns)
+        columns = self._layout().columns
+        snapshot = take_snapshot(self._trace, self._lanes, self._estimate, bounds, columns, self._boards)
         self._snapshot = snapshot
         for shown in self._lanes:
             self._ranges[shown.lane.title] = self._range_of(shown, snapshot)
@@ -247,6 +305,9 @@ class LaneView(QWidget):
         return True
 
     def _range_of(self, shown: ShownLane, snapshot: Snapshot) -> Range:
+        fixed = self._choice.scale(shown.lane)
+        if fixed is not None:
+            return fixed
         extents = [snapshot.curves[line.channel].extent() for line in shown.lines if line.channel in snapshot.curves]
         known = [extent for extent in extents if not math.isnan(extent[0])]
         low = min((low for low, _ in known), default=math.nan)
@@ -395,3 +456,9 @@ class LaneView(QWidget):
         start, end = self._bounds()
         inside = min(max(x, layout.left), layout.right)
         return start + int((inside - layout.left) / layout.columns * (end - start))
+
+
+def short_name(info: GpuInfo) -> str:
+    """A board's name in a legend: 'H200 #1', 'A100-PCIE-40GB (simulated)'."""
+    number = f" #{info.index}" if info.source == "nvml" else ""
+    return info.label.removeprefix("NVIDIA ") + number

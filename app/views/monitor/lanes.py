@@ -22,6 +22,7 @@ class Line:
     channel: str
     label: str
     dashed: bool = False
+    colour: str = ""  # of the theme, by name; empty: the channel's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,21 @@ LANES: tuple[Lane, ...] = (
         top=100.0,
     ),
 )
+_BOARDS = "Power of every board"
+_BOARD_COLOURS = ("blue", "green", "purple", "sky", "vermillion", "grey")
+AT_FIRST = frozenset({_BOARDS, *(lane.title for lane in LANES)})  # what is shown until the user chooses
+MORE_LANES: tuple[Lane, ...] = (
+    Lane("Memory used", "MiB", (Line("memory_used_mib", "used"),), 0.8, least_span=1000.0),
+    Lane(
+        "PCIe",
+        "MB/s",
+        (Line("pcie_rx_mb_per_s", "received"), Line("pcie_tx_mb_per_s", "sent")),
+        0.8,
+        least_span=10.0,
+    ),
+    Lane("Fan", "%", (Line("fan_percent", "fan"),), 0.6, top=100.0),
+    Lane("Video clock", "MHz", (Line("video_clock_mhz", "observed"),), 0.6, least_span=100.0),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +113,16 @@ class ShownLane:
     source: str = ""
 
 
-def shown_lanes(channels: Iterable[Channel], *, estimate: str = "") -> tuple[ShownLane, ...]:
-    """The lanes for a GPU's channels.
+def shown_lanes(
+    channels: Iterable[Channel], *, estimate: str = "", lanes: Iterable[Lane] = LANES
+) -> tuple[ShownLane, ...]:
+    """The lanes as a GPU's channels fill them.
 
     A board without a voltage sensor shows the estimate instead, where `estimate` says what it is from.
     """
     known = {channel.name: channel for channel in channels}
     shown = []
-    for lane in LANES:
+    for lane in lanes:
         lines = tuple(line for line in lane.lines if line.channel == POWER or _available(known, line.channel))
         if any(not line.dashed for line in lines):
             shown.append(ShownLane(lane, lines))
@@ -115,6 +133,18 @@ def shown_lanes(channels: Iterable[Channel], *, estimate: str = "") -> tuple[Sho
             hint = " · after a fit of its clocks an estimate is drawn here" if lane is VOLTAGE_LANE else ""
             shown.append(ShownLane(lane, (), f"not available: {_reason(known, lane)}{hint}"))
     return tuple(shown)
+
+
+def boards_lane(own: str, others: Mapping[str, str]) -> ShownLane:
+    """The power of the window's own board, named `own`, and of others: their names by the names of their series.
+
+    Those beyond the colours that can be told apart are left out, and counted.
+    """
+    coloured = zip(others.items(), _BOARD_COLOURS, strict=False)
+    lines = (Line(POWER, own), *(Line(series, name, colour=colour) for (series, name), colour in coloured))
+    more = len(others) + 1 - len(lines)
+    source = f"and {more} more" if more else ""
+    return ShownLane(Lane(_BOARDS, "W", lines, 1.6, least_span=10.0), lines, source=source)
 
 
 def axis_range(lane: Lane, low: float, high: float, before: tuple[float, float] | None = None) -> tuple[float, float]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from ...engine.models.voltage_estimate import VoltageEstimate
 from ...engine.session.events import FitFinished
@@ -24,9 +26,13 @@ from ..plots import theme
 from ..plots.figures import energy_text, value_text
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
+from ..widgets import hbox, vbox
 from .lane_view import LaneView, Span
 from .lanes import ESTIMATED_VOLTAGE
-from .readout import Readout
+from .lanes_menu import LanesMenu
+from .readout import NO_STATISTICS, Readout
+from .record_button import RecordButton
+from .recorder import Recorder
 from .trace_menu import TraceMenu
 
 if TYPE_CHECKING:
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
 _TICK_MS = 100
 _FAST_TICK_MS = 66  # where the traces move by many pixels a tick
 _FAST_BELOW_S = 15.0
+_SUMMARY_S = 1.0  # between two looks at the statistics
+_MARKED = "Marked span"
 _OTHER_FOLDER = "choose another folder"
 _HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · right click: menu · double click: live"
 _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read
@@ -43,20 +51,21 @@ _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was 
 
 @dataclass(frozen=True, slots=True)
 class SpanSummary:
-    """What a marked span says. `means` by channel name."""
+    """What a stretch of time says. `statistics` by channel name."""
 
     span: Span
+    of: str  # "Marked span", "Since the start", ...
     power_name: str
     power: Statistics
     energy_j: float
-    means: dict[str, float]
+    statistics: dict[str, Statistics]
 
 
-def summarise(trace: Trace, span: Span) -> SpanSummary:
+def summarise(trace: Trace, span: Span, of: str) -> SpanSummary:
     """Statistics of every series over a span; over hours this takes longer than a frame."""
     name = trace.power_name
-    means = {each: trace.statistics(each, *span).mean for each in trace.names}
-    return SpanSummary(span, name, trace.statistics(name, *span), trace.energy_j(*span), means)
+    statistics = {each: trace.statistics(each, *span) for each in trace.names if each not in NO_STATISTICS}
+    return SpanSummary(span, of, name, statistics[name], trace.energy_j(*span), statistics)
 
 
 def summary_text(summary: SpanSummary) -> str:
@@ -74,32 +83,49 @@ def summary_text(summary: SpanSummary) -> str:
     return f"Span {length} · mean {mean} ({extremes}) · energy {energy_text(summary.energy_j)} · {label}"
 
 
+def caption_text(summary: SpanSummary) -> str:
+    """Which time the minimum, mean and maximum of the channels are of."""
+    energy = "" if math.isnan(summary.energy_j) else f" · {energy_text(summary.energy_j)}"
+    return f"{summary.of}: {duration((summary.span[1] - summary.span[0]) / 1e9)}{energy}"
+
+
 class MonitorPanel(QWidget):
-    """Give it `readout` to keep the table of channels up to date as well."""
+    """Give it `readout` to keep the table of channels up to date as well, `recorder` for a button that records."""
 
     saved = Signal(str)  # the file that was written
     failed = Signal(str, str)  # what, and the remedy
 
-    def __init__(self, gpu: Gpu, trace: Trace, readout: Readout | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        gpu: Gpu,
+        trace: Trace,
+        readout: Readout | None = None,
+        recorder: Recorder | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._gpu = gpu
         self._trace = trace
         self._readout = readout
         self.view = LaneView(gpu, trace)
-        self.menu = TraceMenu(self, self.view, self.picture, self.write_picture, self.write_readings)
+        self.lanes_menu = LanesMenu(self.view)
+        self.menu = TraceMenu(self, self.view, self.lanes_menu, self.picture, self.write_picture, self.write_readings)
         self._summary = PlainLabel(_HINT)
         self._summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._summary.setContentsMargins(8, 1, 8, 3)
         self._summary.setFont(theme.number_font())
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.view, 1)
-        layout.addWidget(self._summary)
+        self.record = RecordButton(recorder, gpu.info) if recorder is not None else None
+        below = hbox((self._summary, 1), *([self.record] if self.record is not None else []), spacing=0)
+        vbox((self.view, 1), below, of=self, margins=0, spacing=0)
         self._seen = -1
         self._ticks = 0
         self._span_waits = False
+        # since when minimum, mean and maximum are taken, where no span is marked
+        self._reset_ns: WeakKeyDictionary[Trace, int] = WeakKeyDictionary()
+        self._summary_due_s = 0.0  # of the wall's clock
+        if readout is not None:
+            readout.reset_asked.connect(self.reset_statistics)
         self._statistics = LatestTask(self)
         self._statistics.done.connect(self._show_summary)
         self._statistics.failed.connect(self.failed)
@@ -142,10 +168,7 @@ class MonitorPanel(QWidget):
     @Slot()
     def tick(self) -> None:
         """Show new readings; does nothing where there are none or the panel is out of sight."""
-        if self._span_waits and self.view.span is not None and not self._statistics.busy:
-            span = self.view.span
-            self._span_waits = False
-            self._statistics.run(lambda _: summarise(self._trace, span))
+        self._summarise_again()
         appended = self._trace.appended
         if appended == self._seen or not self.isVisible() or self.window().isMinimized():
             return
@@ -155,6 +178,29 @@ class MonitorPanel(QWidget):
         self._ticks += 1
         if self._readout is not None and self._readout.isVisible() and self._ticks % 3 == 0:
             self._readout.show_now(values)
+
+    @Slot()
+    def reset_statistics(self) -> None:
+        """Minimum, mean and maximum of the channels begin now."""
+        self._reset_ns[self._trace] = self._trace.last_ns
+        self._span_waits = True
+
+    def _summarise_again(self) -> None:
+        """The statistics of a span once it is marked, else those since the reset, once a second while they are seen."""
+        if self._statistics.busy:
+            return
+        span, newest = self.view.span, self._trace.last_ns
+        if span is None and self._readout is not None and self._readout.isVisible():
+            self._span_waits |= time.monotonic() >= self._summary_due_s
+        if not self._span_waits or not newest:
+            return
+        self._span_waits = False
+        self._summary_due_s = time.monotonic() + _SUMMARY_S
+        trace = self._trace
+        reset, oldest = self._reset_ns.get(trace, 0), trace.first_ns  # the trace forgets what is older
+        of = _MARKED if span else "Since the reset" if reset >= oldest else "All that is kept"
+        chosen = span or (max(reset, oldest), newest)
+        self._statistics.run(lambda _: summarise(trace, chosen, of))
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -246,19 +292,21 @@ class MonitorPanel(QWidget):
 
     @Slot(object)
     def _span_changed(self, span: Span | None) -> None:
-        self._span_waits = span is not None
+        self._span_waits = True
         if span is None:
             self._summary.setText(_HINT)
-            if self._readout is not None:
-                self._readout.show_span({})
+            self._summary.setToolTip(_HINT)
 
     @Slot(object)
     def _show_summary(self, summary: SpanSummary) -> None:
-        if self.view.span is None:
+        marked = summary.of == _MARKED
+        if marked != (self.view.span is not None):
             return
-        self._summary.setText(summary_text(summary))
+        if marked:
+            self._summary.setText(summary_text(summary))
+            self._summary.setToolTip(summary_text(summary))  # where there is no room for all of it
         if self._readout is not None:
-            self._readout.show_span(summary.means)
+            self._readout.show_statistics(summary.statistics, caption_text(summary))
 
     @Slot(object)
     def _written(self, path: Path) -> None:

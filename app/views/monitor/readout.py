@@ -1,4 +1,4 @@
-"""`Readout`: every channel in one table: its value now, at the mouse, and its mean over the marked span."""
+"""`Readout`: every channel in one table: its value now and at the mouse; minimum, mean and maximum since a reset."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Slot
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QBrush, QColor, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QSizePolicy, QTableView, QWidget
 
 from ...numbers import UNKNOWN
 from ...sensors.channel import POWER_SAMPLES, Channel
+from ...sensors.trace import Statistics
 from ..plots import theme
 from ..plots.figures import value_text
+from ..plots.label import PlainLabel
+from ..widgets import button, hbox, vbox
 
-NOW, CURSOR, SPAN = 1, 2, 3
-_TITLES = ("Channel", "Now", "At mouse", "Span mean")
-# of which a mean says nothing, or is not known
-_NO_MEAN = ("event_reasons", "performance_state", "energy_j", "core_voltage_estimated")
+NOW, MINIMUM, MEAN, MAXIMUM, CURSOR = 1, 2, 3, 4, 5
+_TITLES = ("Channel", "Now", "Min", "Mean", "Max", "At mouse")
+_OF_STATISTICS = {MINIMUM: "minimum", MEAN: "mean", MAXIMUM: "maximum"}
+# of which minimum, mean and maximum say nothing, or are not known
+NO_STATISTICS = frozenset({"event_reasons", "performance_state", "energy_j", "core_voltage_estimated"})
+_MOST_MORE_PX = 60  # that a column of values may be wider than it needs
 AnyIndex = QModelIndex | QPersistentModelIndex
 _NO_PARENT = QModelIndex()
 
@@ -28,11 +33,18 @@ class ReadoutModel(QAbstractTableModel):
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.set_channels(channels)
+
+    def set_channels(self, channels: Sequence[Channel]) -> None:
+        """Another board's channels; nothing is known of them yet."""
+        self.beginResetModel()
         available = [channel for channel in channels if channel.available]
         self.channels: list[Channel] = [*available, *(channel for channel in channels if not channel.available)]
         self.available = len(available)
         self._sources: dict[str, str] = {}  # of estimates, by channel name
-        self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}, SPAN: {}}
+        self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}}
+        self._statistics: Mapping[str, Statistics] = {}
+        self.endResetModel()
 
     def add_power_samples(self) -> None:
         """The driver's buffer has answered: it becomes the first row."""
@@ -52,10 +64,15 @@ class ReadoutModel(QAbstractTableModel):
             self.endInsertRows()
 
     def set_values(self, column: int, values: Mapping[str, float]) -> None:
-        """Values by channel name for NOW, CURSOR or SPAN; missing ones are shown as unknown, none at all as nothing."""
+        """Values by channel name for NOW or CURSOR; missing ones are shown as unknown, none at all as nothing."""
         if values != self._values[column]:
             self._values[column] = values
             self.dataChanged.emit(self.index(0, column), self.index(self.available - 1, column))
+
+    def set_statistics(self, statistics: Mapping[str, Statistics]) -> None:
+        """Minimum, mean and maximum by channel name."""
+        self._statistics = statistics
+        self.dataChanged.emit(self.index(0, MINIMUM), self.index(self.available - 1, MAXIMUM))
 
     def text(self, row: int, column: int) -> str:
         """What a cell says."""
@@ -64,10 +81,14 @@ class ReadoutModel(QAbstractTableModel):
             return channel.label
         if not channel.available:
             return f"not available: {channel.unavailable}" if column == NOW else ""
+        if column in _OF_STATISTICS:
+            found = self._statistics.get(channel.name)
+            if found is None or channel.name in NO_STATISTICS:
+                return ""
+            value = getattr(found, _OF_STATISTICS[column])
+            return value_text(channel.name, channel.unit, value).removesuffix(f" {channel.unit}")  # it stands under Now
         values = self._values[column]
-        if not values or (column == SPAN and channel.name in _NO_MEAN):
-            return ""
-        return value_text(channel.name, channel.unit, values.get(channel.name, math.nan))
+        return value_text(channel.name, channel.unit, values.get(channel.name, math.nan)) if values else ""
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
 
@@ -99,13 +120,13 @@ class ReadoutModel(QAbstractTableModel):
         return None
 
 
-class Readout(QTableView):
-    """Copying takes the selected rows as text with tabs."""
+class ReadoutTable(QTableView):
+    """Copying takes the selected rows as text with tabs, below the columns' names; with none selected, every row."""
 
-    def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
+    def __init__(self, readings: ReadoutModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.readings = ReadoutModel(channels, self)
-        self.setModel(self.readings)
+        self.readings = readings
+        self.setModel(readings)
         self.setAccessibleName("Every channel")
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -118,66 +139,111 @@ class Readout(QTableView):
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self._value_px = self.fontMetrics().horizontalAdvance("88888.8 MHz") + 14
-        for column in (NOW, CURSOR, SPAN):
-            self.setColumnWidth(column, self._value_px)
-        self.setColumnHidden(SPAN, True)
-        self._span_reasons()
+        advance = self.fontMetrics().horizontalAdvance
+        self._least_px = {column: advance("88888.8 MHz") + 14 for column in (NOW, CURSOR)}
+        self._least_px |= {column: advance("88888.8") + 12 for column in _OF_STATISTICS}
+        self.span_reasons()
         theme.notifier().changed.connect(self._recolour)
 
     def sizeHint(self) -> QSize:
         return QSize(400, 480)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Names take what they need, the rest is for values, and for reasons why there are none."""
         super().resizeEvent(event)
-        self._share_out()
+        self.share_out()
 
-    def _share_out(self) -> None:
-        others = sum(self.columnWidth(column) for column in (CURSOR, SPAN) if not self.isColumnHidden(column))
-        room = self.viewport().width() - others
-        name = min(self.sizeHintForColumn(0) + 8, room - self._value_px)
+    def share_out(self) -> None:
+        """Names take what they need, the values the rest, up to a width at which a row is still read as one.
+
+        What is at the mouse stands over the traces too: its column goes first where the table is narrow.
+        """
+        wanted = self.sizeHintForColumn(0) + 8
+        least = dict(self._least_px)
+        self.setColumnHidden(CURSOR, self.viewport().width() < wanted + sum(least.values()))
+        if self.isColumnHidden(CURSOR):
+            del least[CURSOR]
+        name = min(wanted, self.viewport().width() - sum(least.values()))
+        more = min((self.viewport().width() - name - sum(least.values())) // len(least), _MOST_MORE_PX)
         self.setColumnWidth(0, name)
-        self.setColumnWidth(NOW, room - name)
+        for column, width in least.items():
+            self.setColumnWidth(column, width + more)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+            return
+        super().keyPressEvent(event)
+
+    @Slot()
+    def copy(self) -> None:
+        """Put the rows on the clipboard."""
+        columns = range(len(_TITLES))
+        rows = sorted({index.row() for index in self.selectedIndexes()}) or range(len(self.readings.channels))
+        lines = ["\t".join(_TITLES)]
+        lines += ["\t".join(self.readings.text(row, column) or UNKNOWN for column in columns) for row in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+    def span_reasons(self) -> None:
+        """The reason why a channel is not available has the room of all its values."""
+        self.clearSpans()
+        for row in range(self.readings.available, len(self.readings.channels)):
+            self.setSpan(row, NOW, 1, len(_TITLES) - NOW)
+
+    @Slot()
+    def _recolour(self) -> None:
+        self.viewport().update()
+
+
+class Readout(QWidget):
+    """The table, and above it what its statistics are of. `reset_asked`: they are to begin now."""
+
+    reset_asked = Signal()
+
+    def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.readings = ReadoutModel(channels, self)
+        self.table = ReadoutTable(self.readings)
+        self._caption = PlainLabel(muted=True)
+        self._caption.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.copy = button("&Copy", "Copy the selected channels, else all of them, as text with tabs", self.table.copy)
+        self.reset = button("&Reset", "Minimum, mean and maximum begin now", self.reset_asked.emit)
+        self.reset.setAccessibleName("Reset minimum, mean and maximum")
+        top = hbox((self._caption, 1), self.copy, self.reset)
+        top.setContentsMargins(6, 4, 6, 0)
+        vbox(top, (self.table, 1), of=self, margins=0, spacing=4)
+        self.setFocusProxy(self.table)
+
+    def show_channels(self, channels: Sequence[Channel]) -> None:
+        """Show another board's channels; nothing is known of them yet."""
+        self.readings.set_channels(channels)
+        self.table.span_reasons()
+        self.table.share_out()
+        self._caption.setText("")
+
+    @property
+    def caption(self) -> str:
+        """What minimum, mean and maximum are of."""
+        return self._caption.text()
 
     def show_now(self, values: Mapping[str, float]) -> None:
         """The newest values."""
         if POWER_SAMPLES.name in values and POWER_SAMPLES not in self.readings.channels:
-            self.clearSpans()
             self.readings.add_power_samples()
-            self._span_reasons()
+            self.table.span_reasons()
         self.readings.set_values(NOW, values)
 
     def add_estimate(self, estimate: Channel, source: str) -> None:
         """Show a figure of a model as well, where it is from in its tool tip."""
-        self.clearSpans()
         self.readings.add_estimate(estimate, source)
-        self._span_reasons()
-        self._share_out()
+        self.table.span_reasons()
+        self.table.share_out()
 
     def show_cursor(self, values: Mapping[str, float]) -> None:
         """Values at the mouse; empty when it is elsewhere."""
         self.readings.set_values(CURSOR, values)
 
-    def show_span(self, means: Mapping[str, float]) -> None:
-        """Means over the marked span; empty hides the column."""
-        if self.isColumnHidden(SPAN) == bool(means):
-            self.setColumnHidden(SPAN, not means)
-            self._share_out()
-        self.readings.set_values(SPAN, means)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            rows = sorted({index.row() for index in self.selectedIndexes()})
-            lines = ("\t".join(self.readings.text(row, column) or UNKNOWN for column in range(4)) for row in rows)
-            QGuiApplication.clipboard().setText("\n".join(lines))
-            return
-        super().keyPressEvent(event)
-
-    def _span_reasons(self) -> None:
-        for row in range(self.readings.available, len(self.readings.channels)):
-            self.setSpan(row, NOW, 1, 3)
-
-    @Slot()
-    def _recolour(self) -> None:
-        self.viewport().update()
+    def show_statistics(self, statistics: Mapping[str, Statistics], caption: str) -> None:
+        """Minimum, mean and maximum by channel name; the caption says over which time."""
+        self.readings.set_statistics(statistics)
+        self._caption.setText(caption)
+        self._caption.setToolTip(caption)

@@ -41,17 +41,40 @@ class Snapshot:
     spans: tuple[EventSpan, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class OtherBoard:
+    """The power of a board beside the one that is shown. `ahead_ns`: its clock less that of the other."""
+
+    name: str
+    trace: Trace
+    ahead_ns: int
+
+    def power_w(self, time_ns: int) -> float:
+        """Its power at an instant of the other clock; NaN where it is unknown."""
+        return self.trace.at(time_ns + self.ahead_ns)[self.trace.power_name]
+
+    def curve(self, bounds: tuple[int, int], columns: int) -> Curve:
+        """Its power between two instants of the other clock."""
+        name = self.trace.power_name
+        start, end = (instant + self.ahead_ns for instant in bounds)
+        series = self.trace.view(start, end, max(1, columns), (name,))[name]
+        return Curve(series.time_s, series.value)
+
+
 def take_snapshot(
     trace: Trace,
     lanes: tuple[ShownLane, ...],
     estimate: VoltageEstimate | None,
     bounds: tuple[int, int],
     columns: int,
+    others: Mapping[str, OtherBoard],
 ) -> Snapshot:
     """Copy what lies within bounds, decimated to the lowest and the highest value of every two columns."""
     estimated = ESTIMATED_VOLTAGE.name
     wanted = [line.channel for shown in lanes for line in shown.lines]
-    names = {name: trace.power_name if name == POWER else name for name in wanted if name != estimated}
+    names = {
+        name: trace.power_name if name == POWER else name for name in wanted if name != estimated and name not in others
+    }
     if estimated in wanted:
         names["graphics_clock_mhz"] = "graphics_clock_mhz"
     series = trace.view(bounds[0], bounds[1], max(1, columns), list(dict.fromkeys(names.values())))
@@ -61,5 +84,6 @@ def take_snapshot(
     if estimated in wanted and estimate is not None and "graphics_clock_mhz" in curves:
         clock = curves["graphics_clock_mhz"]
         curves[estimated] = Curve(clock.time_s, estimate.ratio(clock.value).astype(np.float32))
+    curves.update({name: others[name].curve(bounds, columns) for name in wanted if name in others})
     apart_ns = 2 * (bounds[1] - bounds[0]) // max(1, columns)  # closer than two columns is one bar
     return Snapshot(bounds[0], bounds[1], curves, tuple(trace.event_spans(*bounds, apart_ns)))

@@ -1,4 +1,4 @@
-"""`TraceMenu`: the menu of the traces: copy and export them, and what else can be done with them."""
+"""`TraceMenu`: the menu of the traces: which are shown, copy and export them, and what else can be done with them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from ..file_dialogs import save_file
 from .lane_view import LaneView
+from .lanes_menu import LanesMenu
 
 
 class TraceMenu(QObject):
@@ -22,12 +23,13 @@ class TraceMenu(QObject):
         self,
         panel: QWidget,
         view: LaneView,
+        lanes: LanesMenu,
         picture: Callable[[], QImage],
         write_picture: Callable[[Path], None],
         write_readings: Callable[[Path], None],
     ) -> None:
         super().__init__(panel)
-        self._panel = panel
+        self._panel, self._lanes = panel, lanes
         self._picture, self._write_picture, self._write_readings = picture, write_picture, write_readings
         self.opened: QMenu | None = None  # while it is open
         view.menu_asked.connect(self._open)
@@ -57,10 +59,13 @@ class TraceMenu(QObject):
         menu.addActions(self._panel.actions())  # hold, zoom, the marked span: the window's own
 
     @Slot(QPoint, str)
-    def _open(self, at: QPoint, _lane: str) -> None:
+    def _open(self, at: QPoint, lane: str) -> None:
         if self.opened is not None:
             self.opened.close()
         menu = self.opened = QMenu(self._panel)
+        menu.setAccessibleName("Traces")
+        self._lanes.fill(menu, lane)
+        menu.addSeparator()
         self.fill(menu)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.destroyed.connect(self._closed)

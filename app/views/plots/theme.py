@@ -77,6 +77,11 @@ _CHANNEL_COLOURS = {
     "memory_temperature_c": "purple",
     "utilisation_percent": "blue",
     "memory_utilisation_percent": "orange",
+    "memory_used_mib": "blue",
+    "pcie_rx_mb_per_s": "sky",
+    "pcie_tx_mb_per_s": "purple",
+    "fan_percent": "green",
+    "video_clock_mhz": "sky",
 }
 _REASON_COLOURS = {
     EventReason.IDLE: "grey",

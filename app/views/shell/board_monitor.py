@@ -1,4 +1,4 @@
-"""`BoardMonitor`: one GPU being watched: the board, its trace and the sampler that fills it."""
+"""`BoardMonitor`: one GPU being watched: the board, its trace, the sampler that fills it, its recorder and alarms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ...sensors.gpu import Gpu
 from ...sensors.sampler import Sampler, SensorEvent
 from ...sensors.select import open_gpu
 from ...sensors.trace import Trace
+from ..monitor.alarms import Alarms
+from ..monitor.recorder import Recorder
 
 RATE_HZ = 50.0
 
@@ -25,12 +27,16 @@ class BoardMonitor(QObject):
         self.gpu = gpu
         self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
         self.sampler = Sampler(gpu, self.trace, interval_s=1.0 / RATE_HZ, on_event=self._forward)
+        self.recorder = Recorder(gpu, self.sampler, self)
+        self.alarms = Alarms(self.sampler, self)
         self._open = True
         self.sampler.start()
 
     def close(self) -> None:
         """Stop sampling and close the board. Safe to call twice."""
         if self._open:
+            self.alarms.shutdown()
+            self.recorder.shutdown()
             self._open = False
             self.sampler.stop()
             self.sampler.join()

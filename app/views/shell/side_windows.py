@@ -13,6 +13,7 @@ from ...sensors.gpu import Gpu
 from ..settings import Settings
 
 if TYPE_CHECKING:
+    from ..monitor.alarms import Alarms
     from ..score.window import ScoreWindow
 
 _W = TypeVar("_W", bound=QWidget)
@@ -41,6 +42,14 @@ class SideWindows(QObject):
         from ..monitor.sensor_panel import SensorWindow
 
         made = self._made("sensors", lambda: SensorWindow(self._gpu.info, self._window))
+        made.look_again()
+        self._show(made)
+
+    def show_alarms(self, alarms: Alarms) -> None:
+        """What raises an alarm, and what did."""
+        from ..monitor.alarm_window import AlarmWindow
+
+        made = self._made("alarms", lambda: AlarmWindow(alarms, self._gpu, self._window))
         made.look_again()
         self._show(made)
 

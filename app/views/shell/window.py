@@ -33,6 +33,7 @@ from .board_monitor import BoardMonitor
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
 from .log import open_log_folder
+from .notifications import Notifications
 from .palette import Palette
 from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
 from .placement import Placement
@@ -45,6 +46,7 @@ from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
 
 if TYPE_CHECKING:
+    from ..monitor.strip import PowerStrip
     from ..plots.plot_menus import PlotMenus
     from .tour import Tour
 
@@ -66,6 +68,7 @@ class MainWindow(QMainWindow):
         self.panels: Panels = {}
         self.plot_menus: PlotMenus | None = None  # once the panels are there
         self.tour: Tour | None = None
+        self.strip: PowerStrip | None = None  # once it was asked for
         self._to_open: tuple[Path, bool] | None = None  # a specification, and whether to start it
         self._closed = False
         self._asks = True  # before it closes, where something runs
@@ -77,9 +80,11 @@ class MainWindow(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.readout = Readout(board.gpu.channels)
-        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
+        self.monitor = MonitorPanel(board.gpu, board.trace, self.readout, board.recorder)
         self.window_marks = WindowMarks(self.result, self.monitor.view)
+        self.monitor.view.add_overlay(board.alarms.paint)
         self.banner = Banner()
+        self.notifications = Notifications(self)
         self.confirm_bar = ConfirmBar(self.bridge, self._control_in_sight)
         self.quit_bar = QuitBar(self.bridge.activity)
         self._put_centre()
@@ -164,11 +169,16 @@ class MainWindow(QMainWindow):
             "quit": lambda _: self.close(),
             "pause": lambda _: self.bridge.activity.pause_or_resume(),
             "stop": lambda _: self.bridge.activity.stop(),
+            "record": lambda _: self.board.recorder.toggle(),
+            "record_to": lambda _: self.monitor.record.ask_file() if self.monitor.record is not None else None,
+            "lanes": lambda _: self.monitor.lanes_menu.show_window(),
+            "alarms": lambda _: beside.show_alarms(self.board.alarms),
             "hold": view.hold,
             "zoom_in": lambda _: view.zoom(0.5),
             "zoom_out": lambda _: view.zoom(2.0),
             "zoom_span": lambda _: view.show_span(),
             "clear_span": lambda _: view.set_span(None),
+            "strip": self.show_strip,
             "wide_traces": lambda _: docks.share(0.30),
             "wide_panels": lambda _: docks.share(0.60),
             "full_screen": self.set_full_screen,
@@ -202,6 +212,11 @@ class MainWindow(QMainWindow):
         self.monitor.saved.connect(self._written)
         self.monitor.menu.said.connect(self._say)
         self.monitor.failed.connect(self.banner.show_message)
+        self.board.recorder.saved.connect(self._written)
+        self.board.recorder.failed.connect(self.banner.show_message)
+        self.board.recorder.changed.connect(self._recorder_changed)
+        self.board.alarms.raised.connect(self._alarm_raised)
+        self.notifications.follow(self.bridge, self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
@@ -278,6 +293,8 @@ class MainWindow(QMainWindow):
         sessions.roofline_resume_asked.connect(self._bring_roofline)
         boards.in_full.connect(self.gpu_chosen)
         boards.boards_changed.connect(self._others_changed)
+        boards.watched_changed.connect(self._overlay_boards)
+        self._overlay_boards()
         offer_recovery(
             self.banner,
             loaded.sessions,
@@ -343,6 +360,19 @@ class MainWindow(QMainWindow):
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.resolve()))):
             self.banner.show_message(f"Written: {path}; no browser could be started", "open the file with one")
 
+    @Slot(str)
+    def _alarm_raised(self, line: str) -> None:
+        self.banner.show_message(line)
+        self.notifications.show_message(line)
+        self.monitor.view.update()
+
+    @Slot()
+    def _recorder_changed(self) -> None:
+        recorder = self.board.recorder
+        self.actions_by_name["record"].setEnabled(not recorder.busy)
+        self.actions_by_name["record"].setChecked(recorder.recording)
+        self.actions_by_name["record_to"].setEnabled(not recorder.busy and not recorder.recording)
+
     @Slot()
     def _window_of_time_changed(self) -> None:
         window = self.monitor.view.window_of_time
@@ -374,6 +404,24 @@ class MainWindow(QMainWindow):
         screen = Qt.WindowState.WindowFullScreen
         self.setWindowState(states | screen if full else states & ~screen)
 
+    def show_strip(self, shown: bool) -> None:
+        """A small window above all others with the board's power; or close it."""
+        if not shown:
+            if self.strip is not None:
+                self.strip.close()
+            return
+        if self.strip is None:
+            from ..monitor.strip import PowerStrip  # imported late: few ask for it
+
+            self.strip = PowerStrip(self.board.gpu, self.board.trace, self.settings)
+            self.strip.opened.connect(self.notifications.bring_window)
+            self.strip.closed.connect(self._strip_closed)
+        self.strip.show()
+
+    @Slot()
+    def _strip_closed(self) -> None:
+        self.actions_by_name["strip"].setChecked(False)
+
     def reset_layout(self) -> None:
         """Every dock where it was at the very first start."""
         self.dock_area.reset()
@@ -383,6 +431,7 @@ class MainWindow(QMainWindow):
         """Layout and colours as at the first start; what is remembered is gone already."""
         self.actions_by_name["theme_system"].trigger()
         self.reset_layout()
+        self.monitor.lanes_menu.look_again()
         if "front" in self.panels:
             self.panels["front"].show_menu.look_again()
 
@@ -452,6 +501,12 @@ class MainWindow(QMainWindow):
             own = getattr(window, "provenance", lambda: self.board.gpu.info.label)
             self.plot_menus.adopt(window, window.windowTitle(), own)
 
+    @Slot()
+    def _overlay_boards(self) -> None:
+        """Draw the power of the other boards that are watched beside that of this one."""
+        others = [board for board in self.panels["boards"].boards if not board.own]
+        self.monitor.view.set_boards([(board.gpu, board.trace) for board in others])
+
     @Slot(object)
     def _others_changed(self, others: tuple[str, ...]) -> None:
         self.others = others
@@ -501,6 +556,9 @@ class MainWindow(QMainWindow):
         if not self._closed:
             self._closed = True
             self._placement.keep()
+            if self.strip is not None:
+                self.strip.close()
+                self.strip.deleteLater()
             self.settings.sync()
             self.actions_made.disconnect_buttons()
             self.dock_area.stop_watching()

@@ -85,6 +85,18 @@ _TRACES = (
         "zoom_span", "&Zoom to span", "&Traces", "Z", "Show the marked span", "To span", separator=True, local=True
     ),
     ActionSpec("clear_span", "&Clear span", "&Traces", "Esc", "Forget the marked span", local=True),
+    ActionSpec(
+        "record",
+        "&Record",
+        "&Traces",
+        "Ctrl+Shift+R",
+        "Record every reading to a file in the data folder, or end the recording",
+        checkable=True,
+        separator=True,
+    ),
+    ActionSpec("record_to", "Record t&o…", "&Traces", "", "Record every reading to a file of your choice"),
+    ActionSpec("lanes", "Traces &shown…", "&Traces", "", "Choose, order and scale the traces"),
+    ActionSpec("alarms", "&Alarms…", "&Traces", "", "A line and a mark when power, temperature or the cap is reached"),
 )
 _GO = (
     ActionSpec("go_traces", "Traces", "G&o", "Ctrl+T", "Power, clocks, voltage and temperature over time"),
@@ -106,6 +118,14 @@ _VIEW = (
         "sensors", "Power &sensors", "&View", "F9", "How fast and how sharp each power source is", separator=True
     ),
     ActionSpec("scores", "&Strategy scores", "&View", "Shift+F9", "How good search strategies are on recorded caches"),
+    ActionSpec(
+        "strip",
+        "Compact str&ip",
+        "&View",
+        "",
+        "Power, clock and limit in a small window above all others",
+        checkable=True,
+    ),
     ActionSpec("wide_traces", "Wide t&races", "&View", "F2", "More room for the traces", separator=True),
     ActionSpec("wide_panels", "Wide &panels", "&View", "F3", "More room for the panels"),
     ActionSpec("reset_layout", "Reset layou&t", "&View", "", "Every dock where it was at the first start"),

@@ -49,7 +49,9 @@ def made(qtbot: QtBot) -> Iterator[Callable[..., BoardsPanel]]:
 
 def cells(panel: BoardsPanel) -> list[list[str]]:
     table = panel.processes
-    return [[table.item(row, column).text() for column in range(5)] for row in range(table.rowCount())]
+    return [
+        [table.item(row, column).text() for column in range(table.columnCount())] for row in range(table.rowCount())
+    ]
 
 
 def offered(panel: BoardsPanel) -> dict[str, QAction]:
@@ -82,7 +84,7 @@ def test_processes_are_shown_with_their_memory_or_why_not(qtbot: QtBot, made: Ca
     panel.hide()
     panel.show()  # it asks at once
     qtbot.waitUntil(lambda: len(cells(panel)) == 1, timeout=10_000)
-    assert cells(panel)[0][1:] == [str(os.getpid()), "sgemm (simulated)", "–", "compute"]
+    assert cells(panel)[0][1:] == [str(os.getpid()), "sgemm (simulated)", "–", "–", "compute"]
     gpu.end()
     panel.hide()
     panel.show()
@@ -153,3 +155,21 @@ def test_real_boards_are_there_of_themselves_with_their_processes(
     qtbot.waitUntil(lambda: len(cells(panel)) == 2, timeout=10_000)
     assert [row[1] for row in cells(panel)] == [str(os.getpid())] * 2
     assert [row[3] for row in cells(panel)] == ["512 MiB"] * 2
+
+
+def test_the_power_of_a_board_that_is_added_is_drawn_beside_that_of_the_windows_own(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    window = open_program().window
+    qtbot.waitUntil(lambda: len(window.panels) == len(window.docks) - 1, timeout=20_000)
+    view, panel = window.monitor.view, window.panels["boards"]
+
+    def drawn() -> list[str]:
+        lanes = {shown.lane.title: shown for shown in view.lanes}
+        return [line.label for line in lanes["Power of every board"].lines] if "Power of every board" in lanes else []
+
+    assert drawn() == []
+    panel.watch("simulated:h200")
+    qtbot.waitUntil(lambda: drawn() == ["A100-PCIE-40GB (simulated)", "H200 (simulated)"], timeout=10_000)
+    panel.forget("simulated:h200")
+    qtbot.waitUntil(lambda: drawn() == [], timeout=5000)

@@ -27,7 +27,7 @@ from app.sensors.event_reasons import EventReason
 from app.sensors.trace import Trace
 from app.views.monitor.lanes import ESTIMATED_VOLTAGE, POWER
 from app.views.monitor.panel import MonitorPanel
-from app.views.monitor.readout import CURSOR, NOW, SPAN, Readout
+from app.views.monitor.readout import CURSOR, MAXIMUM, MEAN, MINIMUM, NOW, Readout
 
 SECOND = 1_000_000_000
 
@@ -159,7 +159,8 @@ def test_a_marked_span_tells_mean_power_and_energy(bench: Bench, qtbot: QtBot) -
     assert f"mean {mean:.1f} W" in bench.panel.summary
     assert f"energy {energy:.1f} J" in bench.panel.summary
     assert energy == pytest.approx(mean * (span[1] - span[0]) / 1e9, rel=0.01)
-    assert bench.readout.readings.text(row(bench.readout, "power_instant_w"), SPAN) == f"{mean:.1f} W"
+    assert bench.readout.readings.text(row(bench.readout, "power_instant_w"), MEAN) == f"{mean:.1f}"
+    assert bench.readout.caption.startswith("Marked span: ")
     bench.drag(300, 301)
     assert bench.view.span is None, "a click forgets it"
     assert "Span" not in bench.panel.summary
@@ -328,9 +329,71 @@ def test_above_the_fitted_clocks_no_voltage_is_estimated(bench: Bench) -> None:
 
 def test_copying_takes_the_chosen_rows_as_text(bench: Bench, qtbot: QtBot) -> None:
     bench.readout.show_now(bench.trace.at(bench.trace.last_ns))
-    bench.readout.selectRow(row(bench.readout, "power_limit_w"))
-    qtbot.keyClick(bench.readout, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert QApplication.clipboard().text().startswith("Power limit\t250.0 W")
+    table = bench.readout.table
+    table.selectRow(row(bench.readout, "power_limit_w"))
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    head, line = QApplication.clipboard().text().splitlines()
+    assert head == "Channel\tNow\tMin\tMean\tMax\tAt mouse"
+    assert line.startswith("Power limit\t250.0 W")
+    table.clearSelection()
+    bench.readout.copy.click()
+    assert len(QApplication.clipboard().text().splitlines()) == 1 + len(bench.gpu.channels), "none chosen: all"
+
+
+def shown(bench: Bench, name: str) -> list[str]:
+    return [bench.readout.readings.text(row(bench.readout, name), column) for column in (MINIMUM, MEAN, MAXIMUM)]
+
+
+def expected(bench: Bench, name: str, start: int) -> list[str]:
+    found = bench.trace.statistics(name, start, bench.trace.last_ns)
+    return [f"{value:.1f}" for value in (found.minimum, found.mean, found.maximum)]
+
+
+def test_minimum_mean_and_maximum_are_of_all_that_is_kept_until_they_are_reset(bench: Bench, qtbot: QtBot) -> None:
+    name = "power_instant_w"
+
+    def settled(start: int) -> bool:
+        bench.panel.tick()
+        return shown(bench, name) == expected(bench, name, start)
+
+    bench.gpu.clock.wait(0.9)
+    bench.new_reading()
+    bench.panel.reset_statistics()
+    reset_ns = bench.trace.last_ns
+    qtbot.waitUntil(lambda: settled(reset_ns), timeout=3000)
+    assert shown(bench, name)[0] == shown(bench, name)[2], "one reading since the reset"
+    for _ in range(700):
+        bench.gpu.clock.wait(0.02)
+        bench.trace.append(bench.gpu.read())
+    qtbot.waitUntil(lambda: settled(reset_ns), timeout=3000)
+    assert shown(bench, name) != expected(bench, name, bench.trace.first_ns)
+    assert bench.readout.caption.startswith("Since the reset: 14.0 s · ")
+    assert shown(bench, "performance_state") == ["", "", ""], "a state has no mean"
+
+
+def test_a_mark_is_summarised_in_place_of_the_time_since_the_reset_and_back(bench: Bench, qtbot: QtBot) -> None:
+    bench.drag(200, 500)
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.readout.caption.startswith("Marked span"), timeout=3000)
+    bench.view.set_span(None)
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.readout.caption.startswith("All that is kept"), timeout=3000)
+    bench.readout.reset.click()
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.readout.caption.startswith("Since the reset"), timeout=3000)
+
+
+def test_the_readout_follows_the_board_that_is_shown(bench: Bench, qtbot: QtBot) -> None:
+    bench.panel.tick()
+    qtbot.waitUntil(lambda: bench.readout.caption != "", timeout=3000)
+    other = FakeGpu(working, missing={"temperature_c": "no sensor"})
+    bench.readout.show_channels(other.channels)
+    assert bench.readout.caption == ""
+    assert bench.readout.readings.text(row(bench.readout, "temperature_c"), NOW) == "not available: no sensor"
+    assert bench.readout.readings.text(row(bench.readout, "power_instant_w"), MEAN) == ""
+    for name in ("temperature_c", "core_voltage_mv"):
+        spans = bench.readout.table.columnSpan(row(bench.readout, name), NOW)
+        assert (spans > 1) == (name == "temperature_c")
 
 
 def menu_texts(bench: Bench) -> list[str]:
@@ -344,7 +407,7 @@ def test_a_right_click_opens_the_menu_of_the_traces_and_a_right_drag_does_not(be
     assert bench.panel.menu.opened is None
     bench.view.hold(False)
     bench.drag(300, 301, Qt.MouseButton.RightButton)
-    assert menu_texts(bench) == ["Copy picture", "Export picture…", "Export readings…", "Hold"]
+    assert menu_texts(bench)[-4:] == ["Copy picture", "Export picture…", "Export readings…", "Hold"]
     assert bench.view.window_of_time.live, "a click moves nothing"
     assert bench.view.span is None
 
@@ -354,7 +417,7 @@ def test_the_menu_key_opens_the_menu_of_the_traces_which_copies_them(qtbot: QtBo
     menu = bench.panel.menu.opened
     assert menu is not None
     with qtbot.waitSignal(bench.panel.menu.said):
-        menu.actions()[0].trigger()
+        next(action for action in menu.actions() if action.text() == "&Copy picture").trigger()
     copied = QGuiApplication.clipboard().image()
     assert copied.width() == 2 * bench.view.width()
     assert len({copied.pixelColor(x, 300).name() for x in range(0, copied.width(), 7)}) > 3, "something is drawn on it"

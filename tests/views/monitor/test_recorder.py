@@ -1,0 +1,171 @@
+"""Recording what is watched: begun and ended by a button, sized and timed, ended by a full disk, whole at the end."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeGpu, working
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.paths import data_folder
+from app.sensors.recorded.recording import RecordingWriter, read_recording
+from app.views.monitor.panel import MonitorPanel
+from app.views.monitor.record_button import RecordButton
+from app.views.monitor.recorder import usual_name
+from app.views.shell.board_monitor import BoardMonitor
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def board(qtbot: QtBot) -> Iterator[BoardMonitor]:
+    made = BoardMonitor(FakeGpu(working))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def button(board: BoardMonitor, qtbot: QtBot) -> Iterator[RecordButton]:
+    panel = MonitorPanel(board.gpu, board.trace, recorder=board.recorder)
+    qtbot.addWidget(panel)
+    panel.show()
+    assert panel.record is not None
+    yield panel.record
+    panel.shutdown()
+
+
+def exports() -> set[Path]:
+    return set((data_folder() / "exports").glob("fake-a100-simulated-*"))
+
+
+def test_the_button_records_to_the_data_folder_until_it_is_pressed_again(
+    board: BoardMonitor, button: RecordButton, qtbot: QtBot
+) -> None:
+    before = exports()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: board.recorder.recording, timeout=5000)
+    width = button.width()
+    assert button.accessibleName() == "Stop recording"
+    (part,) = exports() - before
+    assert part.name.endswith(".csv.gz.part")
+    qtbot.waitUntil(lambda: "kB" in button.text() or "bytes" in button.text(), timeout=5000)
+    qtbot.waitUntil(lambda: board.recorder.size > 500 and board.recorder.seconds > 0.5, timeout=5000)
+    with qtbot.waitSignal(board.recorder.saved, timeout=5000) as saved:
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    path = Path(saved.args[0])
+    assert exports() - before == {path}, "no unfinished file stays"
+    recording = read_recording(path)
+    assert len(recording.time_ns) > 20
+    assert recording.name == "Fake A100"
+    qtbot.waitUntil(lambda: button.isEnabled() and "Record" in button.text(), timeout=5000)
+    assert button.width() == width, "its neighbours stay in place"
+
+
+def test_a_second_recording_is_another_file(board: BoardMonitor, qtbot: QtBot, tmp_path: Path) -> None:
+    for name in ("a.csv.gz", "b.csv.gz"):
+        board.recorder.start(tmp_path / name)
+        qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.2, timeout=5000)
+        with qtbot.waitSignal(board.recorder.saved, timeout=5000):
+            board.recorder.stop()
+    first, second = (read_recording(tmp_path / name) for name in ("a.csv.gz", "b.csv.gz"))
+    assert len(first.time_ns) > 2
+    assert len(second.time_ns) > 2
+
+
+def test_a_recording_continues_while_another_board_is_shown(
+    board: BoardMonitor, button: RecordButton, qtbot: QtBot, tmp_path: Path
+) -> None:
+    other = BoardMonitor(FakeGpu(working))
+    board.recorder.start(tmp_path / "r.csv.gz")
+    qtbot.waitUntil(lambda: board.recorder.recording and not board.recorder.busy, timeout=5000)
+    button.show_board(other.recorder, other.gpu.info)
+    assert button.accessibleName() == "Record"
+    assert board.recorder.recording
+    button.show_board(board.recorder, board.gpu.info)
+    assert button.accessibleName() == "Stop recording"
+    other.close()
+
+
+def test_a_file_that_is_there_is_never_overwritten(board: BoardMonitor, qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv.gz"
+    path.write_text("of another day")
+    with qtbot.waitSignal(board.recorder.failed, timeout=5000) as failed:
+        board.recorder.start(path)
+    assert "exists already" in failed.args[0]
+    assert path.read_text() == "of another day"
+    assert not board.recorder.recording
+    assert not board.recorder.busy
+
+
+def test_a_full_disk_ends_the_recording_with_one_line_and_the_watching_goes_on(
+    board: BoardMonitor, button: RecordButton, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    board.sensor_event.connect(lambda event: lines.append(event.message), Qt.ConnectionType.QueuedConnection)
+    board.recorder.start(tmp_path / "r.csv.gz")
+    qtbot.waitUntil(lambda: board.recorder.recording, timeout=5000)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "r.csv.gz.part"))
+
+    monkeypatch.setattr(RecordingWriter, "write", full)
+    qtbot.waitUntil(lambda: not board.recorder.recording and not board.recorder.busy, timeout=5000)
+    assert len(lines) == 1
+    assert "No space left on device" in lines[0]
+    assert "Record" in button.text()
+    held = len(board.trace)
+    qtbot.waitUntil(lambda: len(board.trace) > held, timeout=5000)
+
+
+def test_a_recording_that_is_full_is_finished_and_whole(
+    board: BoardMonitor, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.recorder.start(tmp_path / "r.csv.gz")
+    qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.3, timeout=5000)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EFBIG, "the recording is full")
+
+    with qtbot.waitSignal(board.recorder.saved, timeout=5000) as saved:
+        monkeypatch.setattr(RecordingWriter, "write", full)
+    assert len(read_recording(Path(saved.args[0])).time_ns) > 2
+    assert not board.recorder.recording
+
+
+def test_closing_the_board_finishes_the_recording(qtbot: QtBot, tmp_path: Path) -> None:
+    board = BoardMonitor(FakeGpu(working))
+    board.recorder.start(tmp_path / "r.csv.gz")
+    qtbot.waitUntil(lambda: board.recorder.recording and board.recorder.seconds > 0.2, timeout=5000)
+    board.close()
+    assert len(read_recording(tmp_path / "r.csv.gz").time_ns) > 2
+
+
+def test_a_recording_that_has_only_just_begun_is_finished_too(qtbot: QtBot, tmp_path: Path) -> None:
+    board = BoardMonitor(FakeGpu(working))
+    board.recorder.start(tmp_path / "r.csv.gz")
+    board.close()
+    assert [path.name for path in tmp_path.glob("r.csv*")] == ["r.csv.gz"]
+
+
+def test_the_usual_name_says_which_board_and_when() -> None:
+    info = FakeGpu(working, source="nvml", name="NVIDIA RTX A4000 / 16 GB").info
+    assert usual_name(info, datetime(2026, 11, 22, 14, 3, 21)) == "nvidia-rtx-a4000-16-gb-2026-11-22-140321.csv.gz"
+
+
+def test_the_action_records_too(qtbot: QtBot, open_program: Open) -> None:
+    window = open_program(gpu=FakeGpu(working)).window
+    action = window.actions_by_name["record"]
+    action.trigger()
+    qtbot.waitUntil(lambda: window.board.recorder.recording, timeout=5000)
+    qtbot.waitUntil(lambda: action.isChecked() and action.isEnabled(), timeout=5000)
+    with qtbot.waitSignal(window.board.recorder.saved, timeout=5000) as saved:
+        action.trigger()
+    assert Path(saved.args[0]).is_file()
+    qtbot.waitUntil(lambda: not action.isChecked(), timeout=5000)
+    assert "Written: " in window.statusBar().currentMessage()

@@ -1,0 +1,61 @@
+"""The end of a session is announced where the user looks elsewhere: by the desktop, else in the banner."""
+
+from __future__ import annotations
+
+import pytest
+from lab import Lab
+from PySide6.QtWidgets import QSystemTrayIcon, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine.session.events import MeasurementsAdded, SessionChanged
+from app.engine.session_state import Progress, SessionState
+from app.views.shell.notifications import Notifications
+
+
+def progress(state: SessionState) -> Progress:
+    return Progress(7, state, 60, 0, 60, 12.4, 4.8, None, None, None)
+
+
+class Room:
+    """A window that is active or not, a desktop with a tray or without, and what each of them showed."""
+
+    def __init__(self, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lab, self.window = Lab(), QWidget()
+        qtbot.addWidget(self.window)
+        self.active, self.tray = False, True
+        self.in_tray: list[str] = []
+        self.in_banner: list[str] = []
+        monkeypatch.setattr(self.window, "isActiveWindow", lambda: self.active)
+        monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: self.tray)
+        monkeypatch.setattr(QSystemTrayIcon, "showMessage", lambda _, title, text, *more: self.in_tray.append(text))
+        self.notifications = Notifications(self.window)
+        self.notifications.follow(self.lab.bridge, self.in_banner.append)
+
+    def end_a_session(self) -> None:
+        bridge = self.lab.bridge
+        bridge.deliver(MeasurementsAdded(7, 60, progress(SessionState.RUNNING)))
+        bridge.deliver(SessionChanged(progress(SessionState.PAUSED)))
+        bridge.deliver(SessionChanged(progress(SessionState.DONE)))
+
+
+@pytest.fixture
+def room(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Room:
+    return Room(qtbot, monkeypatch)
+
+
+LINE = "Session 7 has ended: 60 configurations in 12.4 s"
+
+
+@pytest.mark.parametrize(
+    ("active", "tray", "in_tray", "in_banner"),
+    [(False, True, [LINE], []), (False, False, [], [LINE]), (True, True, [], []), (True, False, [], [])],
+)
+def test_the_end_of_a_session(room: Room, active: bool, tray: bool, in_tray: list[str], in_banner: list[str]) -> None:
+    room.active, room.tray = active, tray
+    room.end_a_session()
+    assert (room.in_tray, room.in_banner) == (in_tray, in_banner)
+
+
+def test_a_session_that_is_only_opened_is_not_announced(room: Room) -> None:
+    room.lab.bridge.deliver(SessionChanged(progress(SessionState.DONE)))
+    assert (room.in_tray, room.in_banner) == ([], [])
