@@ -299,7 +299,7 @@ class FrontPanel(QWidget):
     def _describe(self, index: int) -> str:
         assert self._table is not None
         assert self._plan is not None
-        return measurement_html(self._table, self._plan, index)
+        return measurement_html(self._table, self._plan, index, self.figures.names)
 
 
 def _link(words: str) -> QToolButton:

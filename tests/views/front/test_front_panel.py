@@ -6,13 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.engine.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
+from app.views.front.hover_card import card_place
 from app.views.front.panel import FrontPanel
 from app.views.plots import theme
 
@@ -129,6 +133,39 @@ def test_hovering_shows_the_configuration_and_its_figures(lab: Lab, panel: Front
     assert panel.window().rect().contains(card.geometry())
     panel.plot.hover(QPointF(-50, -50))
     assert not card.isVisible()
+
+
+def test_the_card_has_at_most_eight_lines_and_no_figure_twice(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:
+    table, plan = cache_session(shared_data / PS3)
+    lab.session(table, plan)
+    assert panel.points is not None
+    point = int(panel.points.front[5])
+    panel.plot.hover(place(panel, point))
+    document = QTextDocument()
+    document.setHtml(panel.plot.card.text())
+    lines = document.toPlainText().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 2 * 8  # a name and its value are two
+    assert panel.plot.card.height() <= 8.5 * panel.plot.card.fontMetrics().lineSpacing() + 20
+    values = table.measurement(int(panel.points.index[point])).values
+    assert values["energy_j"] == values["ps_energy"]
+    energy = f"{values['energy_j']:.4g}"
+    assert sum(energy in line for line in lines) == 1
+    assert "M_PER_BLOCK" in panel.plot.card.text()
+
+
+@given(
+    st.integers(0, 799),
+    st.integers(0, 599),
+    st.integers(60, 380),
+    st.integers(60, 280),
+)
+def test_the_card_lies_within_the_window_and_never_over_the_pointers_neighbourhood(
+    x: int, y: int, width: int, height: int
+) -> None:
+    at = card_place(QPoint(x, y), QSize(width, height), QSize(800, 600))
+    card = QRect(at, QSize(width, height))
+    assert QRect(0, 0, 800, 600).contains(card)
+    assert not card.intersects(QRect(x - 20, y - 20, 40, 40))
 
 
 def test_the_card_goes_when_another_dock_comes_to_the_front(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
