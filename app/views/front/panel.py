@@ -18,12 +18,12 @@ from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
-from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..plots.parameter_bars import ParameterBars
 from ..provenance import source_words
 from ..selection import Indices
 from ..settings import Settings
 from .chooser_bar import ChooserBar
+from .codings import Codings
 from .figure_choices import FigureChoices
 from .hover_card import measurement_html
 from .plot import FrontPlot
@@ -50,8 +50,7 @@ class FrontPanel(QWidget):
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
-        self._coding: Coding | None = None
-        self._shape_coding: ShapeCoding | None = None
+        self._codings: Codings | None = None
         self._choosing = False
         self.figures = FigureChoices()
         settings = Settings()
@@ -127,7 +126,7 @@ class FrontPanel(QWidget):
         self.refresh()
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
-        self._table, self._plan, self.points = table, plan, None
+        self._table, self._plan, self.points, self._codings = table, plan, None, None
         self.figures.clear()
         self.bars.set_session(table, plan)
         self._show_bars()
@@ -143,14 +142,16 @@ class FrontPanel(QWidget):
             return
         if self.figures.offer(self._table, self._plan):
             self._rebuild()
-        if self.points is None or self._coding is None:
+        if self.points is None or self._codings is None:
             return
         start = len(self.points)
         before = self.points.seen
         if self.points.update():
-            self.plot.add_points(self._styles(start))
-            if not self._covers(start):
-                self._code()
+            extended = self._codings.extend(self.points, start)
+            self.plot.add_points(self._codings.styles(self.points, start))
+            if extended:
+                self.plot.set_styles(self._codings.styles(self.points))
+                self._show_key()
         self._count_points()
         if self.points.seen != before and not self._slowly.isActive():
             self._slowly.start()
@@ -178,8 +179,8 @@ class FrontPanel(QWidget):
 
     def _show_points(self) -> None:
         points = self.points
-        self._make_codings()
-        styles = self._styles() if points is not None else _NO_STYLES
+        self._choose_codings()
+        styles = self._codings.styles(points) if points is not None and self._codings is not None else _NO_STYLES
         self.plot.show_points(points, styles, self.figures.titles if points is not None else None)
         for name, product in (("energy", Product.ENERGY), ("edp", Product.EDP)):
             self.show_menu.set_possible(name, self.plot.overlays.determines(product))
@@ -188,47 +189,30 @@ class FrontPanel(QWidget):
 
     @Slot()
     def _code(self) -> None:
-        """Assign colours and shapes again."""
+        """Other figures are shown by colour or marker."""
         if self.points is not None:
-            self._make_codings()
-            self.plot.set_styles(self._styles())
+            self._choose_codings()
+            assert self._codings is not None
+            self.plot.set_styles(self._codings.styles(self.points))
             self._show_key()
 
-    def _make_codings(self) -> None:
-        points, marker = self.points, self.figures.marker_name
-        self._coding = Coding(points.colour_values(self.figures.colour_name)) if points is not None else None
-        self._shape_coding = ShapeCoding(points.colour_values(marker)) if points is not None and marker else None
-
-    def _styles(self, start: int = 0) -> Styles:
-        """Of the points from `start` on."""
-        assert self.points is not None
-        assert self._coding is not None
-        styles = self._coding.styles(self.points.colour_values(self.figures.colour_name, start))
-        if self._shape_coding is None:
-            return styles
-        values = self.points.colour_values(self.figures.marker_name, start)
-        return with_shapes(styles, self._shape_coding.shapes(values))
-
-    def _covers(self, start: int) -> bool:
-        """The codings have a place for the points from `start` on."""
-        assert self.points is not None
-        assert self._coding is not None
-        covered = self._coding.covers(self.points.colour_values(self.figures.colour_name, start))
-        if self._shape_coding is not None:
-            covered &= self._shape_coding.covers(self.points.colour_values(self.figures.marker_name, start))
-        return covered
+    def _choose_codings(self) -> None:
+        """Those of the session and of what was chosen; kept while these stay, whatever the axes and the filter show."""
+        if self._table is None or self.points is None:
+            return
+        names = (self.figures.colour_name, self.figures.marker_name)
+        if self._codings is None or self._codings.names != names:
+            self._codings = Codings(self._table, *names)
 
     def _show_key(self) -> None:
-        figures = self.figures
-        if self.points is None or self._coding is None:
+        figures, codings = self.figures, self._codings
+        if self.points is None or codings is None:
             self.key.show_coding(None, None)
             return
-        self.key.show_coding(
-            self._coding, figures.described(figures.colour_name), figures.words_of(figures.colour_name)
-        )
-        marker = figures.marker_name
-        described = figures.described(marker) if marker else None
-        self.key.show_shapes(self._shape_coding, described, figures.words_of(marker))
+        name, marker = codings.names
+        note = f"extended at {count_text(codings.extended_at)}" if codings.extended_at else ""
+        self.key.show_coding(codings.colour, figures.described(name), figures.words_of(name), note)
+        self.key.show_shapes(codings.shape, figures.described(marker) if marker else None, figures.words_of(marker))
 
     @Slot()
     def _show_overlays(self) -> None:

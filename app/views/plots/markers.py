@@ -100,6 +100,7 @@ class ShapeCoding:
         self.values: tuple[float, ...] = tuple(float(v) for v in known) if few else ()
         quarters = np.quantile(known, np.arange(1, _RANGES + 1) / _RANGES) if not few else known
         self.bounds: tuple[float, ...] = () if few else tuple(float(v) for v in quarters)
+        self.low = -math.inf  # no range lies below it
 
     @classmethod
     def of_figure(cls, values: npt.NDArray[np.float64]) -> ShapeCoding:
@@ -111,8 +112,6 @@ class ShapeCoding:
         made.bounds = tuple(float(v) for v in np.linspace(scale.low, scale.high, _RANGES + 1)[1:])
         made.low = scale.low
         return made
-
-    low = -math.inf  # below which there is no range
 
     def covers(self, values: npt.NDArray[np.float64]) -> bool:
         """These further values fit in; otherwise a new coding is needed."""
@@ -135,7 +134,7 @@ def round_span(low: float, high: float) -> tuple[float, float]:
     span = (high - low) or abs(high) or 1.0
     step = 10.0 ** math.floor(math.log10(span))
     step *= 0.5 if span / step < 5 else 1.0
-    return math.floor(low / step) * step, math.ceil(high / step) * step if high > low else low + step
+    return min(low, math.floor(low / step) * step), max(high, (math.floor(high / step) + 1) * step)
 
 
 def with_shapes(styles: Styles, shapes: Styles) -> Styles:
