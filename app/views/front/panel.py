@@ -96,6 +96,7 @@ class FrontPanel(QWidget):
         self._show_overlays()
         self.show_menu.bars.toggled.connect(self._show_bars)
         self.show_menu.everything.triggered.connect(self.plot.show_all)
+        self.show_menu.front.triggered.connect(self.plot.show_front)
         self.plot.picked.connect(selection.select)
         self.plot.brushed.connect(selection.brush)
         self.bars.picked.connect(selection.brush)
@@ -162,6 +163,7 @@ class FrontPanel(QWidget):
         if self._table is not None:
             began = time.perf_counter()
             self.plot.overlays.draw()
+            self.plot.labels.changed()
             self.bars.refresh(self._context.selection.rows)
             self.chooser.refresh(self.bars.filter)
             self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
@@ -276,6 +278,7 @@ class FrontPanel(QWidget):
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
+        words += ["stronger colour: more points"] if self.plot.cloud.faded else []
         words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
         self.count.setText(" · ".join(words))
         self.count.setToolTip(self.count.text())

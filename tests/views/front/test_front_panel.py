@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
+from pyqtgraph import TextItem
 from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow
@@ -285,10 +287,70 @@ def test_labels_of_the_ends_lie_within_the_plot_at_any_size(lab: Lab, panel: Fro
         panel.resize(*size)
         QApplication.processEvents()
         view = panel.plot.getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
-        for label in panel.plot.line.labels:
-            box = label.mapRectToScene(label.boundingRect())
-            assert view.left() <= box.left()
-            assert box.right() <= view.right()
+        shown = [label for label in panel.plot.line.labels if label.isVisible()]
+        for label in shown:
+            assert view.contains(label.mapRectToScene(label.boundingRect()))
+        assert len(shown) == 2 or size[1] < 400
+
+
+@pytest.mark.parametrize("size", [(420, 400), (620, 500), (900, 560), (1500, 900)])
+@pytest.mark.parametrize("action", ["everything", "front"])
+def test_labels_cover_no_point_of_a_real_cache(
+    lab: Lab, panel: FrontPanel, shared_data: Path, size: tuple[int, int], action: str
+) -> None:
+    lab.session(*cache_session(shared_data / PS3))
+    panel.resize(*size)
+    for name in ("quadrants", "spread", "energy", "edp"):
+        panel.show_menu.ticks[name].setChecked(True)
+    getattr(panel.show_menu, action).trigger()
+    panel.chooser.choose_by("knee")
+    for _ in range(3):
+        QApplication.processEvents()
+    panel.plot.grab()
+    labels = [item for item in panel.plot.scene().items() if isinstance(item, TextItem) and item.isVisible()]
+    assert any(label.toPlainText().startswith("fastest") for label in labels)
+    assert panel.points is not None
+    places = [place(panel, point) for point in range(len(panel.points))]
+    view = panel.plot.getViewBox().sceneBoundingRect()
+    boxes = [label.mapRectToScene(label.boundingRect()) for label in labels]
+    for label, box in zip(labels, boxes, strict=True):
+        assert not [at for at in places if view.contains(at) and box.contains(at)], label.toPlainText()
+        assert not [other for other in boxes if other is not box and other.adjusted(1, 1, -1, -1).intersects(box)]
+
+
+def test_zooming_to_the_front_sets_its_points_apart_and_follows_it(
+    lab: Lab, panel: FrontPanel, shared_data: Path
+) -> None:
+    lab.session(*cache_session(shared_data / PS3))
+    panel.show_menu.front.trigger()
+    points = panel.points
+    assert points is not None
+    assert len(points.front) == 13
+    at = sorted((place(panel, int(point)) for point in points.front), key=lambda each: each.x())
+    apart = [abs(a.x() - b.x()) + abs(a.y() - b.y()) for a, b in pairwise(at)]
+    assert min(apart) >= 4  # pixels
+    assert at[-1].x() - at[0].x() > 0.7 * panel.plot.getViewBox().width()
+    rings = panel.plot.line.drawn_points()
+    assert {(x, y) for x, y in zip(*rings, strict=True)} == {
+        (points.x[point], points.y[point]) for point in points.front
+    }
+    panel.plot.show_all()
+    assert panel.plot.getViewBox().viewRange()[0][0] < points.x.min()
+
+
+def test_the_view_of_the_front_follows_while_results_stream_in(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = filled(space, 20)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    panel.show_menu.front.trigger()
+    table.extend(measured(space, row) for row in range(20, space.size))
+    lab.grow(table)
+    points = panel.points
+    assert points is not None
+    (x0, x1), _ = panel.plot.getViewBox().viewRange()
+    assert x0 < points.x[points.front].min()
+    assert points.x[points.front].max() < x1
+    assert x0 > points.x.min()
 
 
 def test_light_and_dark_are_followed(lab: Lab, panel: FrontPanel) -> None:
