@@ -63,7 +63,10 @@ class FreePlaces:
         high, wide = int(np.ceil(size.height() / _CELL)), int(np.ceil(size.width() / _CELL))
         if high > rows or wide > columns:
             return None
-        top, left = np.arange(rows - high + 1), np.arange(columns - wide + 1)
+        top = _within(at.y(), reach, size.height(), rows - high)
+        left = _within(at.x(), reach, size.width(), columns - wide)
+        if not len(top) or not len(left):
+            return None
         up, down = (top - edge).clip(0), (top + high + edge).clip(max=rows)
         west, east = (left - edge).clip(0), (left + wide + edge).clip(max=columns)
         s = self._sums
@@ -77,7 +80,7 @@ class FreePlaces:
         row, column = divmod(best, len(left))
         if not distance[row, column] <= reach or np.isinf(cost[row, column]):
             return None
-        return QRectF(float(column * _CELL), float(row * _CELL), size.width(), size.height())
+        return QRectF(float(left[column] * _CELL), float(top[row] * _CELL), size.width(), size.height())
 
 
 class LabelLayout(QObject):
@@ -159,6 +162,12 @@ class LabelLayout(QObject):
 
 def _summed(taken: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.pad(taken.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+
+
+def _within(at: float, reach: float, size: float, last: int) -> npt.NDArray[np.int64]:
+    """The cells at which an interval of that size may begin, from 0 to `last`, to lie within reach of a place."""
+    first = max(0, int((at - reach - size) / _CELL))
+    return np.arange(first, min(last, int((at + reach) / _CELL)) + 1)
 
 
 def _gap(at: float, start: npt.NDArray[np.float64], size: float) -> Floats:
