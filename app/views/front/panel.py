@@ -60,6 +60,7 @@ class FrontPanel(QWidget):
         self.chooser = ChooserBar(settings)
         self.bars = ParameterBars()
         self.count = PlainLabel()
+        self.unpin = _link("Pinned configurations, compared under Configuration; click to unpin them")
         self.unmark = _link("Marked measurements; click to unmark them")
         self.unfilter = _link("Some values are hidden below; click to show them all")
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
@@ -72,6 +73,7 @@ class FrontPanel(QWidget):
         self.count.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
         beside.addWidget(self.key, 1)
+        beside.addWidget(self.unpin)
         beside.addWidget(self.unmark)
         beside.addWidget(self.unfilter)
         grid = QGridLayout(self)
@@ -98,6 +100,7 @@ class FrontPanel(QWidget):
         self.show_menu.everything.triggered.connect(self.plot.show_all)
         self.show_menu.front.triggered.connect(self.plot.show_front)
         self.plot.picked.connect(selection.select)
+        self.plot.pinned.connect(selection.pin)
         self.plot.brushed.connect(selection.brush)
         self.bars.picked.connect(selection.brush)
         self.bars.filtered.connect(self._filtered)
@@ -106,6 +109,8 @@ class FrontPanel(QWidget):
         self.chooser.chosen.connect(self._chosen)
         selection.changed.connect(self._selected)
         selection.brushed.connect(self._brushed)
+        selection.pinned.connect(self._pinned)
+        self.unpin.clicked.connect(selection.unpin_all)
         bridge.session_started.connect(self._session_started)
         bridge.measurements_added.connect(self._measurements_added)
         theme.notifier().changed.connect(self.key.update)
@@ -246,6 +251,14 @@ class FrontPanel(QWidget):
         self.plot.mark(rows)
         self.bars.refresh(rows)
         self._count_points()
+
+    @Slot()
+    def _pinned(self) -> None:
+        pins = self._context.selection.pins
+        self.plot.pins.set_pinned(pins)
+        self.plot.labels.changed()
+        self.unpin.setVisible(bool(pins))
+        self.unpin.setText(f"{len(pins)} pinned ✕")
 
     @Slot(int)
     def _selected(self, index: int) -> None:

@@ -21,6 +21,7 @@ from .hover_card import HoverCard
 from .labels import LabelLayout, Wish
 from .line import FrontLine, colour_of, symbol_of
 from .overlays import FrontOverlays
+from .pins import Pins
 from .points import Floats, FrontPoints, Indices
 
 _MARGIN = 0.07  # of the span, left free around the points
@@ -37,13 +38,14 @@ _WALK: dict[int, Callable[[int | None, int], int]] = {
 
 
 class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` returns for the measurement (rich text).
+    """Shows one `FrontPoints`. Click picks, with Ctrl it pins; hovering shows what `describe` returns (rich text).
 
     A drag marks a rectangle: `brushed` carries the measurements in it, and those given to `mark` stand out. Left and
     right walk along the front, Escape removes the mark.
     """
 
     picked = Signal(int)  # index into the result table; -1 where no point is
+    pinned = Signal(int)  # index into the result table
     brushed = Signal(object)  # indices into the result table
 
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
@@ -69,7 +71,8 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.overlays = FrontOverlays(self)
         self.labels = LabelLayout(self, self.cloud)
         self.labels.lines = self.line.curve
-        self.labels.sources = [self.line.wishes, self._choice_wish, self.overlays.wishes]
+        self.pins = Pins(self)
+        self.labels.sources = [self.pins.wishes, self.line.wishes, self._choice_wish, self.overlays.wishes]
         self.card = HoverCard(self)
         self.note = PlainLabel(parent=self)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -101,6 +104,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.show_all()
         self._draw_front()
         self.overlays.show_points(points, titles)
+        self.pins.show_points(points)
         self.select(self._selected)
 
     def add_points(self, styles: Styles) -> None:
@@ -114,6 +118,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self._follow()
         if other_front:
             self._draw_front()
+        self.pins.draw()
         self.labels.changed()
 
     def set_styles(self, styles: Styles) -> None:
@@ -211,6 +216,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             item.setPen(pg.mkPen(colour, width=2))
             item.setBrush(None)
         self.card.recolour()
+        self.pins.draw()
         self.note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self._draw_front()
         self.overlays.draw()
@@ -259,7 +265,9 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self.show_all()
             return
         point = self.point_at(event.scenePos())  # type: ignore[attr-defined]
-        self.picked.emit(int(self._points.index[point]) if point is not None and self._points is not None else -1)
+        index = int(self._points.index[point]) if point is not None and self._points is not None else -1
+        pins = event.modifiers() & Qt.KeyboardModifier.ControlModifier  # type: ignore[attr-defined]
+        (self.pinned if pins else self.picked).emit(index)
 
     @Slot(QRectF, bool, bool)
     def _box_dragged(self, box: QRectF, begins: bool, adds: bool) -> None:
@@ -273,10 +281,13 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.brushed.emit(np.union1d(self._marked_before, inside) if adds else inside)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right walk along the front, Home and End to its ends; F zooms to the front, A to everything."""
+        """Left and right walk along the front, Home and End to its ends; P pins; F zooms to the front,
+        A to everything."""
         key, points = event.key(), self._points
         if key == Qt.Key.Key_Escape and len(self._marked):
             self.brushed.emit(np.empty(0, dtype=np.int64))
+        elif key == Qt.Key.Key_P:
+            self.pinned.emit(self._selected)
         elif key == Qt.Key.Key_F:
             self.show_front()
         elif key == Qt.Key.Key_A:

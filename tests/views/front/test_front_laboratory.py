@@ -182,6 +182,28 @@ def test_left_and_right_walk_along_the_front(lab: Lab, panel: FrontPanel, qtbot:
     assert not len(lab.selection.rows)
 
 
+def test_ctrl_and_a_click_pins_a_point_and_its_letter_stands_beside_it(
+    lab: Lab, panel: FrontPanel, qtbot: QtBot
+) -> None:
+    show(lab, panel)
+    points = panel.points
+    assert points is not None
+    for point in (int(points.front[0]), int(points.front[-1])):
+        at = corner_of(panel, points.x[point], points.y[point])
+        qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, at)
+    assert lab.selection.pins == (int(points.index[points.front[0]]), int(points.index[points.front[-1]]))
+    assert lab.selection.index == -1
+    panel.plot.grab()
+    assert [letter.isVisible() for letter in panel.plot.pins.letters] == [True, True, False]
+    assert panel.unpin.text().startswith("2 pinned")
+    lab.selection.select(lab.selection.pins[0])
+    qtbot.keyClick(panel.plot, Qt.Key.Key_P)  # unpins it
+    assert len(lab.selection.pins) == 1
+    panel.unpin.click()
+    assert lab.selection.pins == ()
+    assert not panel.unpin.isVisible()
+
+
 def test_logarithmic_axes_keep_every_point_in_sight_with_round_marks(lab: Lab, panel: FrontPanel) -> None:
     show(lab, panel)
     panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("time_s"))

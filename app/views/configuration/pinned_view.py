@@ -1,0 +1,41 @@
+"""`PinnedView`: the pinned configurations side by side: only what they differ in."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QTableWidget, QWidget
+
+from ..plots import theme
+from ..plots.descriptions import fill_columns, prepare_table
+from ..plots.label import PlainLabel
+from ..selection import Selection
+from ..widgets import button, hbox, vbox
+from .differences import describe_pinned, in_words
+
+
+class PinnedView(QWidget):
+    """Follows the pins of the selection while in sight."""
+
+    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self.words = PlainLabel(wrap=True, selectable=True)
+        self.table = QTableWidget()
+        prepare_table(self.table, "What the pinned configurations differ in")
+        self.clear = button("&Unpin all", "Pin nothing any more", selection.unpin_all)
+        vbox(hbox((self.words, 1), self.clear), (self.table, 1), of=self, margins=2, spacing=2)
+        theme.notifier().changed.connect(self.refresh)
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show what is pinned now."""
+        table, plan, pins = self._selection.table, self._selection.plan, self._selection.pins
+        if table is None or plan is None:
+            return
+        measurements = [table.measurement(index) for index in pins]
+        self.words.setText(in_words(measurements, plan) if pins else "")
+        descriptions = describe_pinned(measurements, pins, plan) if len(pins) > 1 else []
+        self.table.setVisible(len(pins) > 1)
+        fill_columns(self.table, descriptions, [QIcon()] * len(descriptions))
