@@ -19,16 +19,21 @@ from ..plots.colour_key import ColourKey
 from ..plots.figures import count_text
 from ..plots.label import PlainLabel
 from ..plots.parameter_bars import ParameterBars
+from ..plots.quantities import quantities_of
 from ..provenance import source_words
 from ..selection import Indices
 from ..settings import Settings
+from ..widgets import hbox
 from .chooser_bar import ChooserBar
 from .codings import Codings
 from .figure_choices import FigureChoices
+from .figure_tabs import FigureTabs
 from .hover_card import measurement_html
+from .parallel_plot import ParallelPlot
 from .plot import FrontPlot
 from .points import FrontPoints
 from .show_menu import ShowMenu
+from .slice_view import SliceView
 
 _EMPTY = (
     "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"
@@ -56,6 +61,15 @@ class FrontPanel(QWidget):
         settings = Settings()
         self.show_menu = ShowMenu(settings)
         self.plot = FrontPlot(self._describe)
+        self.parallel: ParallelPlot | None = None
+        self.slice: SliceView | None = None
+        self.pages = FigureTabs(
+            (
+                ("Front", "Two figures against each other", lambda: self.plot),
+                ("Parallel", "All parameters and the two figures on parallel axes", self._make_parallel),
+                ("Slice", "The figure on the y axis over one parameter", self._make_slice),
+            )
+        )
         self.key = ColourKey()
         self.chooser = ChooserBar(settings)
         self.bars = ParameterBars()
@@ -71,6 +85,9 @@ class FrontPanel(QWidget):
     def _lay_out(self) -> None:
         self.figures.aside.addWidget(self.show_menu)
         self.count.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        policy = self.key.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the other figures need no key, and what stands below it keeps its place
+        self.key.setSizePolicy(policy)
         beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
         beside.addWidget(self.key, 1)
         beside.addWidget(self.unpin)
@@ -80,14 +97,14 @@ class FrontPanel(QWidget):
         grid.setContentsMargins(6, 6, 6, 6)
         grid.setVerticalSpacing(4)
         grid.addWidget(self.figures, 0, 0, 1, 2)
-        grid.addWidget(self.plot, 1, 0)
+        grid.addWidget(self.pages, 1, 0)
         grid.addLayout(beside, 1, 1)
-        grid.addWidget(self.count, 2, 0, 1, 2)
+        grid.addLayout(hbox((self.count, 1), self.pages.bar), 2, 0, 1, 2)
         grid.addWidget(self.bars, 3, 0, 1, 2)
         grid.addWidget(self.chooser, 4, 0, 1, 2)
         grid.setRowStretch(1, 1)
         grid.setColumnStretch(0, 1)
-        self.plot.setMinimumHeight(90)
+        self.pages.setMinimumHeight(90)
         self.setMinimumSize(360, 260)
 
     def _connect(self) -> None:
@@ -115,6 +132,39 @@ class FrontPanel(QWidget):
         bridge.measurements_added.connect(self._measurements_added)
         theme.notifier().changed.connect(self.key.update)
         self._slowly.timeout.connect(self._refresh_slow)
+        self.pages.changed.connect(self._page_changed)
+
+    def _make_parallel(self) -> ParallelPlot:
+        selection = self._context.selection
+        self.parallel = ParallelPlot(self._describe)
+        self.parallel.picked.connect(selection.select)
+        self.parallel.pinned.connect(selection.pin)
+        self.parallel.brushed.connect(selection.brush)
+        return self.parallel
+
+    def _make_slice(self) -> SliceView:
+        self.slice = SliceView()
+        self.slice.picked.connect(self._context.selection.select)
+        return self.slice
+
+    @Slot()
+    def _page_changed(self) -> None:
+        self._show_page()
+        self._show_key()
+
+    def _show_page(self) -> None:
+        """What the figure in place of the front shows; nothing where that is the front."""
+        page, selection, points = self.pages.currentWidget(), self._context.selection, self.points
+        if page is self.parallel and self.parallel is not None:
+            described = quantities_of(self._plan) if self._plan is not None else {}
+            self.parallel.show_points(points, self.figures.titles if points is not None else None, described)
+            self.parallel.set_pinned(selection.pins)
+            self.parallel.select(selection.index)
+            self.parallel.mark(selection.rows)
+        elif page is self.slice and self.slice is not None:
+            self.slice.show_session(self._table, self._plan)
+            if points is not None:
+                self.slice.show_figure(self.figures.goals[1], self.figures.titles[1], selection.index)
 
     # --- the session -------------------------------------------------------------------------------------------------
 
@@ -140,6 +190,7 @@ class FrontPanel(QWidget):
         for widget in (self.figures, self.chooser):
             widget.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
+        self._show_page()
         self.refresh()
 
     def refresh(self) -> None:
@@ -171,6 +222,7 @@ class FrontPanel(QWidget):
             self.plot.labels.changed()
             self.bars.refresh(self._context.selection.rows)
             self.chooser.refresh(self.bars.filter)
+            self._show_page()
             self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
 
     # --- what is shown -----------------------------------------------------------------------------------------------
@@ -213,6 +265,9 @@ class FrontPanel(QWidget):
 
     def _show_key(self) -> None:
         figures, codings = self.figures, self._codings
+        if self.pages.currentWidget() is not self.plot:
+            self.key.hide()
+            return
         if self.points is None or codings is None:
             self.key.show_coding(None, None)
             return
@@ -249,6 +304,8 @@ class FrontPanel(QWidget):
     def _brushed(self) -> None:
         rows: Indices = self._context.selection.rows
         self.plot.mark(rows)
+        if self.parallel is not None and self.parallel.isVisible():
+            self.parallel.mark(rows)
         self.bars.refresh(rows)
         self._count_points()
 
@@ -256,6 +313,8 @@ class FrontPanel(QWidget):
     def _pinned(self) -> None:
         pins = self._context.selection.pins
         self.plot.pins.set_pinned(pins)
+        if self.parallel is not None:
+            self.parallel.set_pinned(pins)
         self.plot.labels.changed()
         self.unpin.setVisible(bool(pins))
         self.unpin.setText(f"{len(pins)} pinned ✕")
@@ -266,6 +325,10 @@ class FrontPanel(QWidget):
             self.plot.name_choice("")
             self.chooser.follow(index)
         self.plot.select(index)
+        if self.parallel is not None and self.parallel.isVisible():
+            self.parallel.select(index)
+        if self.slice is not None and self.slice.isVisible():
+            self.slice.select(index)
 
     @Slot(int, str)
     def _chosen(self, index: int, word: str) -> None:

@@ -391,6 +391,7 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.selection.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
+            self.panels["front"].pages.made.connect(self._adopt_plots)  # figures that are made when asked for
         for name, dock in self.docks.items():
             if name in self.panels:
                 self.plot_menus.adopt(dock.widget(), dock.windowTitle())
