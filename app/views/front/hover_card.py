@@ -107,7 +107,7 @@ def measurement_html(table: ResultTable, plan: SessionPlan, index: int, first: I
     for name in shown:
         value = known[name]
         described = parameters.get(name) or quantity(name, units=plan.units)
-        number = described.number(value) if name in measurement.values else parameter_text(value)
+        number = described.number(measurement.values[name]) if name in measurement.values else parameter_text(value)
         if any(number == other and (described.unit == unit or not described.unit or not unit) for other, unit in said):
             continue
         said.append((number, described.unit))

@@ -170,6 +170,6 @@ def _within(at: float, reach: float, size: float, last: int) -> npt.NDArray[np.i
     return np.arange(first, min(last, int((at + reach) / _CELL)) + 1)
 
 
-def _gap(at: float, start: npt.NDArray[np.float64], size: float) -> Floats:
+def _gap(at: float, start: npt.NDArray[np.floating], size: float) -> Floats:
     """How far a place lies outside intervals that begin at `start`."""
     return np.asarray(np.maximum(0.0, np.maximum(start - at, at - (start + size))))

@@ -140,6 +140,7 @@ class FrontPanel(QWidget):
         self.parallel.picked.connect(selection.select)
         self.parallel.pinned.connect(selection.pin)
         self.parallel.brushed.connect(selection.brush)
+        self.parallel.set_pinned(selection.pins)
         return self.parallel
 
     def _make_slice(self) -> SliceView:
@@ -157,10 +158,9 @@ class FrontPanel(QWidget):
         page, selection, points = self.pages.currentWidget(), self._context.selection, self.points
         if page is self.parallel and self.parallel is not None:
             described = quantities_of(self._plan) if self._plan is not None else {}
-            self.parallel.show_points(points, self.figures.titles if points is not None else None, described)
-            self.parallel.set_pinned(selection.pins)
             self.parallel.select(selection.index)
-            self.parallel.mark(selection.rows)
+            titles = self.figures.titles if points is not None else None
+            self.parallel.show_points(points, titles, described, selection.rows)
         elif page is self.slice and self.slice is not None:
             self.slice.show_session(self._table, self._plan)
             if points is not None:

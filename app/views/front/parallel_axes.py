@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,9 @@ from ..plots.quantities import Quantity, parameter_text
 from .points import FrontPoints
 
 Places = npt.NDArray[np.float32]
+Levels = npt.NDArray[np.int32]
 Indices = npt.NDArray[np.int64]
-_STEPS = 64  # into which a figure's axis is divided to count what goes from where to where
+_STEPS = 40  # into which a figure's axis is divided to count what goes from where to where
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,46 +39,50 @@ class Strands:
 
 
 class ParallelAxes:
-    """`places` has shape (axes, points), each between 0, the bottom, and 1."""
+    """`places` has shape (axes, points), each between 0, the bottom, and 1; `index` are the points' measurements."""
 
     def __init__(
         self, points: FrontPoints, titles: tuple[Quantity, Quantity], described: Mapping[str, Quantity]
     ) -> None:
-        self.points = points
+        self.index, self.front = points.index, points.front  # as they are now: the points may grow
         space = points.table.space
         rows = points.table.rows()[points.index]
         self.axes: list[Axis] = []
+        levels: list[Levels] = []  # on each axis, the step of each point
         columns: list[Places] = []
         for at, parameter in enumerate(space.parameters):
             last = len(parameter.values) - 1
             if last < 1:
                 continue
-            columns.append((space.codes[rows, at] / np.float32(last)).astype(np.float32))
+            levels.append(space.codes[rows, at].astype(np.int32))
+            columns.append(levels[-1] / np.float32(last))
             marks = tuple((place / last, parameter_text(value)) for place, value in enumerate(parameter.values))
             self.axes.append(Axis(parameter.name, described[parameter.name].title, marks, last + 1))
         for goal, title, values in zip(points.goals, titles, (points.x, points.y), strict=True):
             low, high = round_span(float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
             columns.append(((values - low) / (high - low)).astype(np.float32))
+            levels.append(np.rint(columns[-1] * (_STEPS - 1)).astype(np.int32))
             marks = tuple((share, title.number(low + share * (high - low))) for share in (0.0, 0.25, 0.5, 0.75, 1.0))
             self.axes.append(Axis(goal.name, title.title, marks, _STEPS))
         self.places: Places = np.stack(columns)
+        self._levels = levels
 
-    def strands(self, gap: int, points: Indices | None = None) -> Strands:
-        """What goes from axis `gap` to the next one, of all points or of some."""
+    @cached_property
+    def all_strands(self) -> list[Strands]:
+        """What goes from each axis to the next one."""
+        return self.strands_of(None)
+
+    def strands_of(self, points: Indices | None) -> list[Strands]:
+        """The same of some of the points; None: of all."""
+        levels = self._levels if points is None else [each[points] for each in self._levels]
+        return [self._strands(gap, levels[gap], levels[gap + 1]) for gap in range(len(self.axes) - 1)]
+
+    def _strands(self, gap: int, left: Levels, right: Levels) -> Strands:
         steps = self.axes[gap].steps, self.axes[gap + 1].steps
-        levels = [
-            np.rint(
-                (self.places[gap + side] if points is None else self.places[gap + side][points]) * (steps[side] - 1)
-            )
-            for side in (0, 1)
-        ]
-        both = levels[0].astype(np.int64) * steps[1] + levels[1].astype(np.int64)
-        counts = np.bincount(both, minlength=steps[0] * steps[1])
+        counts = np.bincount(left * np.int32(steps[1]) + right, minlength=steps[0] * steps[1])
         some = np.flatnonzero(counts)
-        left, right = np.divmod(some, steps[1])
-        return Strands(
-            (left / (steps[0] - 1)).astype(np.float32), (right / (steps[1] - 1)).astype(np.float32), counts[some]
-        )
+        lefts, rights = np.divmod(some, steps[1])
+        return Strands(_scaled(lefts, steps[0]), _scaled(rights, steps[1]), counts[some])
 
     def within(self, ranges: Mapping[int, tuple[float, float]]) -> Indices:
         """Points that lie within the range of every axis that has one."""
@@ -95,3 +101,8 @@ class ParallelAxes:
         away = np.abs(self.places[gap] * (1 - share) + self.places[gap + 1] * share - np.float32(y))
         best = int(away.argmin())
         return best, float(away[best])
+
+
+def _scaled(levels: npt.NDArray[np.integer], steps: int) -> Places:
+    """Steps of an axis as places between 0 and 1."""
+    return (levels / (steps - 1)).astype(np.float32)

@@ -16,8 +16,8 @@ from ..plots.label import axis_title
 from ..plots.quantities import Quantity
 from .brush_box import BrushBox
 from .hover_card import HoverCard
-from .parallel_axes import Indices, ParallelAxes
-from .points import FrontPoints
+from .parallel_axes import Indices, ParallelAxes, Strands
+from .points import FrontPoints, among, place_of
 
 Floats = npt.NDArray[np.float64]
 _STRENGTHS = (0.16, 0.3, 0.5, 0.75)  # of lines, by the logarithm of how many coincide
@@ -45,7 +45,8 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         self.ranges: dict[int, tuple[float, float]] = {}
         self._brushed = np.empty(0, dtype=np.int64)  # what the ranges marked
         self._marked = np.empty(0, dtype=np.int64)
-        self._selected, self._pins = -1, ()  # type: ignore[var-annotated]
+        self._selected = -1
+        self._pins: tuple[int, ...] = ()
         self.hideButtons()
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -53,6 +54,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         self._crowd = [self._curve(z) for z in range(len(_STRENGTHS))]
         self._bright = [self._curve(5 + z) for z in range(len(_STRENGTHS))]
         self._front, self._rule, self._pin, self._chosen, self._range = (self._curve(10 + z) for z in range(5))
+        self._laid_out: object = None
         self._texts: list[pg.TextItem] = []
         view = self.getViewBox()
         view.setMouseEnabled(x=False, y=False)
@@ -66,6 +68,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
 
     def _curve(self, z: float) -> pg.PlotCurveItem:
         curve = pg.PlotCurveItem(connect="pairs")
+        curve.setSegmentedLineMode("on")  # as one path, translucent lines take twenty times as long
         curve.setZValue(z)
         self.addItem(curve, ignoreBounds=True)
         return curve
@@ -73,17 +76,20 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
     # --- what is shown -----------------------------------------------------------------------------------------------
 
     def show_points(
-        self, points: FrontPoints | None, titles: tuple[Quantity, Quantity] | None, described: Mapping[str, Quantity]
+        self,
+        points: FrontPoints | None,
+        titles: tuple[Quantity, Quantity] | None,
+        described: Mapping[str, Quantity],
+        marked: Indices,
     ) -> None:
-        """Show other points, or what they have grown by; None or none: nothing."""
+        """Show other points, or what they have grown by, and which measurements are marked; None or none: nothing."""
         shown = points is not None and titles is not None and len(points) > 0
         before = [axis.name for axis in self.axes.axes] if self.axes is not None else []
         self.axes = ParallelAxes(points, titles, described) if shown else None  # type: ignore[arg-type]
         if self.axes is None or [axis.name for axis in self.axes.axes] != before:
             self.ranges = {}
         self._lay_out_axes()
-        self._draw_crowd()
-        self._draw_above()
+        self.mark(marked)
 
     def mark(self, rows: Indices) -> None:
         """These measurements (ascending) stand out from all others; none: all are alike."""
@@ -119,7 +125,12 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
     # --- drawing -----------------------------------------------------------------------------------------------------
 
     def _lay_out_axes(self) -> None:
-        """Titles below, values beside each axis where they have room."""
+        """Titles below, values beside each axis where they have room; only where any of that is new."""
+        size = self.getViewBox().width(), self.getViewBox().height()
+        laid_out = (self.axes.axes if self.axes is not None else [], size, theme.colours())
+        if laid_out == self._laid_out:
+            return
+        self._laid_out = laid_out
         for text in self._texts:
             self.removeItem(text)
         self._texts = []
@@ -157,14 +168,12 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
             curve.setData([], [])
         if axes is None:
             return
-        self._draw_strands(self._crowd, None, colours.muted if len(self._marked) else colours.blue)
+        self._draw_strands(self._crowd, axes.all_strands, colours.muted if len(self._marked) else colours.blue)
         if len(self._marked):
-            marked = np.flatnonzero(axes.points.marked(self._marked))
-            self._draw_strands(self._bright, marked, colours.orange)
+            marked = np.flatnonzero(among(self._marked, axes.index))
+            self._draw_strands(self._bright, axes.strands_of(marked), colours.orange)
 
-    def _draw_strands(self, curves: list[pg.PlotCurveItem], points: Indices | None, colour: str) -> None:
-        assert self.axes is not None
-        strands = [self.axes.strands(gap, points) for gap in range(len(self.axes.axes) - 1)]
+    def _draw_strands(self, curves: list[pg.PlotCurveItem], strands: list[Strands], colour: str) -> None:
         most = max((int(each.count.max(initial=1)) for each in strands), default=1)
         xs: list[Floats] = []
         ys: list[Floats] = []
@@ -186,7 +195,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         """The front, what is pinned, what is selected, and the ranges that were dragged."""
         colours, axes = theme.colours(), self.axes
         lines = (
-            (self._front, colours.front, 1.2, axes.points.front.tolist() if axes is not None else []),
+            (self._front, colours.front, 1.2, axes.front.tolist() if axes is not None else []),
             (self._pin, colours.vermillion, 2.0, self._points_of(self._pins)),
             (self._chosen, colours.accent, 3.0, self._points_of((self._selected,))),
         )
@@ -202,8 +211,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         self._range.setData(*(np.asarray([end[at] for end in ends], dtype=np.float64) for at in (0, 1)))
 
     def _points_of(self, measurements: tuple[int, ...]) -> list[int]:
-        points = self.axes.points if self.axes is not None else None
-        found = [points.point_of(index) for index in measurements if index >= 0] if points is not None else []
+        found = [place_of(self.axes.index, index) for index in measurements] if self.axes is not None else []
         return [point for point in found if point is not None]
 
     def _polylines(self, points: list[int]) -> tuple[Floats, Floats]:
@@ -226,7 +234,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         found = self.axes.nearest(at.x(), at.y())
         if found is None or found[1] * view.height() / (_ABOVE - _BELOW) > _NEAR_PX:
             return None
-        return int(self.axes.points.index[found[0]])
+        return int(self.axes.index[found[0]])
 
     @Slot(object)
     def hover(self, scene: QPointF) -> None:
@@ -243,6 +251,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         if event.button() != Qt.MouseButton.LeftButton:  # type: ignore[attr-defined]
             return
         if event.double():  # type: ignore[attr-defined]
+            self._laid_out = None
             self._lay_out_axes()
             return
         index = self.index_at(event.scenePos())  # type: ignore[attr-defined]
@@ -264,7 +273,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
         for at in crossed or [min(max(round((upper.x() + lower.x()) / 2), 0), count - 1)]:
             self.ranges[at] = (lower.y(), upper.y())
         inside = self.axes.within(self.ranges)
-        self._brushed = np.sort(self.axes.points.index[inside])
+        self._brushed = np.sort(self.axes.index[inside])
         self._draw_above()
         self.brushed.emit(self._brushed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...engine.measurement import State
+from ...engine.measurement import State, Value
 from ...engine.objectives import Goal
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import STATES, ResultTable
@@ -92,6 +92,6 @@ def _others(cut: Slice) -> tuple[tuple[str, Indices], ...]:
     return ("Failed", cut.failed), ("Not valid, or not measured so far", cut.open)
 
 
-def _listed(values: tuple[object, ...], places: Indices, most: int = 8) -> str:
-    texts = [parameter_text(values[place]) for place in places[:most].tolist()]  # type: ignore[arg-type]
+def _listed(values: tuple[Value, ...], places: Indices, most: int = 8) -> str:
+    texts = [parameter_text(values[place]) for place in places[:most].tolist()]
     return ", ".join(texts) + (f" and {len(places) - most} more" if len(places) > most else "")
