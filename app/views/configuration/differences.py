@@ -120,6 +120,6 @@ def _figures(measurement: Measurement, base: Measurement | None, plan: SessionPl
 
 
 def _measured(label: str, unit: str, value: float, before: float) -> Figure:
-    known = not math.isnan(before) and before
+    known = not math.isnan(before) and before and "temperature" not in label.lower()  # no ratio scale
     note = change(value / before).replace("-", MINUS) if known else ""
     return Figure(label, value, unit, note, important=True, meaning="measured")

@@ -354,8 +354,8 @@ class FrontPanel(QWidget):
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
-        words += ["stronger colour: more points"] if self.plot.cloud.faded else []
         words += [source_words(self._plan.source)] if source_words(self._plan.source) else []
+        words += ["stronger colour: more points"] if self.plot.cloud.faded else []
         self.count.setText(" · ".join(words))
         self.count.setToolTip(self.count.text())
 

@@ -55,7 +55,7 @@ class ParallelAxes:
             if last < 1:
                 continue
             levels.append(space.codes[rows, at].astype(np.int32))
-            columns.append(levels[-1] / np.float32(last))
+            columns.append(_scaled(levels[-1], last + 1))
             marks = tuple((place / last, parameter_text(value)) for place, value in enumerate(parameter.values))
             self.axes.append(Axis(parameter.name, described[parameter.name].title, marks, last + 1))
         for goal, title, values in zip(points.goals, titles, (points.x, points.y), strict=True):

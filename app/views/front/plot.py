@@ -85,6 +85,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         view.brushed.connect(self._box_dragged)
         view.sigRangeChangedManually.connect(self._zoomed)
+        view.sigResized.connect(self._resized)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
 
@@ -316,6 +317,12 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     @Slot()
     def _zoomed(self, *_: object) -> None:
         self._follow = None
+
+    @Slot()
+    def _resized(self, *_: object) -> None:
+        """The margins are so many pixels wide."""
+        if self._follow is not None:
+            self._follow()
 
     def _put_ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:

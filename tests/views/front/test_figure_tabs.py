@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -239,6 +241,16 @@ def test_figures_of_one_session_go_when_another_begins(lab: Lab, panel: FrontPan
     assert view.figure.note
     panel.pages.bar.setCurrentIndex(PARALLEL)
     assert plot.axes is None
+
+
+def test_figures_made_later_have_the_menu_of_every_plot(open_program: Callable[..., Any], qtbot: QtBot) -> None:
+    window = ready(qtbot, open_program())
+    front = window.panels["front"]
+    front.pages.bar.setCurrentIndex(PARALLEL)
+    front.pages.bar.setCurrentIndex(SLICE)
+    assert window.plot_menus.title_of(front.plot) == "Front"
+    assert window.plot_menus.title_of(front.parallel) == "Front"
+    assert window.plot_menus.title_of(front.slice.figure.plot) == "Front"
 
 
 def test_a_real_cache_in_all_three_figures(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:
