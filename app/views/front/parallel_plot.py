@@ -188,7 +188,7 @@ class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no typ
             pen = QColor(colour)
             pen.setAlphaF(alpha)
             curve.opts["antialias"] = len(strong) < _FEW_LINES
-            curve.setPen(pg.mkPen(pen, width=1))
+            curve.setPen(pg.mkPen(pen, width=0))  # one pixel of the screen, whatever its scale: wider ones take long
             curve.setData(x[strong == place].ravel(), y[strong == place].ravel())
 
     def _draw_above(self) -> None:
