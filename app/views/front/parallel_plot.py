@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 _STRENGTHS = (0.16, 0.3, 0.5, 0.75)  # of lines, by the logarithm of how many coincide
 _NEAR_PX = 10.0  # of a line under the pointer, and of an axis that is meant
 _MARK_PX = 15.0  # between two values on an axis
-_FEW_LINES = 3_000  # up to which lines are smoothed
+_FEW_LINES = 800  # up to which lines are smoothed
 _FEW_SMOOTH = 200  # whole lines up to which they are smoothed
 _ABOVE, _BELOW = 1.06, -0.06  # of the axes
 
