@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Indices = npt.NDArray[np.int64]
 _NONE: Indices = np.empty(0, dtype=np.int64)
+PIN_NAMES = "ABC"  # of the configurations that may be pinned at a time
 
 
 class CurrentResult(QObject):
@@ -33,6 +34,7 @@ class CurrentResult(QObject):
     best_changed = Signal()
     changed = Signal(int)  # index into `table`; -1: none
     brushed = Signal()  # `rows` are others
+    pinned = Signal()  # `pins` are others
     steered = Signal(object)  # (lowest, highest) graphics clock in MHz for the next session; None: its own clocks
 
     def __init__(self, bridge: EngineBridge) -> None:
@@ -43,6 +45,7 @@ class CurrentResult(QObject):
         self.best: int | None = None  # index of the best by the session's objective, so far
         self.index = -1
         self.rows = _NONE  # of `table`, ascending: what the user has marked; empty: nothing
+        self.pins: tuple[int, ...] = ()  # indices into `table`, to be compared: A, B and C
         self.clocks_mhz: tuple[float, float] | None = None
         bridge.session_started.connect(self._session_started)
         bridge.measurements_added.connect(self._note_best)
@@ -79,6 +82,31 @@ class CurrentResult(QObject):
             self.rows = marked
             self.brushed.emit()
 
+    @Slot(int)
+    def pin(self, index: int) -> None:
+        """Pin a measurement for comparison, or unpin it. Where three are pinned it takes the place of the last."""
+        if self.table is None or not 0 <= index < len(self.table):
+            return
+        if index in self.pins:
+            self._set_pins(tuple(pin for pin in self.pins if pin != index))
+        else:
+            self._set_pins((*self.pins[: len(PIN_NAMES) - 1], index))
+
+    @Slot()
+    def pin_selected(self) -> None:
+        """Pin the selected measurement, or unpin it."""
+        self.pin(self.index)
+
+    @Slot()
+    def unpin_all(self) -> None:
+        """Pin nothing any more."""
+        self._set_pins(())
+
+    def _set_pins(self, pins: tuple[int, ...]) -> None:
+        if pins != self.pins:
+            self.pins = pins
+            self.pinned.emit()
+
     @Slot(object)
     def steer(self, clocks_mhz: tuple[float, float] | None) -> None:
         """Keep the next session to the supported graphics clocks within a range; None: to its own clocks."""
@@ -93,6 +121,7 @@ class CurrentResult(QObject):
         self.table, self.plan, self.session = event.table, event.plan, event.session
         self.best = None
         self.brush(_NONE)
+        self._set_pins(self.pins if followed else ())
         self.replaced.emit()
         self.changed.emit(self.index)
 

@@ -206,6 +206,22 @@ def main() -> None:
     colour = panel.figures.colour
     recoloured = milliseconds(lambda: (colour.setCurrentIndex(colour.findData("power_w")), panel.plot.grab()))
     rows.append(("scatter: colour by another figure", f"{recoloured:.1f} ms", "50 ms"))
+    shown = milliseconds(lambda: (panel.pages.bar.setCurrentIndex(1), panel.grab()))
+    rows.append(("parallel: first paint of 122,304 lines", f"{shown:.0f} ms", "500 ms"))
+    parallel = panel.parallel
+    assert parallel is not None
+    brushed = []
+    for share in np.linspace(0.1, 1.0, 20):
+        box = parallel.getViewBox().boundingRect()
+        dragged = QRectF(box.width() * 0.9, box.top(), box.width() * 0.1, box.height() * share)
+        brushed.append(milliseconds(lambda dragged=dragged: (parallel._dragged(dragged, True, False), panel.grab())))
+    rows.append(("parallel: a step of brushing, histograms and frame included", many(brushed), "100 ms"))
+    lab.result.brush([])
+    rows.append(("parallel: what new measurements cost", f"{milliseconds(panel._show_page):.1f} ms", "100 ms"))
+    lab.result.select(4000)
+    sliced = milliseconds(lambda: (panel.pages.bar.setCurrentIndex(2), panel.grab()))
+    rows.append(("slice: first paint", f"{sliced:.1f} ms", "100 ms"))
+    panel.pages.bar.setCurrentIndex(0)
 
     def show_table() -> None:
         view.set_session(table, plan_for(space, OBJECTIVE))

@@ -6,7 +6,7 @@ import time
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 
 from ...engine.measurement import Measurement, State
 from ...engine.session.plan import SessionPlan
@@ -17,9 +17,11 @@ from ..plots import theme
 from ..plots.label import PlainLabel
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
+from ..widgets import hbox
 from .apply_button import ApplyButton
 from .facts import facts_as_html, title_as_html
 from .kernel_text import KernelText, read_kernel_text
+from .pinned_view import PinnedView
 from .text_view import SourceView, TextView
 
 _WIDE = 760  # pixels from which the facts stand beside the rest
@@ -43,7 +45,7 @@ _MESSAGES = {
 }
 _NO_MESSAGE = "(no message)"
 _REMARKS = "Messages, though it works"
-_POWER, _MESSAGE = 0, 1  # places of tabs; the source is the third
+_POWER, _MESSAGE, _SOURCE, _PINNED = range(4)  # places of tabs
 
 
 class ConfigurationPanel(QWidget):
@@ -65,8 +67,15 @@ class ConfigurationPanel(QWidget):
         self.trace, self.message, self.source = OwnTracePlot(), TextView("Message", wrap=True), SourceView()
         self.tabs = QTabWidget()
         self.apply = ApplyButton(context)
+        self.pinned = PinnedView(context.result)
+        self.pin = QPushButton("&Pin")
+        self.pin.setCheckable(True)
+        self.pin.setToolTip("Compare this configuration with others that you pin (P in the plot, or Ctrl and a click)")
+        self.pin.setAccessibleName("Pin this configuration for comparison")
+        self.pin.clicked.connect(context.result.pin_selected)
         self._lay_out()
         context.result.changed.connect(self._selected)
+        context.result.pinned.connect(self._pins_changed)
         theme.notifier().changed.connect(self._recolour)
         self._recolour()
 
@@ -79,7 +88,8 @@ class ConfigurationPanel(QWidget):
         self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.facts.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.facts.setAccessibleName("The configuration and its figures")
-        for page, name in ((self.trace, "Power"), (self.message, "Message"), (self.source, "Source")):
+        pages = (self.trace, "Power"), (self.message, "Message"), (self.source, "Source"), (self.pinned, "Pinned")
+        for page, name in pages:
             self.tabs.addTab(page, name)
         self.tabs.setDocumentMode(True)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
@@ -93,7 +103,7 @@ class ConfigurationPanel(QWidget):
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.caption)
         column.addWidget(self.title)
-        column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addLayout(hbox(self.pin, self.apply, 1))
         column.addWidget(self.splitter, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -139,8 +149,12 @@ class ConfigurationPanel(QWidget):
     def refresh(self) -> None:
         """Show what is selected now."""
         measurement, plan = self.measurement, self._context.result.plan
-        self.empty.setVisible(measurement is None)
-        self._shown.setVisible(measurement is not None)
+        pins = self._context.result.pins
+        nothing = measurement is None and not pins
+        self.empty.setVisible(nothing)
+        self._shown.setVisible(not nothing)
+        self.pin.setChecked(self._context.result.index in pins)
+        self._show_pins()
         if measurement is None or plan is None:
             self._again.stop()
             self.empty.setText(_NO_SESSION if self._context.result.table is None else _NOTHING_SELECTED)
@@ -151,6 +165,31 @@ class ConfigurationPanel(QWidget):
         self._show_facts()
         self._show_outcome(measurement)
         self._show_source()
+
+    @Slot()
+    def _pins_changed(self) -> None:
+        """What was pinned last is what the user wants to see."""
+        if len(self._context.result.pins) > 1:
+            self.tabs.setCurrentIndex(_PINNED)
+        if self.isVisible():
+            self.refresh()
+
+    def _show_pins(self) -> None:
+        """The pinned ones are shown also where nothing is selected, and then alone."""
+        pins, selected = self._context.result.pins, self.measurement is not None
+        self.tabs.setTabVisible(_PINNED, bool(pins))
+        self.tabs.setTabText(_PINNED, f"Pinned ({len(pins)})")
+        self.pinned.refresh()
+        self.facts.setVisible(selected)
+        self.pin.setVisible(selected)
+        alone = bool(pins) and not selected
+        self.tabs.setTabVisible(_SOURCE, not alone)
+        if alone:
+            self.title.setText("Nothing is selected; the pinned configurations:")
+            self.apply.hide()
+            self.tabs.setCurrentIndex(_PINNED)
+            self.tabs.setTabVisible(_POWER, False)
+            self.tabs.setTabVisible(_MESSAGE, False)
 
     def _show_facts(self) -> None:
         measurement, plan = self.measurement, self._context.result.plan

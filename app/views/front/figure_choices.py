@@ -175,6 +175,12 @@ class FigureChoices(QWidget):
         """Empty: the same as the colour."""
         return str(self.marker.currentData() or AS_COLOUR)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is shown: on the axes, by colour and by marker."""
+        shown = (goal.name for goal in self.goals)
+        return tuple(dict.fromkeys(name for name in (*shown, self.colour_name, self.marker_name) if name))
+
     def described(self, name: str) -> Quantity:
         """How any of the figures is shown."""
         return self._quantities[name]

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QColor
 
 from ...engine.analysis.quantities import Quantity, is_efficiency, is_speed
 from ..plots import theme
-from .points import FrontPoints
+from ..plots.markers import COLOURS, DIM, SHAPES, Styles, colour_scale, dim_colour
+from .labels import Wish
+from .points import Floats, FrontPoints
+
+_LEAST_PX = 9.0  # of a front point's marker: larger than that of the crowd
+_REACH = 400.0  # pixels between an end and its name
+# pyqtgraph's names of our shapes.
+_SYMBOLS = dict(zip(SHAPES, ("o", "s", "t1", "d", "t", "p", "x"), strict=True))
 
 
 class FrontLine(QObject):
@@ -32,9 +40,28 @@ class FrontLine(QObject):
         for label in self.labels:
             label.setZValue(20)
             plot.addItem(label, ignoreBounds=True)
-        view = plot.getViewBox()
-        view.sigRangeChanged.connect(self._place_labels)
-        view.sigResized.connect(self._place_labels)
+        self._named: list[pg.TextItem] = []
+
+    def wishes(self) -> Iterator[Wish]:
+        """The names of the ends, for the layout of the labels."""
+        for label, at in zip(self._named, self._ends_at(), strict=False):
+            yield Wish(label, [at[0]], [at[1]], _REACH, leader=True)
+
+    def curve(self) -> tuple[Floats, Floats]:
+        """The line that is drawn."""
+        x, y = self._line.getData()
+        return (np.empty(0), np.empty(0)) if x is None else (x, y)
+
+    def drawn_points(self) -> tuple[Floats, Floats]:
+        """Where the front's own markers lie, above the crowd."""
+        x, y = self._rings.getData()
+        return x[len(x) // 2 :], y[len(y) // 2 :]
+
+    def _ends_at(self) -> list[tuple[float, float]]:
+        points = self._points
+        if points is None or points.best_x is None or points.best_y is None:
+            return []
+        return [(float(points.plot_x[at]), float(points.plot_y[at])) for at in (points.best_x, points.best_y)]
 
     def differs(self, points: FrontPoints) -> bool:
         """The front of these points is another than the one that is drawn."""
@@ -46,17 +73,17 @@ class FrontLine(QObject):
         titles: tuple[Quantity, Quantity] | None,
         names: AbstractSet[str],
         marker_size: float,
+        styles: Styles,
     ) -> None:
-        """Draw the front of these points, or none."""
+        """Draw the front of these points, or none; `styles` are those of all points. Its own lie above the crowd."""
         colours = theme.colours()
         self._points, self._titles = points, titles
         self._drawn = points.front if points is not None else np.empty(0, dtype=np.int64)
         self._line.setPen(pg.mkPen(colours.front, width=1.5))
-        self._rings.setPen(pg.mkPen(colours.front, width=1.2))
-        self._rings.setBrush(None)
         self._line.setData([], [])
         self._rings.setData([], [])
         self._ends.setData([])
+        self._named = []
         for label in self.labels:
             label.hide()
         if points is None or not len(points.front):
@@ -64,7 +91,16 @@ class FrontLine(QObject):
         x, y = points.plot_x[points.front], points.plot_y[points.front]
         if "front" in names:
             self._line.setData(x, y)
-            self._rings.setData(x, y, symbol="o", size=marker_size + 5)
+            size = max(marker_size, _LEAST_PX)
+            own = styles[points.front]
+            self._rings.setData(
+                np.tile(x, 2),
+                np.tile(y, 2),
+                symbol=["o"] * len(x) + [symbol_of(style) for style in own],
+                size=np.repeat([size + 5, size], len(x)),
+                brush=[pg.mkBrush(colours.base)] * len(x) + [pg.mkBrush(colour_of(style)) for style in own],
+                pen=[pg.mkPen(colours.front, width=1.2)] * len(x) + [pg.mkPen(None)] * len(x),
+            )
         if "ends" in names:
             self._draw_ends(points)
 
@@ -95,36 +131,23 @@ class FrontLine(QObject):
             ground = QColor(colours.base)
             ground.setAlpha(215)
             label.fill = pg.mkBrush(ground)
-            label.setPos(points.plot_x[at], points.plot_y[at])
             label.show()
+        self._named = list(self.labels)
         if points.best_x == points.best_y:
             self.labels[1].hide()
+            self._named.pop()
             self.labels[0].setText("best in both", QColor(colours.fastest))
-        self._place_labels()
 
-    @Slot()
-    def _place_labels(self, *_: object) -> None:
-        """Each label above or below its point, shifted so that it is not cut off, and the two not on one another."""
-        if self._points is None or not len(self._points.front) or not self.labels[0].isVisible():
-            return
-        view = self._plot.getViewBox()
-        (x0, x1), (y0, y1) = view.viewRange()
-        width, height = max(1.0, view.width()), max(1.0, view.height())
-        below = [label.pos().y() > (y0 + y1) / 2 for label in self.labels]
-        apart = abs(self.labels[0].pos().y() - self.labels[1].pos().y()) / (y1 - y0) * height
-        if below[0] == below[1] and apart < 40:
-            upper = int(self.labels[1].pos().y() > self.labels[0].pos().y())
-            below[upper], below[1 - upper] = False, True
-        for label, under in zip(self.labels, below, strict=True):
-            at = (label.pos().x() - x0) / (x1 - x0) * width
-            wide = max(1.0, label.boundingRect().width())
-            headroom = ((label.pos().y() - y0) if under else (y1 - label.pos().y())) / (y1 - y0) * height
-            if headroom < 1.5 * label.boundingRect().height():  # beside its point: above or below is no room
-                aside = 12.0 if at < width / 2 and at + wide + 12.0 < width else -12.0 - wide
-                label.setAnchor((-aside / wide, 0.5))
-                continue
-            left = min(max(at - wide / 2, 3.0), width - wide - 3.0)
-            label.setAnchor(((at - left) / wide, -0.5 if under else 1.5))
+
+def symbol_of(style: int) -> str:
+    """pyqtgraph's symbol for the shape of a style."""
+    return _SYMBOLS[SHAPES[int(style) // COLOURS % len(SHAPES)]]
+
+
+def colour_of(style: int) -> QColor:
+    """The colour of a style."""
+    colours = theme.colours()
+    return dim_colour(colours) if style >= DIM else colour_scale(colours)[int(style) % COLOURS]
 
 
 def best_in(described: Quantity) -> str:

@@ -5,12 +5,12 @@ Each is switched on by name; only what is on is computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QObject, QRectF, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QColor
 
 from ...engine.analysis.iso_lines import Product, iso_lines, role_of, slope
@@ -19,9 +19,12 @@ from ...engine.analysis.quantities import Quantity
 from ...engine.analysis.tradeoff import percent_words
 from ...numbers import count_text
 from ..plots import theme
+from .labels import Wish
 from .points import Floats, FrontPoints, Indices
 
 _FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+_TRIES = 8  # places along a line at which its label may stand
+_BESIDE_PX = 24.0  # ... so far from it
 _REACH = 0.5  # of the points' span beyond which no line of equal energy is drawn
 
 
@@ -49,23 +52,18 @@ OVERLAYS: tuple[Overlay, ...] = (
 class FrontOverlays(QObject):
     """Draws into a plot; `show_points` and `set_shown` say what. Of straight lines where both axes are logarithmic."""
 
-    def __init__(self, plot: pg.PlotWidget, avoid: Sequence[pg.TextItem] = ()) -> None:
-        """`avoid`: labels that those drawn here keep clear of."""
+    def __init__(self, plot: pg.PlotWidget) -> None:
         super().__init__(plot)
-        self._avoid = avoid
         self._plot = plot
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
         self.items: list[pg.GraphicsObject] = []
-        self._pinned: list[tuple[pg.TextItem, Floats, Floats]] = []  # labels that keep to the end of a line in sight
+        self._pinned: list[tuple[pg.TextItem, Floats, Floats]] = []  # labels that stand beside a line
         self._corners: list[tuple[pg.TextItem, float, float]] = []  # labels in a corner: 0 or 1 of width and height
         self.shown: frozenset[str] = frozenset()
         self.quadrants: Quadrants | None = None
         self._hull: tuple[int, Indices] | None = None  # of how many points, and its corners
         self._cut: tuple[int, Quadrants | None] | None = None
-        view = plot.getViewBox()
-        view.sigRangeChanged.connect(self._place_labels)
-        view.sigResized.connect(self._place_labels)
 
     def show_points(self, points: FrontPoints | None, titles: tuple[Quantity, Quantity] | None) -> None:
         """Draw over these points."""
@@ -99,7 +97,6 @@ class FrontOverlays(QObject):
             self._draw_equal(points, Product.ENERGY, "energy", colours.green, Qt.PenStyle.DashLine)
         if "edp" in self.shown:
             self._draw_equal(points, Product.EDP, "EDP", colours.orange, Qt.PenStyle.DotLine)
-        self._place_labels()
 
     # --- one of them each --------------------------------------------------------------------------------------------
 
@@ -146,8 +143,7 @@ class FrontOverlays(QObject):
             label = self._label(f"spread {percent_words(spread.share)}", colour)
             middle = np.array([spread.low + 0.15 * (spread.high - spread.low)])  # away from the named ends
             placed = points.placed(*((level[:1], middle) if vertical else (middle, level[:1])))
-            label.setAnchor((-0.06, 0.5) if vertical else (0.5, 1.1))
-            label.setPos(float(placed[0][0]), float(placed[1][0]))
+            self._pinned.append((label, placed[0], placed[1]))
 
     def _draw_equal(self, points: FrontPoints, product: Product, word: str, colour: str, style: Qt.PenStyle) -> None:
         """Through the least of all and a few multiples of it."""
@@ -189,40 +185,19 @@ class FrontOverlays(QObject):
         self._plot.addItem(item, ignoreBounds=True)
         self.items.append(item)
 
-    @Slot()
-    def _place_labels(self, *_: object) -> None:
-        """A label at the last point of its line that is in sight; counts in their corners."""
-        if not self._pinned and not self._corners:
-            return
+    def wishes(self) -> Iterator[Wish]:
+        """Counts in their corners, and a label beside each line, as far along it as there is room."""
         view = self._plot.getViewBox()
         (x0, x1), (y0, y1) = view.viewRange()
+        corner_reach = 0.25 * min(view.width(), view.height())
         for label, across, up in self._corners:
-            label.setAnchor((across, 1 - up))
-            label.setPos(x1 if across else x0, y1 if up else y0)
-        taken = [_box_of(label, view) for label in self._avoid if label.isVisible()]
-        taken += [_box_of(label, view) for label, _, _ in self._corners]
+            yield Wish(label, [x1 if across else x0], [y1 if up else y0], corner_reach)
         for label, x, y in self._pinned:
             xs = np.linspace(x[0], x[-1], 200) if x[0] != x[-1] else np.full(200, x[0])
             ys = np.interp(xs, x, y) if x[0] != x[-1] else np.linspace(y.min(), y.max(), 200)
-            inside = (xs > x0) & (xs < x1) & (ys > y0) & (ys < y1)
-            label.setVisible(bool(inside.any()))
-            if not inside.any():
-                continue
-            at = int(np.flatnonzero(inside)[-1])
-            label.setAnchor((float(xs[at] > (x0 + x1) / 2), float(ys[at] < (y0 + y1) / 2)))
-            label.setPos(float(xs[at]), float(ys[at]))
-            box = _box_of(label, view)
-            label.setVisible(not any(box.intersects(other) for other in taken))
-            taken += [box] if label.isVisible() else []
-
-
-def _box_of(label: pg.TextItem, view: pg.ViewBox) -> QRectF:
-    """Where a label lies, in the view's own pixels."""
-    (x0, x1), (y0, y1) = view.viewRange()
-    size = label.boundingRect()
-    x = (label.pos().x() - x0) / (x1 - x0) * view.width() - label.anchor.x() * size.width()
-    y = (y1 - label.pos().y()) / (y1 - y0) * view.height() - label.anchor.y() * size.height()
-    return QRectF(x, y, size.width(), size.height())
+            inside = np.flatnonzero((xs > x0) & (xs < x1) & (ys > y0) & (ys < y1))[::-1]
+            some = inside[:: max(1, len(inside) // _TRIES)]
+            yield Wish(label, xs[some], ys[some], _BESIDE_PX)
 
 
 def _span_around(values: Floats) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from ...engine.analysis.iso_lines import Product
+from ...engine.analysis.quantities import quantities_of
 from ...engine.session.events import MeasurementsAdded, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
@@ -19,16 +20,20 @@ from ..current_result import Indices
 from ..plots import theme
 from ..plots.colour_key import ColourKey
 from ..plots.label import PlainLabel
-from ..plots.markers import Coding, ShapeCoding, Styles, with_shapes
 from ..plots.parameter_bars import ParameterBars
 from ..result_caption import ResultCaption
 from ..settings import Settings
+from ..widgets import hbox
 from .chooser_bar import ChooserBar
+from .codings import Codings
 from .figure_choices import FigureChoices
+from .figure_tabs import FigureTabs
 from .hover_card import measurement_html
+from .parallel_plot import ParallelPlot
 from .plot import FrontPlot
 from .points import FrontPoints
 from .show_menu import ShowMenu
+from .slice_view import SliceView
 
 _EMPTY = (
     "No session yet.\nOpen a specification or a recorded cache under Tune and press Start,\n"
@@ -50,18 +55,27 @@ class FrontPanel(QWidget):
         self._table: ResultTable | None = None
         self._plan: SessionPlan | None = None
         self.points: FrontPoints | None = None
-        self._coding: Coding | None = None
-        self._shape_coding: ShapeCoding | None = None
+        self._codings: Codings | None = None
         self._choosing = False
         self.caption = ResultCaption(context.result)
         self.figures = FigureChoices()
         settings = Settings()
         self.show_menu = ShowMenu(settings)
         self.plot = FrontPlot(self._describe)
+        self.parallel: ParallelPlot | None = None
+        self.slice: SliceView | None = None
+        self.pages = FigureTabs(
+            (
+                ("Front", "Two figures against each other", lambda: self.plot),
+                ("Parallel", "All parameters and the two figures on parallel axes", self._make_parallel),
+                ("Slice", "The figure on the y axis over one parameter", self._make_slice),
+            )
+        )
         self.key = ColourKey()
         self.chooser = ChooserBar(settings)
         self.bars = ParameterBars()
         self.count = PlainLabel()
+        self.unpin = _link("Pinned configurations, compared under Configuration; click to unpin them")
         self.unmark = _link("Marked measurements; click to unmark them")
         self.unfilter = _link("Some values are hidden below; click to show them all")
         self._slowly = QTimer(self, interval=_SLOW_MS, singleShot=True)
@@ -72,8 +86,12 @@ class FrontPanel(QWidget):
     def _lay_out(self) -> None:
         self.figures.aside.addWidget(self.show_menu)
         self.count.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        policy = self.key.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the other figures need no key, and what stands below it keeps its place
+        self.key.setSizePolicy(policy)
         beside = QVBoxLayout()  # what comes and goes is here, so that the plot keeps its size under the mouse
         beside.addWidget(self.key, 1)
+        beside.addWidget(self.unpin)
         beside.addWidget(self.unmark)
         beside.addWidget(self.unfilter)
         grid = QGridLayout(self)
@@ -81,14 +99,14 @@ class FrontPanel(QWidget):
         grid.setVerticalSpacing(4)
         grid.addWidget(self.caption, 0, 0, 1, 2)
         grid.addWidget(self.figures, 1, 0, 1, 2)
-        grid.addWidget(self.plot, 2, 0)
+        grid.addWidget(self.pages, 2, 0)
         grid.addLayout(beside, 2, 1)
-        grid.addWidget(self.count, 3, 0, 1, 2)
+        grid.addLayout(hbox((self.count, 1), self.pages.bar), 3, 0, 1, 2)
         grid.addWidget(self.bars, 4, 0, 1, 2)
         grid.addWidget(self.chooser, 5, 0, 1, 2)
         grid.setRowStretch(2, 1)
         grid.setColumnStretch(0, 1)
-        self.plot.setMinimumHeight(90)
+        self.pages.setMinimumHeight(90)
         self.setMinimumSize(360, 260)
 
     def _connect(self) -> None:
@@ -99,7 +117,9 @@ class FrontPanel(QWidget):
         self._show_overlays()
         self.show_menu.bars.toggled.connect(self._show_bars)
         self.show_menu.everything.triggered.connect(self.plot.show_all)
+        self.show_menu.front.triggered.connect(self.plot.show_front)
         self.plot.picked.connect(result.select)
+        self.plot.pinned.connect(result.pin)
         self.plot.brushed.connect(result.brush)
         self.bars.picked.connect(result.brush)
         self.bars.filtered.connect(self._filtered)
@@ -108,10 +128,45 @@ class FrontPanel(QWidget):
         self.chooser.chosen.connect(self._chosen)
         result.changed.connect(self._selected)
         result.brushed.connect(self._brushed)
+        result.pinned.connect(self._pinned)
+        self.unpin.clicked.connect(result.unpin_all)
         bridge.session_started.connect(self._session_started)
         bridge.measurements_added.connect(self._measurements_added)
         theme.notifier().changed.connect(self.key.update)
         self._slowly.timeout.connect(self._refresh_slow)
+        self.pages.changed.connect(self._page_changed)
+
+    def _make_parallel(self) -> ParallelPlot:
+        selection = self._context.result
+        self.parallel = ParallelPlot(self._describe)
+        self.parallel.picked.connect(selection.select)
+        self.parallel.pinned.connect(selection.pin)
+        self.parallel.brushed.connect(selection.brush)
+        self.parallel.set_pinned(selection.pins)
+        return self.parallel
+
+    def _make_slice(self) -> SliceView:
+        self.slice = SliceView()
+        self.slice.picked.connect(self._context.result.select)
+        return self.slice
+
+    @Slot()
+    def _page_changed(self) -> None:
+        self._show_page()
+        self._show_key()
+
+    def _show_page(self) -> None:
+        """What the figure in place of the front shows; nothing where that is the front."""
+        page, selection, points = self.pages.currentWidget(), self._context.result, self.points
+        if page is self.parallel and self.parallel is not None:
+            described = quantities_of(self._plan) if self._plan is not None else {}
+            self.parallel.select(selection.index)
+            titles = self.figures.titles if points is not None else None
+            self.parallel.show_points(points, titles, described, selection.rows)
+        elif page is self.slice and self.slice is not None:
+            self.slice.show_session(self._table, self._plan)
+            if points is not None:
+                self.slice.show_figure(self.figures.goals[1], self.figures.titles[1], selection.index)
 
     # --- the session -------------------------------------------------------------------------------------------------
 
@@ -129,7 +184,7 @@ class FrontPanel(QWidget):
         self.refresh()
 
     def _begin(self, table: ResultTable | None, plan: SessionPlan | None) -> None:
-        self._table, self._plan, self.points = table, plan, None
+        self._table, self._plan, self.points, self._codings = table, plan, None, None
         self.figures.clear()
         self.bars.set_session(table, plan)
         self._show_bars()
@@ -137,6 +192,7 @@ class FrontPanel(QWidget):
         for widget in (self.figures, self.chooser):
             widget.setVisible(table is not None)  # there is nothing to choose from
         self._show_points()
+        self._show_page()
         self.refresh()
 
     def refresh(self) -> None:
@@ -145,14 +201,16 @@ class FrontPanel(QWidget):
             return
         if self.figures.offer(self._table, self._plan):
             self._rebuild()
-        if self.points is None or self._coding is None:
+        if self.points is None or self._codings is None:
             return
         start = len(self.points)
         before = self.points.seen
         if self.points.update():
-            self.plot.add_points(self._styles(start))
-            if not self._covers(start):
-                self._code()
+            extended = self._codings.extend(self.points, start)
+            self.plot.add_points(self._codings.styles(self.points, start))
+            if extended:
+                self.plot.set_styles(self._codings.styles(self.points))
+                self._show_key()
         self._count_points()
         if self.points.seen != before and not self._slowly.isActive():
             self._slowly.start()
@@ -163,8 +221,10 @@ class FrontPanel(QWidget):
         if self._table is not None:
             began = time.perf_counter()
             self.plot.overlays.draw()
+            self.plot.labels.changed()
             self.bars.refresh(self._context.result.rows)
             self.chooser.refresh(self.bars.filter)
+            self._show_page()
             self._slowly.setInterval(max(_SLOW_MS, int(7000 * (time.perf_counter() - began))))
 
     # --- what is shown -----------------------------------------------------------------------------------------------
@@ -180,8 +240,8 @@ class FrontPanel(QWidget):
 
     def _show_points(self) -> None:
         points = self.points
-        self._make_codings()
-        styles = self._styles() if points is not None else _NO_STYLES
+        self._choose_codings()
+        styles = self._codings.styles(points) if points is not None and self._codings is not None else _NO_STYLES
         self.plot.show_points(points, styles, self.figures.titles if points is not None else None)
         for name, product in (("energy", Product.ENERGY), ("edp", Product.EDP)):
             self.show_menu.set_possible(name, self.plot.overlays.determines(product))
@@ -190,47 +250,33 @@ class FrontPanel(QWidget):
 
     @Slot()
     def _code(self) -> None:
-        """Assign colours and shapes again."""
+        """Other figures are shown by colour or marker."""
         if self.points is not None:
-            self._make_codings()
-            self.plot.set_styles(self._styles())
+            self._choose_codings()
+            assert self._codings is not None
+            self.plot.set_styles(self._codings.styles(self.points))
             self._show_key()
 
-    def _make_codings(self) -> None:
-        points, marker = self.points, self.figures.marker_name
-        self._coding = Coding(points.colour_values(self.figures.colour_name)) if points is not None else None
-        self._shape_coding = ShapeCoding(points.colour_values(marker)) if points is not None and marker else None
-
-    def _styles(self, start: int = 0) -> Styles:
-        """Of the points from `start` on."""
-        assert self.points is not None
-        assert self._coding is not None
-        styles = self._coding.styles(self.points.colour_values(self.figures.colour_name, start))
-        if self._shape_coding is None:
-            return styles
-        values = self.points.colour_values(self.figures.marker_name, start)
-        return with_shapes(styles, self._shape_coding.shapes(values))
-
-    def _covers(self, start: int) -> bool:
-        """The codings have a place for the points from `start` on."""
-        assert self.points is not None
-        assert self._coding is not None
-        covered = self._coding.covers(self.points.colour_values(self.figures.colour_name, start))
-        if self._shape_coding is not None:
-            covered &= self._shape_coding.covers(self.points.colour_values(self.figures.marker_name, start))
-        return covered
+    def _choose_codings(self) -> None:
+        """Those of the session and of what was chosen; kept while these stay, whatever the axes and the filter show."""
+        if self._table is None or self.points is None:
+            return
+        names = (self.figures.colour_name, self.figures.marker_name)
+        if self._codings is None or self._codings.names != names:
+            self._codings = Codings(self._table, *names)
 
     def _show_key(self) -> None:
-        figures = self.figures
-        if self.points is None or self._coding is None:
+        figures, codings = self.figures, self._codings
+        if self.pages.currentWidget() is not self.plot:
+            self.key.hide()
+            return
+        if self.points is None or codings is None:
             self.key.show_coding(None, None)
             return
-        self.key.show_coding(
-            self._coding, figures.described(figures.colour_name), figures.words_of(figures.colour_name)
-        )
-        marker = figures.marker_name
-        described = figures.described(marker) if marker else None
-        self.key.show_shapes(self._shape_coding, described, figures.words_of(marker))
+        name, marker = codings.names
+        note = f"extended at {count_text(codings.extended_at)}" if codings.extended_at else ""
+        self.key.show_coding(codings.colour, figures.described(name), figures.words_of(name), note)
+        self.key.show_shapes(codings.shape, figures.described(marker) if marker else None, figures.words_of(marker))
 
     @Slot()
     def _show_overlays(self) -> None:
@@ -260,8 +306,20 @@ class FrontPanel(QWidget):
     def _brushed(self) -> None:
         rows: Indices = self._context.result.rows
         self.plot.mark(rows)
+        if self.parallel is not None and self.parallel.isVisible():
+            self.parallel.mark(rows)
         self.bars.refresh(rows)
         self._count_points()
+
+    @Slot()
+    def _pinned(self) -> None:
+        pins = self._context.result.pins
+        self.plot.pins.set_pinned(pins)
+        if self.parallel is not None:
+            self.parallel.set_pinned(pins)
+        self.plot.labels.changed()
+        self.unpin.setVisible(bool(pins))
+        self.unpin.setText(f"{len(pins)} pinned ✕")
 
     @Slot(int)
     def _selected(self, index: int) -> None:
@@ -269,6 +327,10 @@ class FrontPanel(QWidget):
             self.plot.name_choice("")
             self.chooser.follow(index)
         self.plot.select(index)
+        if self.parallel is not None and self.parallel.isVisible():
+            self.parallel.select(index)
+        if self.slice is not None and self.slice.isVisible():
+            self.slice.select(index)
 
     @Slot(int, str)
     def _chosen(self, index: int, word: str) -> None:
@@ -294,13 +356,14 @@ class FrontPanel(QWidget):
         words += [f"{len(self.points.front)} on the front"]
         failed = sum(self._table.failures().values())
         words += [f"{count_text(failed)} failed"] if failed else []
+        words += ["stronger colour: more points"] if self.plot.cloud.faded else []
         self.count.setText(" · ".join(words))
         self.count.setToolTip(self.count.text())
 
     def _describe(self, index: int) -> str:
         assert self._table is not None
         assert self._plan is not None
-        return measurement_html(self._table, self._plan, index)
+        return measurement_html(self._table, self._plan, index, self.figures.names)
 
 
 def _link(words: str) -> QToolButton:

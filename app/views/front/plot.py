@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyqtgraph as pg
@@ -18,11 +18,15 @@ from ..plots.markers import Styles, dimmed
 from ..plots.scatter import PointCloud
 from .brush_box import BrushBox
 from .hover_card import HoverCard
-from .line import FrontLine
+from .labels import LabelLayout, Wish
+from .line import FrontLine, colour_of, symbol_of
 from .overlays import FrontOverlays
-from .points import FrontPoints, Indices
+from .pins import Pins
+from .points import Floats, FrontPoints, Indices
 
 _MARGIN = 0.07  # of the span, left free around the points
+_LEAST_PX = 9.0  # of the selected point's marker
+_CHOICE_PX = 300.0  # between the chosen point and the words why
 _EDGE_PX = 14.0  # a new point that close to the edge makes the picture grow: its marker would be cut off
 
 _WALK: dict[int, Callable[[int | None, int], int]] = {
@@ -34,13 +38,14 @@ _WALK: dict[int, Callable[[int | None, int], int]] = {
 
 
 class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """Shows one `FrontPoints`. Click picks; hovering shows what `describe` returns for the measurement (rich text).
+    """Shows one `FrontPoints`. Click picks, with Ctrl it pins; hovering shows what `describe` returns (rich text).
 
     A drag marks a rectangle: `brushed` carries the measurements in it, and those given to `mark` stand out. Left and
     right walk along the front, Escape removes the mark.
     """
 
     picked = Signal(int)  # index into the result table; -1 where no point is
+    pinned = Signal(int)  # index into the result table
     brushed = Signal(object)  # indices into the result table
 
     def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
@@ -49,7 +54,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._describe = describe
         self._points: FrontPoints | None = None
         self._titles: tuple[Quantity, Quantity] | None = None
-        self._follow_points = True  # until the user zooms
+        self._follow: Callable[[], None] | None = self.show_all  # new points; None: the user has zoomed
         self._hovered: int | None = None  # a point
         self._selected = -1  # a measurement
         self._styles: Styles = np.empty(0, dtype=np.uint16)  # as if nothing were marked
@@ -59,11 +64,15 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.cloud = PointCloud(view, theme.colours())
         self.line = FrontLine(self)
         self.ring, self._hover_ring = (pg.ScatterPlotItem(pxMode=True) for _ in range(2))
-        self.choice = pg.TextItem(fill=None, anchor=(-0.12, 0.5))
+        self.choice = pg.TextItem(fill=None)
         for z, item in enumerate((self.ring, self._hover_ring, self.choice)):
             item.setZValue(18 + z)
             self.addItem(item, ignoreBounds=True)
-        self.overlays = FrontOverlays(self, avoid=self.line.labels)
+        self.overlays = FrontOverlays(self)
+        self.labels = LabelLayout(self, self.cloud)
+        self.labels.lines = self.line.curve
+        self.pins = Pins(self)
+        self.labels.sources = [self.pins.wishes, self.line.wishes, self._choice_wish, self.overlays.wishes]
         self.card = HoverCard(self)
         self.note = PlainLabel(parent=self)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -76,6 +85,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.scene().sigMouseClicked.connect(self._mouse_clicked)
         view.brushed.connect(self._box_dragged)
         view.sigRangeChangedManually.connect(self._zoomed)
+        view.sigResized.connect(self._resized)
         theme.notifier().changed.connect(self.recolour)
         self.recolour()
 
@@ -95,6 +105,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.show_all()
         self._draw_front()
         self.overlays.show_points(points, titles)
+        self.pins.show_points(points)
         self.select(self._selected)
 
     def add_points(self, styles: Styles) -> None:
@@ -103,16 +114,21 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         start = len(self.cloud)
         self._styles = np.concatenate([self._styles, styles])
         self.cloud.append(self._points.plot_x[start:], self._points.plot_y[start:], self._with_marks(start))
-        if self._follow_points and self._outside(start):
-            self.show_all()
-        if self.line.differs(self._points):
+        other_front = self.line.differs(self._points)
+        if self._follow is not None and (self._outside(start) or other_front):
+            self._follow()
+        if other_front:
             self._draw_front()
+        self.pins.draw()
+        self.labels.changed()
 
     def set_styles(self, styles: Styles) -> None:
         """Give all points other styles."""
         self._styles = styles
         if self._points is not None:
             self.cloud.set_styles(self._with_marks(0))
+            self._draw_front()
+            self.select(self._selected)
 
     def mark(self, rows: Indices) -> None:
         """Let these measurements (ascending) stand out from all others; none: all are alike."""
@@ -135,14 +151,23 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     @Slot()
     def show_all(self) -> None:
         """Zoom so that every point is in sight, and keep it so."""
-        self._follow_points = True
-        if self._points is None or not len(self._points):
-            return
+        self._follow = self.show_all
+        if self._points is not None:
+            self._show(self._points.plot_x, self._points.plot_y)
+
+    @Slot()
+    def show_front(self) -> None:
+        """Zoom so that the points of the front lie as far apart as they can, and keep it so."""
+        self._follow = self.show_front
+        if self._points is not None:
+            front = self._points.front
+            self._show(self._points.plot_x[front], self._points.plot_y[front])
+
+    def _show(self, x: Floats, y: Floats) -> None:
         view = self.getViewBox()
-        for values, setter, pixels in (
-            (self._points.plot_x, self.setXRange, view.width()),
-            (self._points.plot_y, self.setYRange, view.height()),
-        ):
+        for values, setter, pixels in ((x, self.setXRange, view.width()), (y, self.setYRange, view.height())):
+            if not len(values):
+                return
             low, high = float(values.min()), float(values.max())
             margin = max(_MARGIN, 1.5 * _EDGE_PX / max(pixels, 8 * _EDGE_PX)) * (high - low) or 0.05 * abs(high) or 1.0
             setter(low - margin, high + margin, padding=0.0)
@@ -153,9 +178,19 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self._selected = index
         point = self._points.point_of(index) if self._points is not None and index >= 0 else None
         self._put_ring(self.ring, point)
+        if point is not None:  # the marker itself lies above the crowd too
+            x, y = self.ring.getData()
+            style = int(self._styles[point])
+            spot = {"pos": (x[0], y[0]), "symbol": symbol_of(style), "brush": colour_of(style), "pen": None}
+            self.ring.addPoints([{**spot, "size": max(self.cloud.marker_size(), _LEAST_PX)}])
         self.choice.setVisible(point is not None)
-        if point is not None and self._points is not None:
-            self.choice.setPos(self._points.plot_x[point], self._points.plot_y[point])
+        self.labels.changed()
+
+    def _choice_wish(self) -> Iterator[Wish]:
+        points = self._points
+        point = points.point_of(self._selected) if points is not None and self._selected >= 0 else None
+        if point is not None and points is not None and self.choice.toPlainText():
+            yield Wish(self.choice, [points.plot_x[point]], [points.plot_y[point]], _CHOICE_PX, leader=True)
 
     def name_choice(self, name: str) -> None:
         """Say beside the ring why that one was chosen; empty: nothing."""
@@ -182,6 +217,7 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             item.setPen(pg.mkPen(colour, width=2))
             item.setBrush(None)
         self.card.recolour()
+        self.pins.draw()
         self.note.setStyleSheet(f"background: transparent; color: {colours.muted}; padding: 24px;")
         self._draw_front()
         self.overlays.draw()
@@ -192,10 +228,12 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def show_overlays(self, names: frozenset[str]) -> None:
         """Draw just these over the points: see `front_overlays.OVERLAYS`."""
         self.overlays.set_shown(names)
-        self._draw_front()
+        self._draw_front()  # and finds places for the labels
 
     def _draw_front(self) -> None:
-        self.line.draw(self._points, self._titles, self.overlays.shown, self.cloud.marker_size())
+        styles = self._with_marks(0)
+        self.line.draw(self._points, self._titles, self.overlays.shown, self.cloud.marker_size(), styles)
+        self.labels.changed()
 
     # --- the mouse ---------------------------------------------------------------------------------------------------
 
@@ -228,7 +266,9 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             self.show_all()
             return
         point = self.point_at(event.scenePos())  # type: ignore[attr-defined]
-        self.picked.emit(int(self._points.index[point]) if point is not None and self._points is not None else -1)
+        index = int(self._points.index[point]) if point is not None and self._points is not None else -1
+        pins = event.modifiers() & Qt.KeyboardModifier.ControlModifier  # type: ignore[attr-defined]
+        (self.pinned if pins else self.picked).emit(index)
 
     @Slot(QRectF, bool, bool)
     def _box_dragged(self, box: QRectF, begins: bool, adds: bool) -> None:
@@ -242,10 +282,17 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.brushed.emit(np.union1d(self._marked_before, inside) if adds else inside)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right walk along the front, Home and End to its ends."""
+        """Left and right walk along the front, Home and End to its ends; P pins; F zooms to the front,
+        A to everything."""
         key, points = event.key(), self._points
         if key == Qt.Key.Key_Escape and len(self._marked):
             self.brushed.emit(np.empty(0, dtype=np.int64))
+        elif key == Qt.Key.Key_P:
+            self.pinned.emit(self._selected)
+        elif key == Qt.Key.Key_F:
+            self.show_front()
+        elif key == Qt.Key.Key_A:
+            self.show_all()
         elif points is not None and len(points.front) and key in _WALK:
             walk = points.front[np.argsort(points.plot_x[points.front], kind="stable")]
             at = np.flatnonzero(points.index[walk] == self._selected)
@@ -269,7 +316,13 @@ class FrontPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     @Slot()
     def _zoomed(self, *_: object) -> None:
-        self._follow_points = False
+        self._follow = None
+
+    @Slot()
+    def _resized(self, *_: object) -> None:
+        """The margins are so many pixels wide."""
+        if self._follow is not None:
+            self._follow()
 
     def _put_ring(self, item: pg.ScatterPlotItem, point: int | None) -> None:
         if point is None or self._points is None:

@@ -86,9 +86,7 @@ class FrontPoints:
 
     def marked(self, rows: Indices, start: int = 0) -> npt.NDArray[np.bool_]:
         """Which of the points from `start` on are among these measurements, ascending."""
-        wanted = self.index[start:]
-        place = np.searchsorted(rows, wanted).clip(0, max(0, len(rows) - 1))
-        return rows[place] == wanted if len(rows) else np.zeros(len(wanted), dtype=np.bool_)
+        return among(rows, self.index[start:])
 
     def placed(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Any figures as places in the plot."""
@@ -107,5 +105,16 @@ class FrontPoints:
 
     def point_of(self, index: int) -> int | None:
         """The point of a measurement, None where it has none (failed, or a figure is missing)."""
-        at = int(np.searchsorted(self.index, index))
-        return at if at < len(self.index) and int(self.index[at]) == index else None
+        return place_of(self.index, index)
+
+
+def among(rows: Indices, wanted: Indices) -> npt.NDArray[np.bool_]:
+    """Which of `wanted` are among `rows`, which ascend."""
+    place = np.searchsorted(rows, wanted).clip(0, max(0, len(rows) - 1))
+    return rows[place] == wanted if len(rows) else np.zeros(len(wanted), dtype=np.bool_)
+
+
+def place_of(ascending: Indices, index: int) -> int | None:
+    """Where an index stands among others, None where it is none of them."""
+    at = int(np.searchsorted(ascending, index))
+    return at if at < len(ascending) and int(ascending[at]) == index else None

@@ -43,7 +43,9 @@ class ShowMenu(QToolButton):
         self.bars.triggered.connect(self._keep)
         menu.addSeparator()
         self.everything = menu.addAction("&Zoom to everything")
-        self.everything.setToolTip("So that every point is in sight (double click in the plot)")
+        self.everything.setToolTip("So that every point is in sight (double click or A in the plot)")
+        self.front = menu.addAction("Zoom to &front")
+        self.front.setToolTip("So that the configurations on the front lie apart (F in the plot)")
         self.setMenu(menu)
         self.look_again()
 

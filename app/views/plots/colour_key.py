@@ -26,13 +26,21 @@ class ColourKey(QWidget):
         self.coding: Coding | None = None
         self.quantity: Quantity | None = None
         self._names: tuple[str, ...] = ()
+        self.note = ""  # below the title
         self._shapes: tuple[ShapeCoding, Quantity, tuple[str, ...]] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Key to the colours")
 
-    def show_coding(self, coding: Coding | None, quantity: Quantity | None, names: tuple[str, ...] = ()) -> None:
-        """Show a coding; `names` are the words of a parameter of words, by its codes."""
-        self.coding, self.quantity, self._names = coding, quantity, names
+    def show_coding(
+        self, coding: Coding | None, quantity: Quantity | None, names: tuple[str, ...] = (), note: str = ""
+    ) -> None:
+        """Show a coding; `names` are the words of a parameter of words, by its codes; `note` says what changed."""
+        self.coding, self.quantity, self._names, self.note = coding, quantity, names, note
+        self.setToolTip(
+            "The scale had to be extended while results arrived: colours stand for other values since then"
+            if note
+            else ""
+        )
         self.setVisible(coding is not None and not math.isnan(coding.low))
         self.updateGeometry()
         self.update()
@@ -57,7 +65,7 @@ class ColourKey(QWidget):
     def _title(self) -> list[str]:
         if self.quantity is None:
             return []
-        return [self.quantity.label, *([self.quantity.unit] if self.quantity.unit else [])]
+        return [line for line in (self.quantity.label, self.quantity.unit, self.note) if line]
 
     @property
     def labels(self) -> list[str]:

@@ -33,7 +33,11 @@ def colour_scale(colours: Colours) -> list[QColor]:
 
 
 class Coding:
-    """How the values of one column are shown: a marker for each of a few values, else a colour on a scale."""
+    """How the values of one column are shown: a marker for each of a few values, else a colour on a scale.
+
+    Of a parameter all values are known beforehand: `Coding(values)`. Those of a figure are still being measured:
+    `Coding.of_figure(values)` is always a scale, whose ends are round numbers, so that it rarely has to be extended.
+    """
 
     def __init__(self, values: npt.NDArray[np.float64]) -> None:
         known = values[np.isfinite(values)]
@@ -42,6 +46,14 @@ class Coding:
         self.values: tuple[float, ...] = tuple(float(v) for v in distinct) if len(distinct) <= FEW else ()
         self.low = float(known.min()) if len(known) else math.nan
         self.high = float(known.max()) if len(known) else math.nan
+
+    @classmethod
+    def of_figure(cls, values: npt.NDArray[np.float64]) -> Coding:
+        """A scale with room for these values and some more."""
+        made = cls(values)
+        made.values = ()
+        made.low, made.high = round_span(made.low, made.high)
+        return made
 
     @property
     def discrete(self) -> bool:
@@ -76,23 +88,36 @@ class Coding:
 
 
 class ShapeCoding:
-    """How the values of a column are shown as shapes: one for each of a few values, else one for each quarter of them.
+    """How the values of a column are shown as shapes: one for each of a few values, else one for each of four ranges.
 
-    `values` are the few; `bounds` the upper ends of the quarters, ascending. One of the two is empty.
+    `values` are the few; `bounds` the upper ends of the ranges, ascending. One of the two is empty. As with `Coding`,
+    a figure that is still being measured has ranges of round numbers.
     """
 
     def __init__(self, values: npt.NDArray[np.float64]) -> None:
         known = np.unique(values[np.isfinite(values)])
         few = len(known) < len(SHAPES)
         self.values: tuple[float, ...] = tuple(float(v) for v in known) if few else ()
-        quarters = np.quantile(values[np.isfinite(values)], np.arange(1, _RANGES + 1) / _RANGES) if not few else known
+        quarters = np.quantile(known, np.arange(1, _RANGES + 1) / _RANGES) if not few else known
         self.bounds: tuple[float, ...] = () if few else tuple(float(v) for v in quarters)
+        self.low = -math.inf  # no range lies below it
+
+    @classmethod
+    def of_figure(cls, values: npt.NDArray[np.float64]) -> ShapeCoding:
+        """Four ranges of the same width with room for these values and some more."""
+        scale = Coding.of_figure(values)
+        if math.isnan(scale.low):
+            return cls(values)
+        made = cls(np.empty(0))
+        made.bounds = tuple(float(v) for v in np.linspace(scale.low, scale.high, _RANGES + 1)[1:])
+        made.low = scale.low
+        return made
 
     def covers(self, values: npt.NDArray[np.float64]) -> bool:
         """These further values fit in; otherwise a new coding is needed."""
         known = values[np.isfinite(values)]
         if self.bounds:
-            return bool((known <= self.bounds[-1]).all())
+            return bool(((known >= self.low) & (known <= self.bounds[-1])).all())
         return bool(np.isin(known, self.values).all())
 
     def shapes(self, values: npt.NDArray[np.float64]) -> Styles:
@@ -100,6 +125,16 @@ class ShapeCoding:
         marks = np.asarray(self.bounds or self.values or (0.0,))
         place = np.searchsorted(marks, values).clip(0, len(marks) - 1)
         return np.where(np.isfinite(values), place, len(SHAPES) - 1).astype(np.uint16)
+
+
+def round_span(low: float, high: float) -> tuple[float, float]:
+    """The ends of a span, moved outwards to round numbers; both NaN where nothing is known."""
+    if math.isnan(low):
+        return low, high
+    span = (high - low) or abs(high) or 1.0
+    step = 10.0 ** math.floor(math.log10(span))
+    step *= 0.5 if span / step < 5 else 1.0
+    return min(low, math.floor(low / step) * step), max(high, (math.floor(high / step) + 1) * step)
 
 
 def with_shapes(styles: Styles, shapes: Styles) -> Styles:

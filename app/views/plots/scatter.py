@@ -1,6 +1,7 @@
 """`PointCloud`: a hundred thousand points in a plot, painted once into a picture that appended points are added to.
 
 The picture is redrawn only when the view moves or the markers change, so that streaming results costs next to nothing.
+Where there are thousands, points fade where few of them lie: the denser the crowd, the stronger it is drawn.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Slot
 from PySide6.QtGui import QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
+from .density import DensityMask
 from .markers import COLOURS, DIM, Styles, marker_atlas
 from .stamps import Stamps
 from .theme import Colours
@@ -23,6 +25,8 @@ Floats = npt.NDArray[np.float64]
 _SIZES = ((300, 11.0), (3_000, 9.0), (30_000, 7.0), (60_000, 5.0))  # up to so many points, this wide; above, small
 _SMALL = 4.0
 _STAMPED = 5.0  # markers up to that size are stamped
+_STRIDES = (7919, 7907)  # primes
+CROWD = 1_000  # from so many points in sight on they fade by density
 
 
 class PointCloud(QGraphicsItem):
@@ -38,9 +42,11 @@ class PointCloud(QGraphicsItem):
         self._picture: QPixmap | QImage | None = None
         self._pixels_of_picture = np.empty((0, 0), dtype=np.uint32)  # of a picture that is stamped
         self._painted = 0  # how many of the points the picture holds
+        self._density: DensityMask | None = None  # of the points in the picture
         self._atlas: tuple[QPixmap, int] | None = None
         self._atlas_key: tuple[float, Colours, float] | None = None
         self._stamps: Stamps | None = None
+        self._dims = False  # some are dimmed: the others stand out already
         self._colours = colours
         self.setZValue(-5)  # below the front, which lies among the view's children at 0
         self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemClipsToShape)
@@ -72,6 +78,7 @@ class PointCloud(QGraphicsItem):
             self._x, self._y = np.resize(self._x, capacity), np.resize(self._y, capacity)
             self._style = np.resize(self._style, capacity)
         self._x[start:end], self._y[start:end], self._style[start:end] = x, y, style
+        self._dims = bool((style >= DIM).any()) or (start > 0 and self._dims)
         if self.marker_size(start) != self.marker_size(end):
             self._picture = None
         self._count = end
@@ -80,6 +87,7 @@ class PointCloud(QGraphicsItem):
     def set_styles(self, style: Styles) -> None:
         """Draw the same points otherwise; shape (n,)."""
         self._style[: self._count] = style
+        self._dims = bool((style >= DIM).any())
         self.invalidate()
 
     def set_colours(self, colours: Colours) -> None:
@@ -91,6 +99,11 @@ class PointCloud(QGraphicsItem):
         self._picture = None
         self.update()
 
+    @property
+    def faded(self) -> bool:
+        """The crowd is drawn by its density."""
+        return self._count >= CROWD and not self._dims
+
     def marker_size(self, count: int | None = None) -> float:
         """The width of a marker in logical pixels: the more points, the smaller."""
         n = self._count if count is None else count
@@ -100,18 +113,21 @@ class PointCloud(QGraphicsItem):
         """The point nearest to a place in the view's own pixels, None where none is within `reach` pixels."""
         if not self._count:
             return None
-        px, py = self._pixels(0)
+        px, py = self.pixels()
         with np.errstate(invalid="ignore"):
             distance = (px - at.x()) ** 2 + (py - at.y()) ** 2
         # Of points in one place, the one on top is meant: the last.
         found = self._count - 1 - int(np.argmin(distance[::-1]))
         return found if distance[found] <= reach * reach else None
 
-    def _pixels(self, start: int) -> tuple[Floats, Floats]:
+    def pixels(self, start: int = 0) -> tuple[Floats, Floats]:
         """Points from `start` on in the view's own logical pixels."""
+        return self.in_pixels(self._x[start : self._count], self._y[start : self._count])
+
+    def in_pixels(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Data coordinates in the view's own logical pixels."""
         (x0, x1), (y0, y1) = self.view.viewRange()
         width, height = self.view.width(), self.view.height()
-        x, y = self._x[start : self._count], self._y[start : self._count]
         return (x - x0) * (width / ((x1 - x0) or 1.0)), (y1 - y) * (height / ((y1 - y0) or 1.0))
 
     @Slot()
@@ -124,7 +140,7 @@ class PointCloud(QGraphicsItem):
 
     def within(self, box: QRectF) -> npt.NDArray[np.int64]:
         """The points in a rectangle of the view's own pixels, ascending."""
-        px, py = self._pixels(0)
+        px, py = self.pixels()
         inside = (px >= box.left()) & (px <= box.right()) & (py >= box.top()) & (py <= box.bottom())
         return np.flatnonzero(inside)
 
@@ -135,16 +151,30 @@ class PointCloud(QGraphicsItem):
         if picture is None or picture.devicePixelRatio() != ratio or isinstance(picture, QImage) != many:
             picture = self._picture = self._blank(ratio, many)
             self._painted = 0
+            self._density = DensityMask(self.view.width(), self.view.height())
         if self._painted < self._count:
+            assert self._density is not None
+            self._density.add(*self.pixels(self._painted))
             if isinstance(picture, QImage):
                 self._stamp_onto(self._painted, ratio)
             else:
                 self._paint_onto(picture, self._painted, ratio)
             self._painted = self._count
-        if isinstance(picture, QImage):
-            painter.drawImage(QPointF(0, 0), picture)
+        crowded = self.faded and self._density is not None and self._density.counts.sum() >= CROWD
+        shown = self._faded(picture) if crowded else picture
+        if isinstance(shown, QImage):
+            painter.drawImage(QPointF(0, 0), shown)
         else:
-            painter.drawPixmap(QPointF(0, 0), picture)
+            painter.drawPixmap(QPointF(0, 0), shown)
+
+    def _faded(self, picture: QPixmap | QImage) -> QPixmap | QImage:
+        """A copy of the picture that shows how dense the points are."""
+        assert self._density is not None
+        copy = picture.copy()
+        fading = QPainter(copy)
+        self._density.fade(fading)
+        fading.end()
+        return copy
 
     def _blank(self, ratio: float, many: bool) -> QPixmap | QImage:
         width = max(1, round(self.view.width() * ratio))
@@ -170,17 +200,28 @@ class PointCloud(QGraphicsItem):
         """Add the points from `start` on to the picture's memory."""
         self._prepare_markers(ratio)
         assert self._stamps is not None
-        px, py = self._pixels(start)
-        self._stamps.stamp(self._pixels_of_picture, px * ratio, py * ratio, self._style[start : self._count])
+        px, py = self.pixels(start)
+        order = self._order(start)
+        style = self._style[start : self._count][order]
+        self._stamps.stamp(self._pixels_of_picture, px[order] * ratio, py[order] * ratio, style)
+
+    def _order(self, start: int) -> npt.NDArray[np.int64]:
+        """The order in which points from `start` on are drawn: thousands at once in turns, so that those measured last,
+        often all of the highest clock, do not hide the others."""
+        count = self._count - start
+        order = np.arange(count)
+        return order if count < CROWD else order * next(n for n in _STRIDES if count % n) % count
 
     def _paint_onto(self, picture: QPixmap, start: int, ratio: float) -> None:
         """Add the points from `start` on to the picture, in one call; dimmed ones lie below."""
         self._prepare_markers(ratio)
         assert self._atlas is not None
         atlas, cell = self._atlas
-        px, py = self._pixels(start)
+        px, py = self.pixels(start)
+        order = self._order(start)
+        px, py = px[order], py[order]
         inside = (px > -cell) & (px < self.view.width() + cell) & (py > -cell) & (py < self.view.height() + cell)
-        style = self._style[start : self._count]
+        style = self._style[start : self._count][order]
         shown = np.flatnonzero(inside)
         shown = shown[np.argsort(style[shown] < DIM, kind="stable")]
         style = style[shown]

@@ -51,11 +51,11 @@ class Stamps:
         place, colour, shape = row * width + column, self._colour[style], style // COLOURS % len(SHAPES)
         present = np.bincount(shape, minlength=len(SHAPES)) > 0
         for dy, dx, covers in self._offsets:
+            step = dy * width + dx
             if covers[present].all():
-                flat[place + (dy * width + dx)] = colour
-            elif covers[present].any():
-                some = covers[shape]
-                flat[place[some] + (dy * width + dx)] = colour[some]
+                flat[place + step] = colour
+            elif covers[present].any():  # the others paint their middle, which is theirs in any case
+                flat[place + (covers * step)[shape]] = colour
 
     def _stamp_rim(self, pixels: Pixels, column: Places, row: Places, style: Styles) -> None:
         """Markers at the edge: what of them lies in the picture."""

@@ -481,6 +481,7 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
+            self.panels["front"].pages.made.connect(self._adopt_plots)  # figures that are made when asked for
         for name, panel in cast(Mapping[str, QWidget], self.panels).items():
             self.plot_menus.adopt(panel, self.docks[name].windowTitle(), getattr(panel, "provenance", None))
 

@@ -182,6 +182,28 @@ def test_left_and_right_walk_along_the_front(lab: Lab, panel: FrontPanel, qtbot:
     assert not len(lab.result.rows)
 
 
+def test_ctrl_and_a_click_pins_a_point_and_its_letter_stands_beside_it(
+    lab: Lab, panel: FrontPanel, qtbot: QtBot
+) -> None:
+    show(lab, panel)
+    points = panel.points
+    assert points is not None
+    for point in (int(points.front[0]), int(points.front[-1])):
+        at = corner_of(panel, points.x[point], points.y[point])
+        qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, at)
+    assert lab.result.pins == (int(points.index[points.front[0]]), int(points.index[points.front[-1]]))
+    assert lab.result.index == -1
+    panel.plot.grab()
+    assert [letter.isVisible() for letter in panel.plot.pins.letters] == [True, True, False]
+    assert panel.unpin.text().startswith("2 pinned")
+    lab.result.select(lab.result.pins[0])
+    qtbot.keyClick(panel.plot, Qt.Key.Key_P)  # unpins it
+    assert len(lab.result.pins) == 1
+    panel.unpin.click()
+    assert lab.result.pins == ()
+    assert not panel.unpin.isVisible()
+
+
 def test_logarithmic_axes_keep_every_point_in_sight_with_round_marks(lab: Lab, panel: FrontPanel) -> None:
     show(lab, panel)
     panel.figures.x_figure.setCurrentIndex(panel.figures.x_figure.findData("time_s"))
@@ -214,6 +236,51 @@ def test_colour_and_marker_tell_two_different_things_and_the_key_says_which(lab:
     assert len(panel.key.shape_labels) == 4  # quarters of many values
     figures.marker.setCurrentIndex(0)
     assert panel.key.shape_labels == []
+
+
+def test_colours_of_a_parameter_stay_the_same_from_the_first_measurement_to_the_last(
+    lab: Lab, panel: FrontPanel
+) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    first: dict[int, int] = {}
+    for start in range(0, space.size, 20):
+        table.extend(measured(space, row) for row in range(start, start + 20))
+        lab.grow(table)
+        assert panel.points is not None
+        shown = dict(zip(panel.points.index.tolist(), panel.plot.cloud.styles.tolist(), strict=True))
+        assert {index: shown[index] for index in first} == first
+        first = shown
+    assert len(first) == 150
+    panel.bars.histograms[0].toggled.emit("graphics_clock_mhz", (0, 1, 2))  # nor does a filter change them
+    assert panel.points is not None
+    shown = dict(zip(panel.points.index.tolist(), panel.plot.cloud.styles.tolist(), strict=True))
+    assert 0 < len(shown) < len(first)
+    assert shown == {index: first[index] for index in shown}
+
+
+def test_a_scale_of_a_figure_says_when_it_was_extended(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = ResultTable(space)
+    table.append(measured(space, 0))
+    lab.session(table, plan_for(space, OBJECTIVE))
+    panel.figures.colour.setCurrentIndex(panel.figures.colour.findData("power_w"))
+    before = panel.key.coding
+    assert before is not None
+    assert not before.discrete  # one value so far, and more to come: never a marker for each
+    assert panel.key.note == ""
+    for row in range(1, 4):
+        table.append(measured(space, row))
+    lab.grow(table)
+    assert panel.key.coding is before  # they fit in
+    for row in range(4, space.size):
+        table.append(measured(space, row))
+    lab.grow(table)
+    assert panel.key.note == "extended at 160"
+    assert panel.key.coding is not None
+    assert panel.key.coding.low <= before.low
+    assert panel.key.coding.high > before.high
 
 
 def test_overlays_of_a_real_cache_count_its_quadrants(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:

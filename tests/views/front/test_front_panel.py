@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lab import OBJECTIVE, SPEED, Lab, cache_session, filled, grid_space, measured, plan_for
-from PySide6.QtCore import QPointF, Qt
+from pyqtgraph import TextItem
+from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow
 from pytestqt.qtbot import QtBot
 
 from app.engine.objectives import Goal, Objective
 from app.engine.space.result_table import ResultTable
+from app.views.front.hover_card import card_place
 from app.views.front.panel import FrontPanel
 from app.views.plots import theme
 
@@ -129,6 +135,39 @@ def test_hovering_shows_the_configuration_and_its_figures(lab: Lab, panel: Front
     assert panel.window().rect().contains(card.geometry())
     panel.plot.hover(QPointF(-50, -50))
     assert not card.isVisible()
+
+
+def test_the_card_has_at_most_eight_lines_and_no_figure_twice(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:
+    table, plan = cache_session(shared_data / PS3)
+    lab.session(table, plan)
+    assert panel.points is not None
+    point = int(panel.points.front[5])
+    panel.plot.hover(place(panel, point))
+    document = QTextDocument()
+    document.setHtml(panel.plot.card.text())
+    lines = document.toPlainText().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 2 * 8  # a name and its value are two
+    assert panel.plot.card.height() <= 8.5 * panel.plot.card.fontMetrics().lineSpacing() + 20
+    values = table.measurement(int(panel.points.index[point])).values
+    assert values["energy_j"] == values["ps_energy"]
+    energy = f"{values['energy_j']:.4g}"
+    assert sum(energy in line for line in lines) == 1
+    assert "M_PER_BLOCK" in panel.plot.card.text()
+
+
+@given(
+    st.integers(0, 799),
+    st.integers(0, 599),
+    st.integers(60, 380),
+    st.integers(60, 280),
+)
+def test_the_card_lies_within_the_window_and_never_over_the_pointers_neighbourhood(
+    x: int, y: int, width: int, height: int
+) -> None:
+    at = card_place(QPoint(x, y), QSize(width, height), QSize(800, 600))
+    card = QRect(at, QSize(width, height))
+    assert QRect(0, 0, 800, 600).contains(card)
+    assert not card.intersects(QRect(x - 20, y - 20, 40, 40))
 
 
 def test_the_card_goes_when_another_dock_comes_to_the_front(lab: Lab, panel: FrontPanel, qtbot: QtBot) -> None:
@@ -269,10 +308,70 @@ def test_labels_of_the_ends_lie_within_the_plot_at_any_size(lab: Lab, panel: Fro
         panel.resize(*size)
         QApplication.processEvents()
         view = panel.plot.getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
-        for label in panel.plot.line.labels:
-            box = label.mapRectToScene(label.boundingRect())
-            assert view.left() <= box.left()
-            assert box.right() <= view.right()
+        shown = [label for label in panel.plot.line.labels if label.isVisible()]
+        for label in shown:
+            assert view.contains(label.mapRectToScene(label.boundingRect()))
+        assert len(shown) == 2 or size[1] < 400
+
+
+@pytest.mark.parametrize("size", [(420, 400), (620, 500), (900, 560), (1500, 900)])
+@pytest.mark.parametrize("action", ["everything", "front"])
+def test_labels_cover_no_point_of_a_real_cache(
+    lab: Lab, panel: FrontPanel, shared_data: Path, size: tuple[int, int], action: str
+) -> None:
+    lab.session(*cache_session(shared_data / PS3))
+    panel.resize(*size)
+    for name in ("quadrants", "spread", "energy", "edp"):
+        panel.show_menu.ticks[name].setChecked(True)
+    getattr(panel.show_menu, action).trigger()
+    panel.chooser.choose_by("knee")
+    for _ in range(3):
+        QApplication.processEvents()
+    panel.plot.grab()
+    labels = [item for item in panel.plot.scene().items() if isinstance(item, TextItem) and item.isVisible()]
+    assert any(label.toPlainText().startswith("fastest") for label in labels)
+    assert panel.points is not None
+    places = [place(panel, point) for point in range(len(panel.points))]
+    view = panel.plot.getViewBox().sceneBoundingRect()
+    boxes = [label.mapRectToScene(label.boundingRect()) for label in labels]
+    for label, box in zip(labels, boxes, strict=True):
+        assert not [at for at in places if view.contains(at) and box.contains(at)], label.toPlainText()
+        assert not [other for other in boxes if other is not box and other.adjusted(1, 1, -1, -1).intersects(box)]
+
+
+def test_zooming_to_the_front_sets_its_points_apart_and_follows_it(
+    lab: Lab, panel: FrontPanel, shared_data: Path
+) -> None:
+    lab.session(*cache_session(shared_data / PS3))
+    panel.show_menu.front.trigger()
+    points = panel.points
+    assert points is not None
+    assert len(points.front) == 13
+    at = sorted((place(panel, int(point)) for point in points.front), key=lambda each: each.x())
+    apart = [abs(a.x() - b.x()) + abs(a.y() - b.y()) for a, b in pairwise(at)]
+    assert min(apart) >= 4  # pixels
+    assert at[-1].x() - at[0].x() > 0.7 * panel.plot.getViewBox().width()
+    rings = panel.plot.line.drawn_points()
+    assert {(x, y) for x, y in zip(*rings, strict=True)} == {
+        (points.x[point], points.y[point]) for point in points.front
+    }
+    panel.plot.show_all()
+    assert panel.plot.getViewBox().viewRange()[0][0] < points.x.min()
+
+
+def test_the_view_of_the_front_follows_while_results_stream_in(lab: Lab, panel: FrontPanel) -> None:
+    space = grid_space()
+    table = filled(space, 20)
+    lab.session(table, plan_for(space, OBJECTIVE))
+    panel.show_menu.front.trigger()
+    table.extend(measured(space, row) for row in range(20, space.size))
+    lab.grow(table)
+    points = panel.points
+    assert points is not None
+    (x0, x1), _ = panel.plot.getViewBox().viewRange()
+    assert x0 < points.x[points.front].min()
+    assert points.x[points.front].max() < x1
+    assert x0 > points.x.min()
 
 
 def test_light_and_dark_are_followed(lab: Lab, panel: FrontPanel) -> None:

@@ -110,15 +110,74 @@ def test_no_shape_hides_the_others_where_tens_of_thousands_lie(cloud: PointCloud
     cloud.set_points(x, y, style)
     drawn = picture(cloud)
     box = cloud.view.sceneBoundingRect().toRect().adjusted(4, 4, -4, -4)
-    colours = [
-        drawn.pixelColor(u, v).name()
+    colours = np.asarray(
+        [
+            drawn.pixelColor(u, v).getRgb()[:3]
+            for u in range(box.left(), box.right(), 3)
+            for v in range(box.top(), box.bottom(), 3)
+        ]
+    )
+    scale = np.asarray([colour.getRgb()[:3] for colour in colour_scale(theme.LIGHT)])[[0, 15, 30, 45]]
+    distance = np.abs(colours[:, None, :] - scale[None, :, :]).sum(axis=2)  # a little fainter where fewer points lie
+    nearest = distance.argmin(axis=1)[distance.min(axis=1) < 100]
+    shares = np.bincount(nearest, minlength=4) / len(colours)
+    assert shares.min() > 0.15
+    assert shares.sum() > 0.9
+
+
+@pytest.mark.parametrize("count", [2_000, 60_000], ids=["drawn", "stamped"])
+def test_the_denser_the_crowd_the_stronger_it_is_drawn(cloud: PointCloud, count: int) -> None:
+    """A dense half, a half with a hundredth of the points, and the same whatever came last."""
+    rng = np.random.default_rng(3)
+    dense = rng.random(count) < 0.99
+    x = np.where(dense, rng.uniform(1, 4.5, count), rng.uniform(5.5, 9, count))
+    cloud.set_points(x, rng.uniform(1, 9, count), np.zeros(count, dtype=np.uint16))
+    assert cloud.faded
+    cloud.plot.setBackground("w")  # type: ignore[attr-defined]
+    drawn = picture(cloud)
+    box = cloud.view.sceneBoundingRect().toRect()
+
+    def darkest(left: float, right: float) -> float:
+        columns = range(int(box.left() + left * box.width()), int(box.left() + right * box.width()), 2)
+        shades = [drawn.pixelColor(u, v).lightness() for u in columns for v in range(box.top(), box.bottom(), 2)]
+        return float(np.percentile([shade for shade in shades if shade < 225], 20))
+
+    assert darkest(0.15, 0.4) < darkest(0.6, 0.85) - 20
+
+
+def test_points_are_not_faded_where_only_few_are_in_sight(cloud: PointCloud) -> None:
+    cloud.plot.setBackground("w")  # type: ignore[attr-defined]
+    x, y = np.full(2_000, 50.0), np.full(2_000, 50.0)
+    x[7], y[7] = 5.0, 5.0
+    cloud.set_points(x, y, np.zeros(2_000, dtype=np.uint16))
+    centre = cloud.view.mapViewToScene(QPointF(5.0, 5.0)).toPoint()
+    assert picture(cloud).pixelColor(centre).name() == theme.LIGHT.colour_map[0]
+
+
+def test_what_is_marked_is_not_faded(cloud: PointCloud) -> None:
+    x, y, style = points(2_000)
+    cloud.set_points(x, y, style)
+    assert cloud.faded
+    cloud.set_styles(np.where(np.arange(2_000) < 10, style, DIM).astype(np.uint16))
+    assert not cloud.faded
+    cloud.set_styles(style)
+    assert cloud.faded
+
+
+def test_points_measured_last_do_not_hide_the_others_in_a_crowd(cloud: PointCloud) -> None:
+    count = 40_000
+    half = np.where(np.arange(count) < count // 2, 0, COLOURS - 1).astype(np.uint16)
+    rng = np.random.default_rng(4)
+    cloud.set_points(rng.uniform(0, 10, count), rng.uniform(0, 10, count), half)
+    drawn = picture(cloud)
+    box = cloud.view.sceneBoundingRect().toRect().adjusted(4, 4, -4, -4)
+    shades = [
+        drawn.pixelColor(u, v).lightness()
         for u in range(box.left(), box.right(), 3)
         for v in range(box.top(), box.bottom(), 3)
     ]
-    scale = [colour.name() for colour in colour_scale(theme.LIGHT)]
-    shares = [colours.count(scale[place * 15]) / len(colours) for place in range(4)]
-    assert min(shares) > 0.15
-    assert sum(shares) > 0.9
+    middle = (max(shades) + min(shades)) / 2
+    assert 0.3 < np.mean(np.asarray(shades) < middle) < 0.7
 
 
 def test_a_view_that_moves_moves_the_points(cloud: PointCloud) -> None:

@@ -1,0 +1,303 @@
+"""`ParallelPlot`: every measurement as a line over parallel axes; the denser the lines, the stronger they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QHideEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from ...engine.analysis.quantities import Quantity
+from ..plots import theme
+from ..plots.label import axis_title
+from .brush_box import BrushBox
+from .hover_card import HoverCard
+from .parallel_axes import Indices, ParallelAxes, Strands
+from .points import FrontPoints, among, place_of
+
+Floats = npt.NDArray[np.float64]
+_STRENGTHS = (0.16, 0.3, 0.5, 0.75)  # of lines, by the logarithm of how many coincide
+_NEAR_PX = 10.0  # of a line under the pointer, and of an axis that is meant
+_MARK_PX = 15.0  # between two values on an axis
+_FEW_LINES = 800  # up to which lines are smoothed
+_FEW_SMOOTH = 200  # whole lines up to which they are smoothed
+_ABOVE, _BELOW = 1.06, -0.06  # of the axes
+
+
+class ParallelPlot(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
+    """A drag along an axis marks what lies in that range of it, and further drags on other axes narrow that down.
+
+    A click picks the line below it, with Ctrl it pins. Escape removes the mark.
+    """
+
+    picked = Signal(int)  # index into the result table; -1 where no line is
+    pinned = Signal(int)
+    brushed = Signal(object)  # indices into the result table
+
+    def __init__(self, describe: Callable[[int], str], parent: QWidget | None = None) -> None:
+        super().__init__(parent, viewBox=BrushBox(), enableMenu=False)
+        self._describe = describe
+        self.axes: ParallelAxes | None = None
+        self.ranges: dict[int, tuple[float, float]] = {}
+        self._brushed = np.empty(0, dtype=np.int64)  # what the ranges marked
+        self._marked = np.empty(0, dtype=np.int64)
+        self._selected = -1
+        self._pins: tuple[int, ...] = ()
+        self.hideButtons()
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Parallel coordinates of the measurements; drag along an axis to mark a range")
+        self._crowd = [self._curve(z) for z in range(len(_STRENGTHS))]
+        self._bright = [self._curve(5 + z) for z in range(len(_STRENGTHS))]
+        self._front, self._rule, self._pin, self._chosen, self._range = (self._curve(10 + z) for z in range(5))
+        self._laid_out: object = None
+        self._texts: list[pg.TextItem] = []
+        view = self.getViewBox()
+        view.setMouseEnabled(x=False, y=False)
+        self.hideAxis("left")
+        self.card = HoverCard(self)
+        self.scene().sigMouseMoved.connect(self.hover)
+        self.scene().sigMouseClicked.connect(self._mouse_clicked)
+        view.brushed.connect(self._dragged)
+        theme.notifier().changed.connect(self.recolour)
+        self.recolour()
+
+    def _curve(self, z: float) -> pg.PlotCurveItem:
+        curve = pg.PlotCurveItem(connect="pairs")
+        curve.setSegmentedLineMode("on")  # as one path, translucent lines take twenty times as long
+        curve.setZValue(z)
+        self.addItem(curve, ignoreBounds=True)
+        return curve
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    def show_points(
+        self,
+        points: FrontPoints | None,
+        titles: tuple[Quantity, Quantity] | None,
+        described: Mapping[str, Quantity],
+        marked: Indices,
+    ) -> None:
+        """Show other points, or what they have grown by, and which measurements are marked; None or none: nothing."""
+        shown = points is not None and titles is not None and len(points) > 0
+        before = [axis.name for axis in self.axes.axes] if self.axes is not None else []
+        self.axes = ParallelAxes(points, titles, described) if shown else None  # type: ignore[arg-type]
+        if self.axes is None or [axis.name for axis in self.axes.axes] != before:
+            self.ranges = {}
+        self._lay_out_axes()
+        self.mark(marked)
+
+    def mark(self, rows: Indices) -> None:
+        """These measurements (ascending) stand out from all others; none: all are alike."""
+        self._marked = rows
+        if not np.array_equal(rows, self._brushed):  # marked somewhere else
+            self.ranges = {}
+        self._draw_crowd()
+        self._draw_above()
+
+    def select(self, index: int) -> None:
+        """Draw one measurement above all others."""
+        self._selected = index
+        self._draw_above()
+
+    def set_pinned(self, pins: tuple[int, ...]) -> None:
+        """These measurements are pinned."""
+        self._pins = pins
+        self._draw_above()
+
+    @Slot()
+    def recolour(self) -> None:
+        """Take over the theme's colours."""
+        colours = theme.colours()
+        self.setBackground(colours.base)
+        axis = self.getAxis("bottom")
+        axis.setPen(pg.mkPen(None))
+        axis.setTextPen(colours.text)
+        self.card.recolour()
+        self._lay_out_axes()
+        self._draw_crowd()
+        self._draw_above()
+
+    # --- drawing -----------------------------------------------------------------------------------------------------
+
+    def _lay_out_axes(self) -> None:
+        """Titles below, values beside each axis where they have room; only where any of that is new."""
+        size = self.getViewBox().width(), self.getViewBox().height()
+        laid_out = (self.axes.axes if self.axes is not None else [], size, theme.colours())
+        if laid_out == self._laid_out:
+            return
+        self._laid_out = laid_out
+        for text in self._texts:
+            self.removeItem(text)
+        self._texts = []
+        self._rule.setData([], [])
+        if self.axes is None:
+            self.getAxis("bottom").setTicks([[]])
+            return
+        colours, axes = theme.colours(), self.axes.axes
+        view = self.getViewBox()
+        view.setRange(xRange=(-0.5, len(axes) - 0.5), yRange=(_BELOW, _ABOVE), padding=0)
+        wide = int(max(1.0, view.width()) / len(axes)) - 6
+        metrics = QFontMetrics(self.font())
+        titles = [metrics.elidedText(axis.title, Qt.TextElideMode.ElideMiddle, wide) for axis in axes]
+        self.getAxis("bottom").setTicks([[(float(at), axis_title(title)) for at, title in enumerate(titles)]])
+        self._rule.setPen(pg.mkPen(colours.muted, width=1))
+        self._rule.setData(np.repeat(np.arange(len(axes)), 2).astype(float), np.tile([0.0, 1.0], len(axes)))
+        high = max(1.0, view.height()) / (_ABOVE - _BELOW)
+        for at, axis in enumerate(axes):
+            every = max(1, int(np.ceil(_MARK_PX * len(axis.marks) / high)))
+            for place, (y, words) in enumerate(axis.marks):
+                if place % every:
+                    continue
+                shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, max(20, wide - 4))
+                ground = QColor(colours.base)
+                ground.setAlpha(170)
+                text = pg.TextItem(shown, color=QColor(colours.text), anchor=(-0.05, 0.5), fill=pg.mkBrush(ground))
+                text.setZValue(20)
+                text.setPos(float(at), float(y))
+                self.addItem(text, ignoreBounds=True)
+                self._texts.append(text)
+
+    def _draw_crowd(self) -> None:
+        colours, axes = theme.colours(), self.axes
+        for curve in (*self._crowd, *self._bright):
+            curve.setData([], [])
+        if axes is None:
+            return
+        self._draw_strands(self._crowd, axes.all_strands, colours.muted if len(self._marked) else colours.blue)
+        if len(self._marked):
+            marked = np.flatnonzero(among(self._marked, axes.index))
+            self._draw_strands(self._bright, axes.strands_of(marked), colours.orange)
+
+    def _draw_strands(self, curves: list[pg.PlotCurveItem], strands: list[Strands], colour: str) -> None:
+        most = max((int(each.count.max(initial=1)) for each in strands), default=1)
+        xs: list[Floats] = []
+        ys: list[Floats] = []
+        strength: list[Indices] = []
+        for gap, each in enumerate(strands):
+            xs.append(np.tile([float(gap), gap + 1.0], (len(each.count), 1)))
+            ys.append(np.column_stack([each.left, each.right]).astype(np.float64))
+            share = np.log(each.count) / np.log(max(2, most))
+            strength.append((share * (len(curves) - 1)).round().astype(np.int64))
+        x, y, strong = np.concatenate(xs), np.concatenate(ys), np.concatenate(strength)
+        for place, (curve, alpha) in enumerate(zip(curves, _STRENGTHS, strict=True)):
+            pen = QColor(colour)
+            pen.setAlphaF(alpha)
+            curve.opts["antialias"] = len(strong) < _FEW_LINES
+            curve.setPen(pg.mkPen(pen, width=0))  # one pixel of the screen, whatever its scale: wider ones take long
+            curve.setData(x[strong == place].ravel(), y[strong == place].ravel())
+
+    def _draw_above(self) -> None:
+        """The front, what is pinned, what is selected, and the ranges that were dragged."""
+        colours, axes = theme.colours(), self.axes
+        lines = (
+            (self._front, colours.front, 1.2, axes.front.tolist() if axes is not None else []),
+            (self._pin, colours.vermillion, 2.0, self._points_of(self._pins)),
+            (self._chosen, colours.accent, 3.0, self._points_of((self._selected,))),
+        )
+        for curve, colour, width, points in lines:
+            curve.opts["antialias"] = len(points) < _FEW_SMOOTH
+            curve.setPen(pg.mkPen(colour, width=width))
+            x, y = self._polylines(points)
+            curve.setData(x, y)
+        ends = [(float(axis), end) for axis, both in self.ranges.items() for end in both]
+        bar = QColor(colours.orange)
+        bar.setAlpha(170)
+        self._range.setPen(pg.mkPen(bar, width=9))
+        self._range.setData(*(np.asarray([end[at] for end in ends], dtype=np.float64) for at in (0, 1)))
+
+    def _points_of(self, measurements: tuple[int, ...]) -> list[int]:
+        found = [place_of(self.axes.index, index) for index in measurements] if self.axes is not None else []
+        return [point for point in found if point is not None]
+
+    def _polylines(self, points: list[int]) -> tuple[Floats, Floats]:
+        """Pairs of the ends of every piece."""
+        if self.axes is None or not points:
+            return np.empty(0), np.empty(0)
+        y = self.axes.places[:, points].T.astype(np.float64)  # (points, axes)
+        x = np.arange(y.shape[1], dtype=np.float64)
+        pieces = np.stack([y[:, :-1], y[:, 1:]], axis=2)
+        return np.tile(np.stack([x[:-1], x[1:]], axis=1), (len(points), 1, 1)).ravel(), pieces.ravel()
+
+    # --- the mouse ---------------------------------------------------------------------------------------------------
+
+    def index_at(self, scene: QPointF) -> int | None:
+        """The measurement whose line passes below a place of the scene."""
+        view = self.getViewBox()
+        if self.axes is None or not view.sceneBoundingRect().contains(scene):
+            return None
+        at = view.mapSceneToView(scene)
+        found = self.axes.nearest(at.x(), at.y())
+        if found is None or found[1] * view.height() / (_ABOVE - _BELOW) > _NEAR_PX:
+            return None
+        return int(self.axes.index[found[0]])
+
+    @Slot(object)
+    def hover(self, scene: QPointF) -> None:
+        """Show the card of the measurement below a place of the scene; hide it where there is none."""
+        index = self.index_at(scene)
+        if index is None:
+            self.card.leave()
+        else:
+            self.card.show_text(self._describe(index))
+            self.card.show_at(self.mapToGlobal(self.mapFromScene(scene)))
+
+    @Slot(object)
+    def _mouse_clicked(self, event: object) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:  # type: ignore[attr-defined]
+            return
+        if event.double():  # type: ignore[attr-defined]
+            self._laid_out = None
+            self._lay_out_axes()
+            return
+        index = self.index_at(event.scenePos())  # type: ignore[attr-defined]
+        pins = event.modifiers() & Qt.KeyboardModifier.ControlModifier  # type: ignore[attr-defined]
+        (self.pinned if pins else self.picked).emit(-1 if index is None else index)
+
+    @Slot(QRectF, bool, bool)
+    def _dragged(self, box: QRectF, begins: bool, _adds: bool) -> None:
+        """The axes that the rectangle crosses, else the one next to it, take its height as their range."""
+        if self.axes is None:
+            return
+        if begins:
+            self.card.leave()
+        view = self.getViewBox()
+        upper, lower = view.mapToView(box.topLeft()), view.mapToView(box.bottomRight())
+        reach = _NEAR_PX / max(1.0, view.width()) * len(self.axes.axes)
+        count = len(self.axes.axes)
+        crossed = [at for at in range(count) if upper.x() - reach <= at <= lower.x() + reach]
+        for at in crossed or [min(max(round((upper.x() + lower.x()) / 2), 0), count - 1)]:
+            self.ranges[at] = (lower.y(), upper.y())
+        inside = self.axes.within(self.ranges)
+        self._brushed = np.sort(self.axes.index[inside])
+        self._draw_above()
+        self.brushed.emit(self._brushed)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape removes the mark, P pins."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.ranges = {}
+            self._brushed = np.empty(0, dtype=np.int64)
+            self.brushed.emit(self._brushed)
+            self._draw_above()
+        elif event.key() == Qt.Key.Key_P:
+            self.pinned.emit(self._selected)
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if hasattr(self, "card"):
+            self._lay_out_axes()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.card.leave()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.card.leave()
