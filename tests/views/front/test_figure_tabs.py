@@ -186,14 +186,14 @@ def test_a_slice_holds_all_parameters_but_one_at_the_choice(lab: Lab, panel: Fro
     for index in view.cut.index:
         configuration = table.measurement(int(index)).configuration
         assert {**configuration, "graphics_clock_mhz": 0} == {**chosen, "graphics_clock_mhz": 0}
-    figure = view.figure.figure
-    assert figure is not None
-    assert list(figure.series[0].x) == [900 + 60 * at for at in range(10)]
-    assert figure.y_title == "GFLOPS/W"
+    chart = view.chart.chart
+    assert chart is not None
+    assert list(chart.series[0].x) == [900 + 60 * at for at in range(10)]
+    assert chart.y_title == "GFLOPS/W"
     assert "through measurement 37" in view.through.text()
     view.parameter.setCurrentIndex(view.parameter.findData("tile"))
-    assert view.figure.figure is not None
-    assert view.figure.figure.ticks[0] == "1"
+    assert view.chart.chart is not None
+    assert view.chart.chart.ticks[0] == "1"
 
 
 def test_a_slice_says_which_values_failed_and_which_are_not_measured(lab: Lab) -> None:
@@ -225,7 +225,7 @@ def test_a_click_on_a_point_of_the_slice_selects_it(lab: Lab, panel: FrontPanel,
     assert view.cut is not None
     wanted = int(view.cut.index[0])
     place = QPointF(900.0, table.measurement(wanted).values["GFLOPS/W"])
-    plot = view.figure.plot
+    plot = view.chart.plot
     at = plot.mapFromScene(plot.getViewBox().mapViewToScene(place))
     qtbot.mouseMove(plot.viewport(), at)
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
@@ -238,7 +238,7 @@ def test_figures_of_one_session_go_when_another_begins(lab: Lab, panel: FrontPan
     fresh = ResultTable(grid_space(4, 4))
     lab.session(fresh, plan_for(fresh.space, OBJECTIVE))
     assert view.cut is None
-    assert view.figure.note
+    assert view.chart.note
     panel.pages.bar.setCurrentIndex(PARALLEL)
     assert plot.axes is None
 
@@ -250,7 +250,7 @@ def test_figures_made_later_have_the_menu_of_every_plot(open_program: Callable[.
     front.pages.bar.setCurrentIndex(SLICE)
     assert window.plot_menus.title_of(front.plot) == "Front"
     assert window.plot_menus.title_of(front.parallel) == "Front"
-    assert window.plot_menus.title_of(front.slice.figure.plot) == "Front"
+    assert window.plot_menus.title_of(front.slice.chart.plot) == "Front"
 
 
 def test_a_real_cache_in_all_three_figures(lab: Lab, panel: FrontPanel, shared_data: Path) -> None:
