@@ -20,7 +20,7 @@ CONFIRM_S: Final = 10.0
 
 def apply_command(gpu: Gpu, settings: Mapping[str, Any]) -> events.Apply:
     """The command that makes settings by hand; those of a real board return unless they are confirmed in time."""
-    return events.Apply(**settings, confirm_s=CONFIRM_S if gpu.info.source == "nvml" else None)
+    return events.Apply(gpu.info.uuid, **settings, confirm_s=CONFIRM_S if gpu.info.source == "nvml" else None)
 
 
 class ConfirmBar(QFrame):
@@ -30,6 +30,7 @@ class ConfirmBar(QFrame):
         super().__init__(parent)
         self._bridge = bridge
         self._said = ""
+        self._board = ""  # UUID of the board that waits
         self._until = 0.0
         self.setObjectName("confirm")
         self.text = PlainLabel()
@@ -56,6 +57,7 @@ class ConfirmBar(QFrame):
     @Slot(object)
     def _applied(self, event: events.SettingApplied) -> None:
         waits = event.confirm_s is not None
+        self._board = event.board
         if event.confirm_s is not None:
             self._until = time.monotonic() + event.confirm_s
             self._said = event.message if event.obeyed else f"Not obeyed: {event.message.removeprefix('not obeyed: ')}"
@@ -81,11 +83,11 @@ class ConfirmBar(QFrame):
 
     @Slot()
     def _keep(self) -> None:
-        self._answer(events.Confirm())
+        self._answer(events.Confirm(self._board))
 
     @Slot()
     def _put_back(self) -> None:
-        self._answer(events.Confirm(keep=False))
+        self._answer(events.Confirm(self._board, keep=False))
 
     def _answer(self, command: events.Command) -> None:
         self.keep.setEnabled(False)

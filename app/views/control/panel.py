@@ -200,7 +200,7 @@ class ControlPanel(QWidget):
 
     @Slot()
     def _restore(self) -> None:
-        self._context.bridge.submit(events.Apply(reset=True))
+        self._context.bridge.submit(events.Apply(self._gpu.info.uuid, reset=True))
 
     @Slot()
     def _save(self) -> None:

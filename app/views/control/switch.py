@@ -74,7 +74,7 @@ class ControlSwitch(QToolButton):
         self._waiting = True
         self._show()
         self.menu().close()
-        self._bridge.submit(events.Forbid() if self.allowed else events.Allow())
+        self._bridge.submit(events.Forbid(self._uuid) if self.allowed else events.Allow(self._uuid))
 
     @Slot(object)
     def _changed(self, event: events.ControlChanged) -> None:

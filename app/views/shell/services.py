@@ -62,7 +62,7 @@ class Services:
     def _make_tuner(self, on_event: Callable[[Event], None]) -> Engine:
         from ...engine.session.tuner import Tuner
 
-        return Tuner(self.store, on_event, gpu=self.board.gpu, guard=self.guard)
+        return Tuner(self.store, on_event, guard_of=lambda _: self.guard)
 
     def _setting_changed(self, change: Change) -> None:
         from ...engine.control.device_log import keep

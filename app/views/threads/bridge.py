@@ -45,6 +45,7 @@ class EngineBridge(QObject):
     setting_applied = Signal(object)  # events.SettingApplied
     control_changed = Signal(object)  # events.ControlChanged
     device_changed = Signal(object)  # events.DeviceChanged
+    board_released = Signal(object)  # events.BoardReleased
     fault = Signal(object)  # events.EngineFault
 
     _arrived = Signal(object)
@@ -69,6 +70,7 @@ class EngineBridge(QObject):
             events.SettingApplied: self.setting_applied,
             events.ControlChanged: self.control_changed,
             events.DeviceChanged: self.device_changed,
+            events.BoardReleased: self.board_released,
             events.EngineFault: self.fault,
         }
         self._arrived.connect(self.deliver, Qt.ConnectionType.QueuedConnection)

@@ -78,16 +78,16 @@ def test_nothing_can_be_applied_while_the_window_is_read_only(panel_of: Any) -> 
     panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
     assert not panel.apply.isEnabled()
     assert "read-only" in panel.state.text()
-    lab.engine.tell(events.ControlChanged(True, 77, ("A lock cannot be read.",)))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77, ("A lock cannot be read.",)))
     assert panel.apply.isEnabled()
     assert "A lock cannot be read." in panel.outcome.text()
-    lab.engine.tell(events.ControlChanged(False, None))
+    lab.engine.tell(events.ControlChanged("GPU-1", False, None))
     assert not panel.apply.isEnabled()
 
 
 def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.ControlChanged(True, 77))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     rows = panel.rows
     rows.boxes["graphics_clock_mhz"].setChecked(True)
     rows.high.setValue(1200)
@@ -96,22 +96,24 @@ def test_what_is_ticked_is_asked_for_and_has_to_be_confirmed(panel_of: Any) -> N
     rows.limit.setValue(200)
     panel.apply.click()
     assert lab.engine.commands == [
-        events.Apply(graphics_clock_mhz=(900.0, 1200.0), power_limit_w=200.0, confirm_s=10.0)
+        events.Apply("GPU-1", graphics_clock_mhz=(900.0, 1200.0), power_limit_w=200.0, confirm_s=10.0)
     ]
     assert not panel.apply.isEnabled()  # until the engine has answered
     observed = {"graphics_clock_mhz": 1200.0}
-    lab.engine.tell(events.SettingApplied({}, observed, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.0))
+    lab.engine.tell(
+        events.SettingApplied("GPU-1", {}, observed, True, "graphics clock 1200 MHz", {"power_limit_w": 225.0}, 9.0)
+    )
     assert panel.apply.isEnabled()
     assert "Graphics clock 1200 MHz. Before: power limit 225 W." in panel.outcome.text()
     panel.restore.click()
-    assert lab.engine.commands[-1] == events.Apply(reset=True)
+    assert lab.engine.commands[-1] == events.Apply("GPU-1", reset=True)
 
 
 def test_a_simulated_board_has_nothing_to_confirm_and_a_recording_cannot_be_set(panel_of: Any) -> None:
     lab, panel = panel_of(Board("simulated"))
     panel.rows.boxes["memory_clock_mhz"].setChecked(True)
     panel.apply.click()
-    assert lab.engine.commands == [events.Apply(memory_clock_mhz=1215.0)]
+    assert lab.engine.commands == [events.Apply("GPU-1", memory_clock_mhz=1215.0)]
     _, recorded = panel_of(Board("recorded"))
     assert not any(box.isEnabled() for box in recorded.rows.boxes.values())
     assert "recording" in recorded.state.text()
@@ -126,7 +128,7 @@ def test_what_a_board_lacks_says_why(panel_of: Any) -> None:
 
 def test_a_session_sets_the_board_itself(panel_of: Any) -> None:
     lab, panel = panel_of(Board())
-    lab.engine.tell(events.ControlChanged(True, 77))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 77))
     panel.rows.boxes["graphics_clock_mhz"].setChecked(True)
     space = grid_space()
     table = filled(space, 3)
@@ -330,17 +332,17 @@ def test_the_switch_shows_what_the_engine_says_never_what_was_wished(qtbot: QtBo
     assert (switch.allowed, switch.text()) == (False, "Read-only")
     assert "password" in switch.explanation.text()
     switch.switch()
-    assert lab.engine.commands == [events.Allow()]
+    assert lab.engine.commands == [events.Allow("GPU-1")]
     assert not switch.allowed
     assert not switch.button.isEnabled()
-    lab.engine.tell(events.ControlChanged(False, None))
+    lab.engine.tell(events.ControlChanged("GPU-1", False, None))
     assert switch.button.isEnabled()
     switch.switch()
-    lab.engine.tell(events.ControlChanged(True, 4711))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 4711))
     assert (switch.allowed, switch.text()) == (True, "Control on")
     assert "4711" in switch.explanation.text()
     switch.switch()
-    assert lab.engine.commands[-1] == events.Forbid()
+    assert lab.engine.commands[-1] == events.Forbid("GPU-1")
 
 
 def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
@@ -348,18 +350,18 @@ def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
     bar = ConfirmBar(lab.bridge)
     qtbot.addWidget(bar)
     assert bar.isHidden()
-    lab.engine.tell(events.SettingApplied({}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
     assert not bar.isHidden()
     assert "Graphics clock 1200 MHz. It returns in 10 s unless you keep it." in bar.text.text()
     bar.keep.click()
     bar.back.click()
-    assert lab.engine.commands == [events.Confirm()]
-    lab.engine.tell(events.SettingApplied({}, {}, True, "confirmed", {}, None))
+    assert lab.engine.commands == [events.Confirm("GPU-1")]
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "confirmed", {}, None))
     assert bar.isHidden()
-    lab.engine.tell(events.SettingApplied({}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
+    lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
     assert bar.text.text().startswith("Not obeyed: the clock runs at 900 MHz")
     bar.back.click()
-    assert lab.engine.commands[-1] == events.Confirm(keep=False)
+    assert lab.engine.commands[-1] == events.Confirm("GPU-1", keep=False)
     lab.engine.tell(events.EngineFault("the helper has ended"))  # the answer came too late: nothing waits any more
     assert bar.isHidden()
 
@@ -373,9 +375,9 @@ def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:
     button.show_for(table.measurement(0), plan)
     assert not button.isHidden()
     assert not button.isEnabled()
-    lab.engine.tell(events.ControlChanged(True, 1))
+    lab.engine.tell(events.ControlChanged("GPU-1", True, 1))
     button.click()
-    assert lab.engine.commands == [events.Apply(graphics_clock_mhz=900.0, confirm_s=10.0)]
+    assert lab.engine.commands == [events.Apply("GPU-1", graphics_clock_mhz=900.0, confirm_s=10.0)]
     button.show_for(table.measurement(0), plan_for(space, OBJECTIVE, gpu="Another GPU"))
     assert button.isHidden()
 

@@ -62,7 +62,7 @@ class Window:
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
         self.qtbot = qtbot
         self.store = Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.selection = Selection(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
