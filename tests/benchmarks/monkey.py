@@ -60,7 +60,7 @@ from PySide6.QtWidgets import (  # noqa: E402
 from app.paths import resources  # noqa: E402
 from app.views.shell.actions import every_action  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.board_monitor import watched_gpu  # noqa: E402
+from app.views.watched_board import watched_gpu  # noqa: E402
 
 HOME = "simulated:a100"
 STEPS = 120  # in a round

@@ -57,6 +57,8 @@ class ConfirmBar(QFrame):
     @Slot(object)
     def _applied(self, event: events.SettingApplied) -> None:
         waits = event.confirm_s is not None
+        if not waits and event.board != self._board:
+            return  # another board's
         self._board = event.board
         if event.confirm_s is not None:
             self._until = time.monotonic() + event.confirm_s

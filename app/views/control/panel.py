@@ -32,6 +32,7 @@ from ..file_dialogs import save_file
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.tasks import LatestTask
+from ..watched_board import WatchedBoard
 from .confirm_bar import apply_command
 from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
@@ -40,7 +41,7 @@ _PRESENT_MS = 500
 _KEPT_LINES = 200
 _OFF = "This window is read-only: switch control on in the toolbar to apply anything."
 _EXPORT = "Export the settings"
-_SESSION = "A session is running: it sets the board itself."
+_SESSION = "A session is running on {board}: nothing else is set until it ends."
 
 
 class ControlPanel(QWidget):
@@ -50,11 +51,12 @@ class ControlPanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._gpu = context.gpu
-        self._allowed = context.gpu.info.source == "simulated"
-        self._session = False
+        self._session = ""  # the name of the board on which a session runs
+        self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
         self.rows: SettingRows | None = None
         self.state, self.outcome = PlainLabel(), PlainLabel()
-        self._grid = QGridLayout()
+        self._fields = QVBoxLayout()
+        self._place: QWidget | None = None  # of the rows
         self.apply, self.restore = QPushButton("&Apply"), QPushButton("Put everything &back")
         self.profiles, self.save, self.delete = QComboBox(), QPushButton("Sa&ve"), QPushButton("&Delete")
         self.script, self.unit = QPushButton("Scri&pt …"), QPushButton("systemd &unit …")
@@ -65,17 +67,12 @@ class ControlPanel(QWidget):
         self._asker = LatestTask(self)
         self._asker.done.connect(self._show_rows)
         self._asker.failed.connect(context.bridge.report)
-        self._asker.run(lambda _stop: choices_of(self._gpu))
         self.helper.failed.connect(context.bridge.report)
-        if self._gpu.info.source == "nvml":
-            self.helper.look()
         self._timer = QTimer(self, interval=_PRESENT_MS)
         self._timer.timeout.connect(self._show_present)
         self._timer.start()
         self._recolour()
-        self._fill_profiles()
-        self._fill_log()
-        self._set_buttons()
+        self._look_at_board()
 
     def shutdown(self) -> None:
         """End what runs in the background."""
@@ -92,8 +89,6 @@ class ControlPanel(QWidget):
     def _lay_out(self) -> None:
         for label in (self.state, self.outcome):
             label.setWordWrap(True)
-        self._grid.setContentsMargins(0, 4, 0, 4)
-        self._grid.setColumnStretch(1, 1)
         buttons, named, export = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
         buttons.addWidget(self.apply)
         buttons.addWidget(self.restore)
@@ -119,7 +114,7 @@ class ControlPanel(QWidget):
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.state)
         column.addWidget(self.helper)
-        column.addLayout(self._grid)
+        column.addLayout(self._fields)
         column.addLayout(buttons)
         column.addWidget(self.outcome)
         column.addLayout(named)
@@ -143,12 +138,44 @@ class ControlPanel(QWidget):
         bridge.session_started.connect(self._session_started)
         bridge.session_changed.connect(self._session_changed)
         bridge.fault.connect(self._set_buttons)
+        self._context.boards.board_changed.connect(self._board_changed)
         theme.notifier().changed.connect(self._recolour)
+
+    def _look_at_board(self) -> None:
+        """Ask the shown board what can be set, and show its profiles and its log."""
+        gpu = self._gpu
+        self._asker.run(lambda _stop: choices_of(gpu))
+        if gpu.info.source == "nvml":
+            self.helper.look()
+        else:
+            self.helper.hide()
+        self.outcome.setText("")
+        self._fill_profiles()
+        self._fill_log()
+        self._set_buttons()
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        """What was ticked for the board before is there again when it is."""
+        if self.rows is not None:
+            self._ticked[self._gpu.info.uuid] = self._chosen()
+        self._gpu, self.rows = board.gpu, None
+        self._look_at_board()
 
     @Slot(object)
     def _show_rows(self, choices: Choices) -> None:
-        self.rows = SettingRows(self._gpu, choices, self._grid)
-        self.rows.setParent(self)
+        place = QWidget()
+        grid = QGridLayout(place)
+        grid.setContentsMargins(0, 4, 0, 4)
+        grid.setColumnStretch(1, 1)
+        if self._place is not None:
+            self._place.hide()
+            self._place.deleteLater()
+        self._place = place
+        self._fields.addWidget(place)
+        self.rows = SettingRows(self._gpu, choices, grid)
+        self.rows.setParent(place)
+        self.rows.choose(self._ticked.get(self._gpu.info.uuid, {}))
         self.rows.changed.connect(self._set_buttons)
         self._recolour()
         self._show_present()
@@ -158,13 +185,14 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
-        self._allowed = event.allowed
-        if event.notes:
+        if event.notes and event.board == self._gpu.info.uuid:
             self.outcome.setText(" ".join(event.notes))
         self._set_buttons()
 
     @Slot(object)
     def _setting_applied(self, event: events.SettingApplied) -> None:
+        if event.board != self._gpu.info.uuid:
+            return
         before = {name: value for name, value in event.prior.items() if value is not None}
         was = f" Before: {in_words(before)}." if before else ""
         self.outcome.setText(f"{event.message[:1].upper()}{event.message[1:]}.{was}")
@@ -172,6 +200,8 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _device_changed(self, event: events.DeviceChanged) -> None:
+        if event.change.uuid != self._gpu.info.uuid:
+            return
         bar = self.log.verticalScrollBar()
         at_the_newest = bar.value() == bar.maximum()
         self.log.appendPlainText(event.change.line)
@@ -180,13 +210,13 @@ class ControlPanel(QWidget):
 
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
-        self._session = event.plan.source != "recorded"
+        self._session = event.plan.gpu if event.plan.source != "recorded" else ""
         self._set_buttons()
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
         alive = event.progress.state in (SessionState.RUNNING, SessionState.PAUSED)
-        self._session = self._session and alive
+        self._session = self._session if alive else ""
         self._set_buttons()
 
     # --- what the user does -------------------------------------------------------------------------------------------
@@ -266,6 +296,7 @@ class ControlPanel(QWidget):
 
     def _fill_log(self) -> None:
         """The last changes of this board, of other days too."""
+        self.log.clear()
         try:
             lines = log_file().read_text("utf-8").splitlines()[-_KEPT_LINES:]
         except (OSError, ValueError):
@@ -296,7 +327,7 @@ class ControlPanel(QWidget):
     @Slot()
     def _show_present(self) -> None:
         """What the board does now, from the traces."""
-        trace = self._context.trace
+        trace = self._context.boards.current.trace
         if self.rows is None or not self.isVisible() or not trace.last_ns:
             return
         now = trace.at(trace.last_ns)
@@ -309,7 +340,7 @@ class ControlPanel(QWidget):
     def _set_buttons(self) -> None:
         chosen = self._chosen()
         recorded = self._gpu.info.source == "recorded"
-        self.apply.setEnabled(bool(chosen) and self._allowed and not self._session)
+        self.apply.setEnabled(bool(chosen) and self._context.boards.current.allowed and not self._session)
         forbidden = why_read_only(self._gpu.info.uuid) if self._gpu.info.source == "nvml" else ""
         self.restore.setEnabled(not self._session and not recorded and not (forbidden and read_only()))
         self.save.setEnabled(bool(chosen) and bool(self.profiles.currentText().strip()))
@@ -319,8 +350,8 @@ class ControlPanel(QWidget):
         if recorded:
             self.state.setText("A recording cannot be set.")
         else:
-            off = f"{forbidden}." if forbidden else _OFF
-            self.state.setText(_SESSION if self._session else "" if self._allowed else off)
+            off = "" if self._context.boards.current.allowed else f"{forbidden}." if forbidden else _OFF
+            self.state.setText(_SESSION.format(board=self._session) if self._session else off)
         self.state.setVisible(bool(self.state.text()))
 
     @Slot()

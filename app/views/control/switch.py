@@ -7,10 +7,10 @@ from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QVBoxLayout, QWid
 
 from ...engine.control.rights import why_read_only
 from ...engine.session import events
-from ...sensors.gpu import GpuInfo
 from ..plots import theme
 from ..plots.label import PlainLabel
 from ..threads.bridge import EngineBridge
+from ..watched_board import WatchedBoard
 
 _WIDTH = 400
 _OFF = (
@@ -34,15 +34,13 @@ _ON = (
 
 
 class ControlSwitch(QToolButton):
-    """In the toolbar of a real board. It shows what the engine says, never what was asked for."""
+    """In the toolbar while a real board is shown. It shows what the engine says, never what was asked for."""
 
-    def __init__(self, info: GpuInfo, bridge: EngineBridge, parent: QWidget | None = None) -> None:
+    def __init__(self, board: WatchedBoard, bridge: EngineBridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._board, self._uuid = info.name, info.uuid
+        self._board = board
         self._bridge = bridge
-        self.allowed = False
-        self._holder: int | None = None
-        self._waiting = False
+        self._asked: set[str] = set()  # UUIDs of boards of which the engine has not answered yet
         self.setObjectName("control")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
@@ -66,25 +64,40 @@ class ControlSwitch(QToolButton):
         theme.notifier().changed.connect(self._show)
         self._show()
 
+    def show_board(self, board: WatchedBoard) -> None:
+        """Another board is shown."""
+        self._board = board
+        self._show()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether settings of the shown board may be made."""
+        return self._board.allowed
+
+    @property
+    def _waiting(self) -> bool:
+        return self._board.uuid in self._asked
+
     @Slot()
     def switch(self) -> None:
         """Ask the engine for the other state."""
         if self._waiting:
             return
-        self._waiting = True
+        uuid = self._board.uuid
+        self._asked.add(uuid)
         self._show()
         self.menu().close()
-        self._bridge.submit(events.Forbid(self._uuid) if self.allowed else events.Allow(self._uuid))
+        self._bridge.submit(events.Forbid(uuid) if self.allowed else events.Allow(uuid))
 
     @Slot(object)
     def _changed(self, event: events.ControlChanged) -> None:
-        self.allowed, self._holder, self._waiting = event.allowed, event.holder, False
+        self._asked.discard(event.board)
         self._show()
 
     @Slot(object)
     def _fault(self, _fault: events.EngineFault) -> None:
         """An engine that could not even start never answers."""
-        self._waiting = False
+        self._asked.clear()
         self._show()
 
     @Slot()
@@ -93,9 +106,9 @@ class ControlSwitch(QToolButton):
             self.setText("Control: putting back …" if self.allowed else "Control: asking for the rights …")
         else:
             self.setText("Control on" if self.allowed else "Read-only")
-        why = why_read_only(self._uuid)
+        why = why_read_only(self._board.uuid)
         text = _ON if self.allowed else _FORBIDDEN if why else _OFF
-        self.explanation.setText(text.format(board=self._board, holder=self._holder, why=why))
+        self.explanation.setText(text.format(board=self._board.gpu.info.name, holder=self._board.holder, why=why))
         self.setToolTip("Whether this window may set clocks and the power limit")
         self.button.setText("Switch control off" if self.allowed else "Switch control on")
         self.button.setEnabled(not self._waiting and (self.allowed or not why))

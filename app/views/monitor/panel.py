@@ -113,6 +113,15 @@ class MonitorPanel(QWidget):
         self._set_pace()
         self._timer.start()
 
+    def show_board(self, gpu: Gpu, trace: Trace) -> None:
+        """Show another board's traces, as they were left: its marked span, and where they were held."""
+        self._gpu, self._trace = gpu, trace
+        self._seen = -1
+        if self._readout is not None:
+            self._readout.show_channels(gpu.channels)
+        self.view.show_board(gpu, trace)
+        self.tick()
+
     @property
     def summary(self) -> str:
         """The line under the traces."""
@@ -143,7 +152,8 @@ class MonitorPanel(QWidget):
         if self._span_waits and self.view.span is not None and not self._statistics.busy:
             span = self.view.span
             self._span_waits = False
-            self._statistics.run(lambda _: summarise(self._trace, span))
+            trace = self._trace
+            self._statistics.run(lambda _: (trace, summarise(trace, span)))
         appended = self._trace.appended
         if appended == self._seen or not self.isVisible() or self.window().isMinimized():
             return
@@ -169,14 +179,14 @@ class MonitorPanel(QWidget):
         Reports by `saved` or `failed`.
         """
         start, end = self.shown_span()
-        info = self._gpu.info
+        info, trace = self._gpu.info, self._trace
 
         def work(_: threading.Event) -> Path:
             from ...sensors.trace_files import write_trace  # imported late: few ask for it
 
             part = path.with_name(path.name + ".part")
             try:
-                write_trace(self._trace, part, start, end, info, as_json=path.suffix.lower() == ".json")
+                write_trace(trace, part, start, end, info, as_json=path.suffix.lower() == ".json")
                 os.replace(part, path)
             except OSError as error:
                 raise WattridgeError(error.strerror or str(error), str(path), _OTHER_FOLDER) from error
@@ -249,8 +259,9 @@ class MonitorPanel(QWidget):
                 self._readout.show_span({})
 
     @Slot(object)
-    def _show_summary(self, summary: SpanSummary) -> None:
-        if self.view.span is None:
+    def _show_summary(self, of: tuple[Trace, SpanSummary]) -> None:
+        trace, summary = of
+        if self.view.span is None or trace is not self._trace:
             return
         self._summary.setText(summary_text(summary))
         if self._readout is not None:

@@ -28,11 +28,21 @@ class ReadoutModel(QAbstractTableModel):
 
     def __init__(self, channels: Sequence[Channel], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        available = [channel for channel in channels if channel.available]
-        self.channels: list[Channel] = [*available, *(channel for channel in channels if not channel.available)]
-        self.available = len(available)
+        self.channels: list[Channel] = []
+        self.available = 0
         self._sources: dict[str, str] = {}  # of estimates, by channel name
-        self._values: dict[int, Mapping[str, float]] = {NOW: {}, CURSOR: {}, SPAN: {}}
+        self._values: dict[int, Mapping[str, float]] = {}
+        self.set_channels(channels)
+
+    def set_channels(self, channels: Sequence[Channel]) -> None:
+        """Another board's; nothing is known of them yet."""
+        self.beginResetModel()
+        available = [channel for channel in channels if channel.available]
+        self.channels = [*available, *(channel for channel in channels if not channel.available)]
+        self.available = len(available)
+        self._sources = {}
+        self._values = {NOW: {}, CURSOR: {}, SPAN: {}}
+        self.endResetModel()
 
     def add_power_samples(self) -> None:
         """The driver's buffer has answered: it becomes the first row."""
@@ -139,6 +149,14 @@ class Readout(QTableView):
         name = min(self.sizeHintForColumn(0) + 8, room - self._value_px)
         self.setColumnWidth(0, name)
         self.setColumnWidth(NOW, room - name)
+
+    def show_channels(self, channels: Sequence[Channel]) -> None:
+        """Show another board's channels."""
+        self.clearSpans()
+        self.readings.set_channels(channels)
+        self.show_span({})
+        self._span_reasons()
+        self._share_out()
 
     def show_now(self, values: Mapping[str, float]) -> None:
         """The newest values."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, QRectF, Slot
@@ -12,6 +10,7 @@ from PySide6.QtGui import QColor, QPainter
 from ...engine.space.result_table import ResultTable
 from ..plots.theme import Colours
 from ..selection import Selection
+from ..watched_board import WatchedBoard
 from .lane_layout import Layout
 from .lane_view import LaneView
 
@@ -55,12 +54,11 @@ def paint_windows(painter: QPainter, layout: Layout, stretches: npt.NDArray[np.f
 
 
 class WindowMarks(QObject):
-    """Follows the shared selection: the marked measurements, else the selected one."""
+    """Follows the shared selection: the marked measurements, else the selected one, of the board that is shown."""
 
-    def __init__(self, selection: Selection, view: LaneView) -> None:
+    def __init__(self, selection: Selection, view: LaneView, board: WatchedBoard) -> None:
         super().__init__(view)
-        self._selection, self._view = selection, view
-        self._opened_s = time.time()
+        self._selection, self._view, self._board = selection, view, board
         self._table: ResultTable | None = None
         self._known = NO_WINDOWS  # of every measurement of the table that has been looked at
         self.windows = NO_WINDOWS
@@ -68,9 +66,16 @@ class WindowMarks(QObject):
         selection.changed.connect(self._follow)
         view.add_overlay(self._paint)
 
+    def show_board(self, board: WatchedBoard) -> None:
+        """Another board's traces are shown."""
+        self._board, self._table = board, None
+        self._follow()
+
     @Slot()
     def _follow(self, *_: object) -> None:
-        table, rows = self._selection.table, self._selection.rows
+        table, rows, plan = self._selection.table, self._selection.rows, self._selection.plan
+        if plan is not None and plan.origin.get("gpu", self._board.uuid) != self._board.uuid:
+            table = None  # another board's clock
         if not len(rows) and self._selection.index >= 0:
             rows = np.asarray([self._selection.index], dtype=np.int64)
         self.windows = self._windows_among(table, rows) if table is not None else NO_WINDOWS
@@ -80,7 +85,7 @@ class WindowMarks(QObject):
         """Of these measurements, in order of their starts; each is looked at but once."""
         if table is not self._table:
             self._table, self._known = table, NO_WINDOWS
-        fresh = windows_of(table, len(self._known), len(table), self._opened_s)
+        fresh = windows_of(table, len(self._known), len(table), self._board.opened_s)
         self._known = np.concatenate([self._known, fresh])
         found = self._known[rows]
         found = found[found[:, 1] > 0]

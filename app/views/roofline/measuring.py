@@ -30,6 +30,7 @@ class RooflineMeasuring(QObject):
     def __init__(self, context: Context, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._context = context
+        self._gpu = context.gpu  # the board of the sweep that runs, or of the last one
         self._waiting: list[str] = []  # precisions still to be measured, the present one first
         self._own: tuple[SessionPlan, ResultTable, int] | None = None  # the session that runs, or the last one
         self._asked = False  # the engine was given a session and has not answered yet
@@ -72,6 +73,7 @@ class RooflineMeasuring(QObject):
         """Measure these, one after the other."""
         if self.possible and precisions:
             self._waiting = list(precisions)
+            self._gpu = self._context.gpu  # whichever board is shown meanwhile
             self._plan()
 
     @Slot()
@@ -93,7 +95,7 @@ class RooflineMeasuring(QObject):
     # --- one precision after the other --------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        gpu, precision = self._context.gpu, self._waiting[0]
+        gpu, precision = self._gpu, self._waiting[0]
         self.progress, self._own = None, None
         self._planner.run(lambda _stop: plan_roofline(gpu, precision))
         self.changed.emit()
@@ -153,7 +155,7 @@ class RooflineMeasuring(QObject):
     def _fit(self) -> None:
         if self._own is None:
             return
-        (plan, table, session), board = self._own, self._context.gpu.info
+        (plan, table, session), board = self._own, self._gpu.info
         session_of = {"gpu": plan.gpu, "title": plan.title, "source": plan.source, "session": session}
         self._fitter.run(lambda _stop: sweep_of_session(table, board=board, **session_of))  # type: ignore[arg-type]
 

@@ -21,15 +21,20 @@ class Badge(QWidget):
 
     def __init__(self, info: GpuInfo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.field = PlainLabel(info.source.upper())
+        self.field, self.name = PlainLabel(), PlainLabel()
         self.field.setObjectName("badge")
-        self.field.setToolTip(_TIPS.get(info.source, ""))
-        self.field.setVisible(info.source != "nvml")
-        name = PlainLabel(info.name)
-        name.setToolTip(plain_tip(f"{info.power_source}\nDriver: {info.driver or 'none'}"))
-        hbox(self.field, name, of=self).setContentsMargins(6, 0, 10, 0)
+        hbox(self.field, self.name, of=self).setContentsMargins(6, 0, 10, 0)
+        self.show_board(info)
         self._recolour()
         theme.notifier().changed.connect(self._recolour)
+
+    def show_board(self, info: GpuInfo) -> None:
+        """Another board is shown."""
+        self.field.setText(info.source.upper())
+        self.field.setToolTip(_TIPS.get(info.source, ""))
+        self.field.setVisible(info.source != "nvml")
+        self.name.setText(info.name)
+        self.name.setToolTip(plain_tip(f"{info.power_source}\nDriver: {info.driver or 'none'}"))
 
     @Slot()
     def _recolour(self) -> None:

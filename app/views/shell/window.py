@@ -1,4 +1,4 @@
-"""`MainWindow`: the traces in the middle, the panels beside them, one window per GPU."""
+"""`MainWindow`: the traces of the shown board in the middle, the panels beside them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from ..plots import theme
 from ..plots.label import PlainLabel
 from ..settings import Settings
 from ..threads.tasks import LatestTask
+from ..watched_board import WatchedBoard
 from ..widgets import vbox
 from .actions import Actions, Handler, every_action
 from .badge import Badge
 from .banner import Banner
-from .board_monitor import BoardMonitor
+from .board_menu import BoardMenu
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
 from .log import open_log_folder
 from .palette import Palette
-from .panels import CHANNELS, PANELS, Loaded, Panels, load_panels
+from .panels import CHANNELS, PANELS, Known, Loaded, Panels, known_of, load_panels
 from .report_writer import ReportWriter
 from .services import Services
 from .side_windows import SideWindows
@@ -49,16 +50,17 @@ EXAMPLE = "gemm.toml"
 
 
 class MainWindow(QMainWindow):
-    """Owns the board, its services and the panels, and ends them when it closes."""
+    """Owns the services and the panels, and ends them when it closes."""
 
-    gpu_chosen = Signal(str)  # a selector from the GPU menu
     panels_loaded = Signal()
 
-    def __init__(self, board: BoardMonitor, others: tuple[str, ...] = ()) -> None:
+    def __init__(self, services: Services, others: tuple[str, ...] = ()) -> None:
+        """`others` are selectors of boards that are watched beside the one that is shown."""
         super().__init__()
-        self.services = Services(board)
-        self.board, self.bridge, self.selection = board, self.services.bridge, self.services.selection
-        self.others = others  # selectors of boards that are watched at a glance
+        self.services = services
+        self.boards, self.bridge, self.selection = services.boards, services.bridge, services.selection
+        self._others = others
+        board = self.board
         self.settings = Settings()
         self.panels: Panels = {}
         self.plot_menus: PlotMenus | None = None  # once the panels are there
@@ -74,13 +76,13 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.readout = Readout(board.gpu.channels)
         self.monitor = MonitorPanel(board.gpu, board.trace, self.readout)
-        self.window_marks = WindowMarks(self.selection, self.monitor.view)
+        self.window_marks = WindowMarks(self.selection, self.monitor.view, board)
         self.banner = Banner()
         self.confirm_bar = ConfirmBar(self.bridge)
         self._put_centre()
         self.dock_area = Docks(self, PANELS)
         self.dock_area.put(CHANNELS, self.readout)
-        self.side_windows = SideWindows(self, board.gpu, self.settings)
+        self.side_windows = SideWindows(self, self.boards, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
         self._make_actions()
         self._restore()
@@ -92,7 +94,7 @@ class MainWindow(QMainWindow):
         self._slow_timer.timeout.connect(self._show_held)
         self._slow_timer.start(1000)
         self.monitor.view.setFocus()
-        self._loader = LatestTask(self)
+        self._loader, self._asking = LatestTask(self), LatestTask(self)
         self._connect()
         QTimer.singleShot(2000, self._load_panels)  # a GPU that reports nothing must not keep the panels away
 
@@ -110,6 +112,11 @@ class MainWindow(QMainWindow):
             self.panels["tune"].open(path, start=start)
 
     @property
+    def board(self) -> WatchedBoard:
+        """The board that is shown."""
+        return self.boards.current
+
+    @property
     def docks(self) -> dict[str, QDockWidget]:
         """The docks by name."""
         return self.dock_area.by_name
@@ -122,18 +129,17 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(centre)
 
     def _make_actions(self) -> None:
-        info = self.board.gpu.info
         toolbar = QToolBar("Traces")
         toolbar.setObjectName("toolbar")
         toolbar.setMovable(False)
-        toolbar.addWidget(Badge(info))
+        self.badge = Badge(self.board.gpu.info)
+        toolbar.addWidget(self.badge)
         self.addToolBar(toolbar)
         self.actions_made = Actions(ACTIONS, self._handlers(), self, self.menuBar(), toolbar, self.monitor)
         self.actions_by_name = self.actions_made.by_name
-        self.control_switch = ControlSwitch(info, self.bridge) if info.source == "nvml" else None
-        if self.control_switch is not None:
-            toolbar.addSeparator()
-            toolbar.addWidget(self.control_switch)
+        self.control_switch = ControlSwitch(self.board, self.bridge)
+        self._of_real_boards = (toolbar.addSeparator(), toolbar.addWidget(self.control_switch))
+        self._show_control_switch()
         for name in ("undo", "redo"):
             self.actions_by_name[name].setEnabled(False)  # until there is a form
         self.palette_of_actions = Palette(self)
@@ -184,7 +190,11 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.bridge.fault.connect(self.banner.show_fault)
         self.bridge.fit_finished.connect(self.monitor.show_fit)
-        self.board.sensor_event.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
+        self.boards.sensor_event.connect(self._sensor_event)
+        self.boards.board_changed.connect(self._board_changed)
+        self.boards.failed.connect(self.banner.show_message)
+        self._asking.done.connect(self._show_known)
+        self._asking.failed.connect(self.bridge.report)
         self.monitor.saved.connect(self._written)
         self.monitor.failed.connect(self.banner.show_message)
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
@@ -212,15 +222,9 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _panels_imported(self, loaded: Loaded) -> None:
-        offer_left_over(self.banner, loaded.left_over, self.board.gpu, self.bridge.submit)
-        if loaded.fit is not None:
-            from ...engine.models.voltage_estimate import VoltageEstimate
-
-            self.monitor.show_estimate(VoltageEstimate.of(*loaded.fit, self.board.gpu.info))
-        self._make_panels(loaded, list(loaded.classes.items()), self.services.context(self.others))
-        for selector, label in loaded.gpus:
-            action = self.actions_made.submenus["gpus"].addAction(label)
-            action.triggered.connect(lambda _=False, chosen=selector: self.gpu_chosen.emit(chosen))
+        self._show_known(loaded.known)
+        self._make_panels(loaded, list(loaded.classes.items()), self.services.context())
+        self._board_menu = BoardMenu(self.actions_made.submenus["gpus"], self.boards, loaded.gpus)
 
     def _make_panels(
         self, loaded: Loaded, waiting: list[tuple[str, Callable[[Context], QWidget]]], context: Context
@@ -246,7 +250,7 @@ class MainWindow(QMainWindow):
         self.banner.show_message(what, remedy)
 
     def _panels_made(self, loaded: Loaded) -> None:
-        tune, sessions, boards = self.panels["tune"], self.panels["sessions"], self.panels["boards"]
+        tune, sessions = self.panels["tune"], self.panels["sessions"]
         self.actions_made.connect_buttons(
             {name: dock.widget() for name, dock in self.docks.items()}, self.dock_area.bring
         )
@@ -257,8 +261,6 @@ class MainWindow(QMainWindow):
         sessions.resume_asked.connect(self.resume_session)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
-        boards.in_full.connect(self.gpu_chosen)
-        boards.boards_changed.connect(self._others_changed)
         offer_recovery(
             self.banner,
             loaded.sessions,
@@ -272,6 +274,10 @@ class MainWindow(QMainWindow):
             self._adopt_plots, Qt.ConnectionType.QueuedConnection
         )  # some are made when shown
         self.setAcceptDrops(True)
+        for selector in self._others:
+            self.boards.watch(selector)
+        if self.board.gpu.info.source == "nvml":
+            self.boards.watch_real()
         self.panels_loaded.emit()
 
     @Slot(int)
@@ -288,12 +294,40 @@ class MainWindow(QMainWindow):
 
     # --- slots --------------------------------------------------------------------------------------------------------
 
-    @Slot(object)
-    def _sensor_event(self, event: SensorEvent) -> None:
+    @Slot(object, object)
+    def _sensor_event(self, board: WatchedBoard, event: SensorEvent) -> None:
+        message = event.message if board is self.board else f"{board.gpu.info.label}: {event.message}"
         if event.kind in ("lost", "failed"):
-            self.banner.show_message(event.message)
+            self.banner.show_message(message)
         else:
-            self._say(event.message)
+            self._say(message)
+
+    @Slot(object)
+    def _board_changed(self, board: WatchedBoard) -> None:
+        """Show another board's traces and facts. Result, draft, layout and what runs stay as they are."""
+        gpu = board.gpu
+        self.setWindowTitle(gpu.info.label)
+        self.monitor.show_board(gpu, board.trace)
+        self.window_marks.show_board(board)
+        self.badge.show_board(gpu.info)
+        self.control_switch.show_board(board)
+        self._show_control_switch()
+        self._show_held()
+        services = self.services
+        self._asking.run(lambda _stop: known_of(services.store, board))
+
+    def _show_control_switch(self) -> None:
+        for action in self._of_real_boards:
+            action.setVisible(self.board.gpu.info.source == "nvml")
+
+    @Slot(object)
+    def _show_known(self, known: Known) -> None:
+        """What was kept of the shown board: settings that a crash left, and the fit that estimates its voltage."""
+        offer_left_over(self.banner, known.left_over, known.board.gpu, self.bridge.submit)
+        if known.fit is not None and known.board is self.board:
+            from ...engine.models.voltage_estimate import VoltageEstimate
+
+            self.monitor.show_estimate(VoltageEstimate.of(*known.fit, known.board.gpu.info))
 
     @Slot(str)
     def _say(self, words: str) -> None:
@@ -400,10 +434,6 @@ class MainWindow(QMainWindow):
         if self.plot_menus is not None:
             self.plot_menus.adopt(window, window.windowTitle())
 
-    @Slot(object)
-    def _others_changed(self, others: tuple[str, ...]) -> None:
-        self.others = others
-
     @Slot()
     def _history_changed(self) -> None:
         history = self.panels["tune"].form.history
@@ -451,6 +481,7 @@ class MainWindow(QMainWindow):
             self.dock_area.stop_watching()
             self.monitor.shutdown()
             self._loader.shutdown()
+            self._asking.shutdown()
             self.side_windows.shutdown()
             self.reports.shutdown()
             if self.plot_menus is not None:

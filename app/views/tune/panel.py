@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -18,6 +18,7 @@ from ..context import Context
 from ..file_dialogs import open_file
 from ..front.marked_bar import MarkedBar
 from ..threads.tasks import LatestTask
+from ..watched_board import WatchedBoard
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
@@ -29,6 +30,8 @@ from .session_progress import SessionProgress
 if TYPE_CHECKING:
     from ..space.window import SpaceWindow
 
+_START = "Start the session as it is set up above"
+_WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
 _ALIVE = (SessionState.RUNNING, SessionState.PAUSED)
 _STORED_SHOWN = 15
 _ROOM_FOR_HISTORY = 680  # pixels
@@ -45,6 +48,8 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
+        self._last: Draft | None = None  # that was ready; the board that is shown may not be able to run it
+        self._kept: dict[str, Any] | None = None  # what was chosen in the form, while it is prepared for another board
         self.space_window: SpaceWindow | None = None  # once it was asked for
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
@@ -58,7 +63,7 @@ class TunePanel(QWidget):
         self.marked = MarkedBar(context.selection)
         self.marked.only.toggled.connect(self.results.show_only_marked)
         self.export = ExportPanel(context)
-        self.start = button("Start", "Start the session as it is set up above", self.start_session)
+        self.start = button("Start", _START, self.start_session)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
@@ -67,6 +72,7 @@ class TunePanel(QWidget):
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
         context.selection.steered.connect(self._steered)
+        context.boards.board_changed.connect(self._board_changed)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -123,18 +129,18 @@ class TunePanel(QWidget):
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
         gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
-        self._start_when_ready = start
+        self._start_when_ready, self._kept = start, None
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
-        guard = self._context.guard
-        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
+        board = self._context.boards.current
+        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, board.guard))
 
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Resume a stored session."""
-        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
-        self._start_when_ready = start
+        store, board = self._context.store, self._context.boards.current
+        self._start_when_ready, self._kept = start, None
         self._prepare(f"Reading session {session} …")
-        self._reader.run(lambda _stop: draft_of_session(store, session, gpu, guard))
+        self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
 
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
@@ -186,13 +192,15 @@ class TunePanel(QWidget):
 
     @Slot(object)
     def _prepared(self, draft: Draft) -> None:
-        self._draft = draft
+        self._draft = self._last = draft
         self.summary.show_draft(draft)
         if draft.plan.resume is None:
             self.file_opened.emit(draft.path)
         if self.space_window is not None:
             self.space_window.show_plan(draft.plan)
         self.form.show_draft(draft)
+        if self._kept is not None:
+            self.form.set_state(self._kept)
         self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
         if self._start_when_ready:
@@ -203,7 +211,8 @@ class TunePanel(QWidget):
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
         self.summary.complain(what, remedy)
-        self._context.bridge.report(what, remedy)
+        if self._kept is None:  # to look at a board asks for nothing that could fail
+            self._context.bridge.report(what, remedy)
 
     @Slot()
     def show_space(self) -> None:
@@ -221,6 +230,16 @@ class TunePanel(QWidget):
         """Build the space again, of the clocks near the model's optimum, or of the specification's own again."""
         if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
             self.open(self._draft.path, taken_over=self._draft.taken_over)
+
+    @Slot(object)
+    def _board_changed(self, _board: WatchedBoard) -> None:
+        """Prepare what is open for the board that is shown: what is started runs there."""
+        last = self._last
+        if last is not None and not last.replay and last.plan.resume is None and not self._start_when_ready:
+            kept = self.form.state() if self._kept is None else self._kept
+            self.open(last.path, taken_over=last.taken_over)
+            self._kept = kept
+        self._set_buttons()
 
     @Slot(object)
     def _control_changed(self, _event: events.ControlChanged) -> None:
@@ -317,6 +336,8 @@ class TunePanel(QWidget):
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")
         self.start.setDefault(self.start.isEnabled())
+        plan = self._context.selection.plan
+        self.start.setToolTip(_WAITS.format(board=plan.gpu) if alive and plan is not None else _START)
 
 
 def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:

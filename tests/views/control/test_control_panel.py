@@ -255,7 +255,7 @@ def test_where_everything_is_forbidden_nothing_is_offered(
     lab, panel = panel_of(Board())
     assert panel.state.text() == "WATTRIDGE_READ_ONLY=1 forbids every setting."
     assert not panel.restore.isEnabled()
-    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    switch = ControlSwitch(lab.context.boards.current, lab.bridge)
     qtbot.addWidget(switch)
     assert "WATTRIDGE_READ_ONLY=1 forbids" in switch.explanation.text()
     assert not switch.button.isEnabled()
@@ -319,7 +319,7 @@ def test_what_root_s_policy_forbids_is_said_and_putting_back_stays_possible(
     lab, panel = panel_of(Board())
     assert panel.state.text() == "/etc/wattridge/policy.conf makes it read-only."
     assert panel.restore.isEnabled()
-    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    switch = ControlSwitch(lab.context.boards.current, lab.bridge)
     qtbot.addWidget(switch)
     assert "/etc/wattridge/policy.conf makes it read-only." in switch.explanation.text()
     assert not switch.button.isEnabled()
@@ -327,7 +327,7 @@ def test_what_root_s_policy_forbids_is_said_and_putting_back_stays_possible(
 
 def test_the_switch_shows_what_the_engine_says_never_what_was_wished(qtbot: QtBot) -> None:
     lab = Lab(Board())
-    switch = ControlSwitch(lab.context.gpu.info, lab.bridge)
+    switch = ControlSwitch(lab.context.boards.current, lab.bridge)
     qtbot.addWidget(switch)
     assert (switch.allowed, switch.text()) == (False, "Read-only")
     assert "password" in switch.explanation.text()

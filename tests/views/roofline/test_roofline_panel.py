@@ -6,11 +6,12 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for
+from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -45,8 +46,8 @@ class Window:
         self.selection = Selection(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.selection)  # type: ignore[arg-type]
+        boards: Any = OneBoard(self.bridge, gpu, None)
+        self.context = Context(self.bridge, boards, self.store, self.selection)
         self.panel = self.new_panel()
 
     def new_panel(self) -> RooflinePanel:
