@@ -276,20 +276,22 @@ class Monkey:
     # --- between rounds -----------------------------------------------------------------------------------------------
 
     def settle(self) -> dict[str, float]:
-        """A fresh window on the home board; what there is then."""
+        """Only the home board again, and nothing running; what there is then."""
         faulthandler.dump_traceback_later(STILL_S, exit=True)
         popup = QApplication.activePopupWidget()
         while popup is not None:
             popup.close()
             popup = QApplication.activePopupWidget()
-        self._ready()  # it may just have changed the board
-        old = self.window
-        old.panels["tune"].stop_session()
-        old.settings.reset()
-        old.others = ()
-        old.gpu_chosen.emit(HOME)
-        self._wait(lambda: self.window is not old, 30)
-        self._ready()
+        window, boards = self.window, self.window.boards
+        tune = window.panels["tune"]
+        tune.stop_session()
+        self._wait(lambda: not tune.stop.isEnabled(), 60)
+        window.settings.reset()
+        boards.show(HOME)
+        self._wait(lambda: boards.current is boards.find(HOME), 30)
+        for board in [board for board in boards.all if board is not boards.current]:
+            boards.forget(board)
+        self._wait(lambda: len(boards.all) == 1, 30)
         for _ in range(5):
             self.turn(0.05)
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from fakes import FakeGpu, working
 from lab import ready
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.engine.session_state import SessionState
@@ -62,7 +64,7 @@ def test_the_window_shows_the_board_that_was_chosen(qtbot: QtBot, open_program: 
     window = ready(qtbot, open_program())
     show(qtbot, window, "simulated:h200")
     assert "H200" in window.windowTitle()
-    assert "H200" in window.badge.name.text()
+    assert "H200" in window.badge.chooser.currentText()
     qtbot.waitUntil(lambda: window.monitor.view.snapshot is not None, timeout=5000)
     ticked = [action.text() for action in window.actions_made.submenus["gpus"].actions() if action.isChecked()]
     assert ["H200" in text for text in ticked] == [True]
@@ -70,6 +72,20 @@ def test_the_window_shows_the_board_that_was_chosen(qtbot: QtBot, open_program: 
     window.boards.show("simulated:no such board")
     qtbot.waitUntil(lambda: "no such board" in window.banner.text, timeout=5000)
     assert "H200" in window.windowTitle(), "and the one that works stays"
+
+
+def test_the_list_in_the_toolbar_says_of_each_board_what_it_is_and_shows_it(qtbot: QtBot, open_program: Open) -> None:
+    window = ready(qtbot, open_program(FakeGpu(working, source="nvml", name="Board X")))
+    chooser = window.badge.chooser
+    window.boards.watch("recorded:h200-gemm")
+    window.boards.watch("simulated:v100")
+    qtbot.waitUntil(lambda: chooser.count() == 3, timeout=10_000)
+    assert [chooser.itemText(at).rpartition(" · ")[2] for at in range(3)] == ["Board X", "RECORDED", "SIMULATED"]
+    chooser.setFocus()
+    QTest.keyClick(chooser, Qt.Key.Key_Down)
+    qtbot.waitUntil(lambda: window.board.uuid == chooser.itemData(1), timeout=5000)
+    assert window.badge.field.text() == "RECORDED"
+    assert chooser.itemText(0) == "Board X · LIVE"
 
 
 def test_traces_and_what_was_marked_on_them_are_there_again(qtbot: QtBot, open_program: Open) -> None:
