@@ -18,7 +18,6 @@ from ..context import Context
 from ..file_dialogs import open_file
 from ..front.marked_bar import MarkedBar
 from ..threads.tasks import LatestTask
-from ..watched_board import WatchedBoard
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
@@ -48,8 +47,9 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
-        self._last: Draft | None = None  # that was ready; the board that is shown may not be able to run it
+        self._opened: tuple[Path, Path | None] | None = None  # the file, and what was taken over; no stored session
         self._kept: dict[str, Any] | None = None  # what was chosen in the form, while it is prepared for another board
+        self._asked = True  # whether the user asked for what is being prepared
         self.space_window: SpaceWindow | None = None  # once it was asked for
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
@@ -72,7 +72,7 @@ class TunePanel(QWidget):
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
         context.selection.steered.connect(self._steered)
-        context.boards.board_changed.connect(self._board_changed)
+        context.boards.board_changed.connect(self._follow_board)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -129,7 +129,8 @@ class TunePanel(QWidget):
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
         gpu, clocks = self._context.gpu, self._context.selection.clocks_mhz
-        self._start_when_ready, self._kept = start, None
+        self._start_when_ready, self._kept, self._asked = start, None, True
+        self._opened = (path, taken_over)
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
         board = self._context.boards.current
@@ -138,7 +139,8 @@ class TunePanel(QWidget):
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Resume a stored session."""
         store, board = self._context.store, self._context.boards.current
-        self._start_when_ready, self._kept = start, None
+        self._start_when_ready, self._kept, self._asked = start, None, True
+        self._opened = None
         self._prepare(f"Reading session {session} …")
         self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
 
@@ -192,7 +194,7 @@ class TunePanel(QWidget):
 
     @Slot(object)
     def _prepared(self, draft: Draft) -> None:
-        self._draft = self._last = draft
+        self._draft = draft
         self.summary.show_draft(draft)
         if draft.plan.resume is None:
             self.file_opened.emit(draft.path)
@@ -201,6 +203,7 @@ class TunePanel(QWidget):
         self.form.show_draft(draft)
         if self._kept is not None:
             self.form.set_state(self._kept)
+            self._kept = None
         self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
         if self._start_when_ready:
@@ -211,7 +214,7 @@ class TunePanel(QWidget):
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
         self.summary.complain(what, remedy)
-        if self._kept is None:  # to look at a board asks for nothing that could fail
+        if self._asked:
             self._context.bridge.report(what, remedy)
 
     @Slot()
@@ -231,20 +234,21 @@ class TunePanel(QWidget):
         if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
             self.open(self._draft.path, taken_over=self._draft.taken_over)
 
-    @Slot(object)
-    def _board_changed(self, _board: WatchedBoard) -> None:
-        """Prepare what is open for the board that is shown: what is started runs there."""
-        last = self._last
-        if last is not None and not last.replay and last.plan.resume is None and not self._start_when_ready:
-            kept = self.form.state() if self._kept is None else self._kept
-            self.open(last.path, taken_over=last.taken_over)
-            self._kept = kept
-        self._set_buttons()
+    @Slot()
+    def _follow_board(self, *_: object) -> None:
+        """Prepare what is open for the board that is shown, once nothing runs: what is started then runs there."""
+        draft, here = self._draft, self._context.boards.current.uuid
+        ready = draft is not None and (draft.replay or draft.plan.origin.get("gpu") == here)
+        if self._opened is not None and not ready and self.state not in _ALIVE and not self._starting:
+            kept = self.form.state() if draft is not None else self._kept
+            (path, taken_over), start = self._opened, self._start_when_ready
+            self.open(path, start=start, taken_over=taken_over)
+            self._kept, self._asked = kept, start
 
     @Slot(object)
-    def _control_changed(self, _event: events.ControlChanged) -> None:
+    def _control_changed(self, event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        if self.state not in _ALIVE and not self._starting:
+        if event.board == self._context.gpu.info.uuid and self.state not in _ALIVE and not self._starting:
             self._steered(None)
 
     @Slot()
@@ -316,6 +320,7 @@ class TunePanel(QWidget):
         self.progress.show_progress(event.progress, event.reason)
         self.results.refresh(event.progress.best_index)
         self._set_buttons()
+        self._follow_board()
 
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:

@@ -157,9 +157,12 @@ def test_what_runs_continues_on_its_own_board(qtbot: QtBot, open_program: Open, 
     qtbot.waitUntil(lambda: window.selection.table is not None and len(window.selection.table) > 0, timeout=60_000)
     show(qtbot, window, "simulated:h200")
     assert tune.state is SessionState.RUNNING
+    assert tune.draft is not None
+    assert tune.draft.plan.gpu == home.gpu.info.name, "what is set up is what runs"
     assert not tune.start.isEnabled()
     assert "A100" in tune.start.toolTip(), "why it has to wait"
     qtbot.waitUntil(lambda: tune.state is SessionState.DONE, timeout=60_000)
+    qtbot.waitUntil(lambda: tune.draft is not None and "H200" in tune.draft.plan.gpu, timeout=20_000)
     table = window.selection.table
     assert table is not None
     assert len(table) == 36
