@@ -86,7 +86,7 @@ class LaneView(QWidget):
         return QSize(820, 620)
 
     def show_board(self, gpu: Gpu, trace: Trace) -> None:
-        """Show another board's trace, as it was left; the first time as long a stretch as now, live."""
+        """Show another board's trace from the next `refresh` on, as it was left; at first as long a stretch as now."""
         self._left[self._trace] = (self.window_of_time, self.span)
         self._gpu, self._trace = gpu, trace
         self.window_of_time, span = self._left.get(trace, (TimeWindow(self.window_of_time.length_s), None))
@@ -94,10 +94,11 @@ class LaneView(QWidget):
         self._cursor_ns = self._drag = self._snapshot = None
         self._values = {}
         self._ranges.clear()
-        self.set_estimate(None)
+        self._estimate, self._lanes, self._key = None, shown_lanes(gpu.channels), ()
         self.set_span(None)
         self.set_span(span)
-        self._window_moved()
+        self.window_changed.emit()
+        self.update()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
