@@ -52,6 +52,7 @@ class WatchedBoards(QObject):
         super().__init__()
         self._bridge, self._seed, self._speed, self._on_change = bridge, seed, speed, on_change
         self._opening: list[str] = []  # selectors
+        self._arriving: list[Gpu] = []  # open, and not watched yet
         self._to_show = ""  # the selector that was chosen last, until it is open
         self._tasks = TaskQueue(self)
         self._tasks.failed.connect(self.failed)
@@ -124,6 +125,8 @@ class WatchedBoards(QObject):
         self._tasks.shutdown()
         for board in self.all:
             board.close()
+        for gpu in self._arriving:
+            gpu.close()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -136,10 +139,13 @@ class WatchedBoards(QObject):
         return WatchedBoard(selector, gpu, on_event=lambda event: heard.emit(uuid, event), on_change=self._on_change)
 
     def _opened(self, selector: str) -> Gpu | WattridgeError:
+        """On the queue's thread. What is opened is closed in the end, whether it was still watched or not."""
         try:
-            return watched_gpu(selector, seed=self._seed, speed=1.0 if is_real(selector) else self._speed)
+            gpu = watched_gpu(selector, seed=self._seed, speed=1.0 if is_real(selector) else self._speed)
         except WattridgeError as error:
             return error
+        self._arriving.append(gpu)
+        return gpu
 
     def _add(self, selector: str, opened: Gpu | WattridgeError) -> None:
         self._opening.remove(selector)
@@ -147,6 +153,7 @@ class WatchedBoards(QObject):
             self._to_show = "" if self._to_show == selector else self._to_show
             self.failed.emit(f"{opened.where}: {opened.what}" if opened.where else opened.what, opened.remedy)
             return
+        self._arriving.remove(opened)
         board = self.find(opened.info.uuid)
         if board is None:
             board = self._watched(selector, opened)
