@@ -1,7 +1,7 @@
 """Random but valid use of the window. By hand: python tests/benchmarks/monkey.py [SECONDS] [SEED]
 
-Rounds of random steps (actions, buttons, fields, keys, mouse, docks, files); after each round another board's window
-takes the place of the last one and everything is counted: no exception, no thread, timer or widget too many, memory
+Rounds of random steps (actions, buttons, fields, keys, mouse, docks, files); after each round only the home
+board is watched again and everything is counted: no exception, no thread, timer or widget too many, memory
 flat within 5 % from the second quarter's median to the last one's. Exit status 1 and the last steps where something is
 amiss. The same seed draws the same numbers; what they meet depends on the machine's pace too.
 """
