@@ -391,9 +391,7 @@ def run(seconds: float, seed: int, folder: Path) -> int:
     later = rounds[quarter:]  # what is loaded by need is there by then, and the window keeps it
     for what, slack in (("threads", 0), ("timers", 2), ("widgets", 10), ("windows", 2)):
         least, last = min(r[what] for r in later[:quarter]), min(r[what] for r in rounds[-max(3, quarter) :])
-        if (
-            last > least + slack
-        ):  # in none of the last rounds as few: what is freed late comes and goes
+        if last > least + slack:  # in none of the last rounds as few: what is freed late comes and goes
             amiss.append(f"{what} grew from {least:.0f} to {last:.0f}")
     early = statistics.median(r["rss_mb"] for r in later[:quarter])
     growth = statistics.median(r["rss_mb"] for r in later[-quarter:]) / early - 1
