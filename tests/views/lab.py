@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from PySide6.QtCore import QObject, Signal
 
 from app.engine.measurement import Measurement, State
 from app.engine.objectives import Goal, Objective
@@ -43,15 +46,41 @@ class ScriptedEngine:
     def join(self, timeout: float | None = None) -> None: ...
 
 
+class OneBoard(QObject):
+    """What a panel sees of the watched boards where a test gives it one, or none, that nobody reads."""
+
+    added, removed, board_changed = Signal(object), Signal(object), Signal(object)
+
+    def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
+        super().__init__()
+        info = getattr(gpu, "info", None)
+        self.current = SimpleNamespace(
+            gpu=gpu,
+            uuid=getattr(info, "uuid", ""),
+            trace=trace,
+            opened_s=time.time(),
+            guard=None,
+            allowed=False,
+            holder=None,
+        )
+        bridge.control_changed.connect(self._control_changed)
+
+    def measured_by(self, _plan: SessionPlan) -> Any:
+        return self.current
+
+    def _control_changed(self, event: events.ControlChanged) -> None:
+        self.current.allowed, self.current.holder = event.allowed, event.holder
+
+
 class Lab:
     """A context whose engine is scripted. `session(table, plan)` is what the engine says when one starts."""
 
     def __init__(self, gpu: Any = None, store: Any = None, trace: Any = None) -> None:
         self.engine = ScriptedEngine(lambda event: self.bridge.deliver(event))
         self.bridge = EngineBridge(lambda _on_event: self.engine)
+        self.boards: Any = OneBoard(self.bridge, gpu, trace)
         self.result = CurrentResult(self.bridge)
-        none: Any = None
-        self.context = Context(self.bridge, gpu, trace, none, store, self.result)
+        self.context = Context(self.bridge, self.boards, store, self.result)
 
     def session(self, table: ResultTable, plan: SessionPlan) -> None:
         self.engine.tell(events.SessionStarted(1, plan, table))

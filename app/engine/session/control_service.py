@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 from ...errors import WattridgeError
-from ...sensors.gpu import Gpu
 from ..board_settings import in_words
 from ..control.guard import DeviceGuard
 from ..control.left_over import left_over
@@ -18,9 +17,9 @@ from .events import Allow, Apply, Confirm, ControlChanged, Event, Forbid, Settin
 class ControlService:
     """Answers commands about one board's settings. For one thread; what goes wrong is raised as WattridgeError."""
 
-    def __init__(self, gpu: Gpu, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, guard: DeviceGuard, on_event: Callable[[Event], None]) -> None:
         """Owns the guard from now on."""
-        self._gpu = gpu
+        self._gpu = guard.gpu
         self._guard = guard
         self._on_event = on_event
         self._until: float | None = None  # when what is not confirmed is restored, monotonic s
@@ -56,8 +55,8 @@ class ControlService:
         self._report(abort, message)
 
     def expire(self, abort: threading.Event) -> None:
-        """The time to confirm is over."""
-        if self.restore_unconfirmed():
+        """Restore what is not confirmed if the time to do so is over."""
+        if self.left_s == 0.0 and self.restore_unconfirmed():
             self._report(abort, "not confirmed in time: the settings are as they were before")
 
     def restore_unconfirmed(self) -> bool:
@@ -69,7 +68,7 @@ class ControlService:
 
     def report_control(self, notes: tuple[str, ...] = ()) -> None:
         """Report whether control is switched on, and which process holds the rights."""
-        self._on_event(ControlChanged(self._guard.armed, self._guard.holder, notes))
+        self._on_event(ControlChanged(self._gpu.info.uuid, self._guard.armed, self._guard.holder, notes))
 
     def close(self) -> None:
         """Restore everything that was not confirmed, and give the rights back."""
@@ -129,4 +128,5 @@ class ControlService:
         seen = self._guard.watch(abort)
         applied, prior = dict(self._guard.applied), dict(self._guard.prior)
         words = message if message and seen.obeyed else seen.message
-        self._on_event(SettingApplied(applied, seen.observed, seen.obeyed, words, prior, self.left_s))
+        board = self._gpu.info.uuid
+        self._on_event(SettingApplied(board, applied, seen.observed, seen.obeyed, words, prior, self.left_s))

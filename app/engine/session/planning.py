@@ -209,6 +209,7 @@ def plan_resume(
     if digest_of(path) != record.origin.get("sha256"):
         raise InputError(f"the file has changed since session {session} began", str(path), "start a new session")
     make_runner: Callable[[], Runner]
+    origin = record.origin
     if record.origin.get("kind") == "replay":
         recording = read_recording(path)
         space, make_runner = recording.space(), lambda: ReplayRunner(recording)
@@ -227,8 +228,9 @@ def plan_resume(
             (guard or DeviceGuard(gpu)).open()  # fails now rather than at the first measurement
         require_runnable(spec, gpu)
         make_runner = runner_on(spec, gpu, space, guard)
+        origin = {**origin, "gpu": gpu.info.uuid}  # another one of the same name
     budget = options.budget() if options is not None else {}
-    return _checked(replace(plan_of(loaded), space=space, make_runner=make_runner, **budget))
+    return _checked(replace(plan_of(loaded), space=space, origin=origin, make_runner=make_runner, **budget))
 
 
 def objective_over(own: Objective, names: Sequence[str], options: SearchOptions) -> Objective:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QPushButton, QSplitter, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
@@ -43,6 +41,7 @@ _MESSAGES = {
     State.TIMEOUT: "What took too long",
     State.CONSTRAINTS: "Why it was not run",
 }
+_NOT_WATCHED = "The board that this was measured on is not watched here."
 _NO_MESSAGE = "(no message)"
 _REMARKS = "Messages, though it works"
 _POWER, _MESSAGE, _SOURCE, _PINNED = range(4)  # places of tabs
@@ -54,7 +53,6 @@ class ConfigurationPanel(QWidget):
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._opened_s = time.time()
         self._kernel: KernelText | None = None
         self._kernel_of: SessionPlan | None = None  # whose source is read or being read
         self._reader = LatestTask(self)
@@ -226,7 +224,9 @@ class ConfigurationPanel(QWidget):
         measurement = self.measurement
         if measurement is None or measurement.state is not State.OK:
             return
-        shown = own_trace(self._context.trace, measurement, self._opened_s)
+        plan = self._context.result.plan
+        board = self._context.boards.measured_by(plan) if plan is not None else None
+        shown = own_trace(board.trace, measurement, board.opened_s) if board is not None else _NOT_WATCHED
         self.trace.show_trace(shown)
         if isinstance(shown, OwnTrace) and not shown.complete:
             self._again.start()

@@ -10,14 +10,15 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QPushButton
 
 from ...engine.session import events
+from ...sensors.gpu import Gpu
 from ..threads.bridge import EngineBridge
 
 CONFIRM_S: Final = 10.0
 
 
-def apply_command(settings: Mapping[str, Any]) -> events.Apply:
+def apply_command(gpu: Gpu, settings: Mapping[str, Any]) -> events.Apply:
     """The command that makes settings by hand, which return unless they are confirmed in time."""
-    return events.Apply(**settings, confirm_s=CONFIRM_S)
+    return events.Apply(gpu.info.uuid, **settings, confirm_s=CONFIRM_S)
 
 
 class Countdown(QObject):
@@ -30,6 +31,7 @@ class Countdown(QObject):
         self._bridge = bridge
         self._said = ""
         self._until = 0.0
+        self.board = ""  # UUID of the one that waits, or waited last
         self.waits = False
         self.keep, self.back = QPushButton("&Keep"), QPushButton("Put &back now")
         self.keep.setToolTip("These settings stay, also when this window is closed, until they are put back")
@@ -54,6 +56,9 @@ class Countdown(QObject):
 
     @Slot(object)
     def _applied(self, event: events.SettingApplied) -> None:
+        if event.confirm_s is None and event.board != self.board:
+            return  # another board's
+        self.board = event.board
         if event.confirm_s is not None:
             self._until = time.monotonic() + event.confirm_s
             self._said = event.message if event.obeyed else f"Not obeyed: {event.message.removeprefix('not obeyed: ')}"
@@ -72,11 +77,11 @@ class Countdown(QObject):
 
     @Slot()
     def _keep(self) -> None:
-        self._answer(events.Confirm())
+        self._answer(events.Confirm(self.board))
 
     @Slot()
     def _put_back(self) -> None:
-        self._answer(events.Confirm(keep=False))
+        self._answer(events.Confirm(self.board, keep=False))
 
     def _answer(self, command: events.Command) -> None:
         self._enable(False)

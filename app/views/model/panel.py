@@ -168,6 +168,7 @@ class ModelPanel(QWidget):
         self._ask(
             events.Fit(
                 sweep=True,
+                board=self._context.gpu.info.uuid,
                 points=_SWEEP_POINTS,
                 memory_clocks=self.with_memory.isChecked(),
                 power_limits=self.with_limits.isChecked(),

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from PySide6.QtWidgets import QWidget
 
 from ..context import Context
+from ..watched_board import WatchedBoard
 from .services import Services
 
 if TYPE_CHECKING:
     from ...engine.control.left_over import LeftOver
     from ...engine.models.frequency import FrequencyFit
+    from ...engine.store.database import Store
     from ...engine.store.record import SessionRecord
     from ..analysis.panel import AnalysisPanel
     from ..boards.panel import BoardsPanel
@@ -89,26 +91,41 @@ class Panels(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What was kept of a board."""
+
+    board: WatchedBoard
+    fit: tuple[FrequencyFit, str] | None  # the newest, and what it was fitted to
+    left_over: LeftOver | None  # settings that a crash left
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """What takes too long for Qt's thread: the panels' modules, and what is known at the start."""
 
     classes: dict[str, Callable[[Context], QWidget]]
     gpus: list[tuple[str, str]]  # selector, label
     sessions: list[SessionRecord]
-    fit: tuple[FrequencyFit, str] | None  # the newest of this board, and what it was fitted to
-    left_over: LeftOver | None  # settings that a crash left
+    known: Known  # of the shown board
 
 
 def load_panels(services: Services) -> Loaded:
     """Import the panels and read the store. Raises WattridgeError where the store cannot be read."""
-    from ...engine.control.left_over import left_over
     from ...sensors.select import gpu_selectors
 
     gpus = gpu_selectors()
-    store, board = services.store, services.board.gpu.info
+    store = services.store
     store.purge()
     sessions = store.sessions()
     importlib.import_module("...engine.session.tuner", __package__)
-    fit = store.latest_fit(board.name, simulated=board.source == "simulated")
     classes = {spec.name: spec.load() for spec in PANELS if spec.panel}
-    return Loaded(classes, gpus, sessions, fit, left_over(board.uuid))
+    return Loaded(classes, gpus, sessions, known_of(store, services.boards.current))
+
+
+def known_of(store: Store, board: WatchedBoard) -> Known:
+    """Raises WattridgeError where the store cannot be read."""
+    from ...engine.control.left_over import left_over
+
+    info = board.gpu.info
+    fit = store.latest_fit(info.name, simulated=info.source == "simulated")
+    return Known(board, fit, left_over(info.uuid))

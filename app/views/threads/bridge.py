@@ -61,6 +61,7 @@ class EngineBridge(QObject):
     setting_applied = Signal(object)  # events.SettingApplied
     control_changed = Signal(object)  # events.ControlChanged
     device_changed = Signal(object)  # events.DeviceChanged
+    board_released = Signal(object)  # events.BoardReleased
     fault = Signal(object)  # events.EngineFault
 
     _arrived = Signal(object)
@@ -88,6 +89,7 @@ class EngineBridge(QObject):
             events.SettingApplied: self.setting_applied,
             events.ControlChanged: self.control_changed,
             events.DeviceChanged: self.device_changed,
+            events.BoardReleased: self.board_released,
             events.EngineFault: self.fault,
         }
         self._roofline_signals = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _STORED_SHOWN = 15
 _START_TIP = "Start the session as it is set up above; what is shown below is then its result"
+_WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
 _ROOM_FOR_HISTORY = 680  # pixels
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
@@ -46,6 +47,9 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
+        self._opened: tuple[Path, Path | None] | None = None  # the file, and what was taken over; no stored session
+        self._kept: dict[str, Any] | None = None  # what was chosen in the form, while it is prepared for another board
+        self._asked = True  # whether the user asked for what is being prepared
         self.space_window: SpaceWindow | None = None  # once it was asked for
         self.state: SessionState | None = None  # of the running or last session
         self._starting = False  # Start was pressed, the engine has not answered yet
@@ -68,6 +72,7 @@ class TunePanel(QWidget):
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
         context.result.steered.connect(self._steered)
+        context.boards.board_changed.connect(self._follow_board)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -75,7 +80,7 @@ class TunePanel(QWidget):
         bridge.measurements_added.connect(self._measurements_added)
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
-        bridge.activity.changed.connect(self._set_buttons)
+        bridge.activity.changed.connect(self._activity_changed)
         bridge.fault.connect(self._fault)
         if context.result.table is not None:
             self.results.set_session(context.result.table, context.result.plan)
@@ -126,18 +131,20 @@ class TunePanel(QWidget):
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
         gpu, clocks = self._context.gpu, self._context.result.clocks_mhz
-        self._start_when_ready = start
+        self._start_when_ready, self._kept, self._asked = start, None, True
+        self._opened = (path, taken_over)
         waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
         self._prepare(f"Reading {path.name} and building its space …{waiting}")
-        guard = self._context.guard
-        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, guard))
+        board = self._context.boards.current
+        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, board.guard))
 
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Resume a stored session."""
-        store, gpu, guard = self._context.store, self._context.gpu, self._context.guard
-        self._start_when_ready = start
+        store, board = self._context.store, self._context.boards.current
+        self._start_when_ready, self._kept, self._asked = start, None, True
+        self._opened = None
         self._prepare(f"Reading session {session} …")
-        self._reader.run(lambda _stop: draft_of_session(store, session, gpu, guard))
+        self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
 
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
@@ -197,6 +204,9 @@ class TunePanel(QWidget):
         if self.space_window is not None:
             self.space_window.show_plan(draft.plan)
         self.form.show_draft(draft)
+        if self._kept is not None:
+            self.form.set_state(self._kept)
+            self._kept = None
         self.form.set_following(self.summary.follow.isChecked())
         self._set_buttons()
         if self._start_when_ready:
@@ -207,7 +217,8 @@ class TunePanel(QWidget):
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
         self.summary.complain(what, remedy)
-        self._context.bridge.report(what, remedy)
+        if self._asked:
+            self._context.bridge.report(what, remedy)
 
     @Slot()
     def show_space(self) -> None:
@@ -226,10 +237,21 @@ class TunePanel(QWidget):
         if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
             self.open(self._draft.path, taken_over=self._draft.taken_over)
 
+    @Slot()
+    def _follow_board(self, *_: object) -> None:
+        """Prepare what is open for the board that is shown, once nothing runs: what is started then runs there."""
+        draft, here = self._draft, self._context.boards.current.uuid
+        ready = draft is not None and (draft.replay or draft.plan.origin.get("gpu") == here)
+        if self._opened is not None and not ready and not self._session_runs and not self._starting:
+            kept = self.form.state() if draft is not None else self._kept
+            (path, taken_over), start = self._opened, self._start_when_ready
+            self.open(path, start=start, taken_over=taken_over)
+            self._kept, self._asked = kept, start
+
     @Slot(object)
-    def _control_changed(self, _event: events.ControlChanged) -> None:
+    def _control_changed(self, event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        if not self._session_runs and not self._starting:
+        if event.board == self._context.gpu.info.uuid and not self._session_runs and not self._starting:
             self._steered(None)
 
     @Slot()
@@ -300,6 +322,14 @@ class TunePanel(QWidget):
         self.progress.show_progress(event.progress, event.reason)
         self.results.refresh(event.progress.best_index)
         self._set_buttons()
+        self._follow_board()
+
+    @Slot()
+    def _activity_changed(self) -> None:
+        """Whatever session it was, once it has ended the form is that of the shown board."""
+        self._set_buttons()
+        if self._draft is not None:
+            self._follow_board()
 
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:
@@ -326,7 +356,10 @@ class TunePanel(QWidget):
         free = not self._session_runs and not self._starting
         self.start.setEnabled(self._draft is not None and free)
         waits = self._session_runs and not own
-        self.start.setToolTip(f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP)
+        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP
+        if own and activity.plan is not None:
+            tip = _WAITS.format(board=activity.plan.gpu)
+        self.start.setToolTip(tip)
         self.stop.setEnabled((own and not activity.stopping) or self._starting)
         self.pause.setEnabled((own and activity.can_pause) or (free and self._can_continue()))
         if own and activity.pausing:

@@ -64,7 +64,7 @@ def test_before_a_fit_it_says_what_to_do_and_cannot_steer(panel: ModelPanel) -> 
 
 def test_a_sweep_is_asked_for_and_its_progress_shown(lab: Lab, panel: ModelPanel) -> None:
     panel.sweep.click()
-    assert lab.engine.commands == [events.Fit(sweep=True, points=10)]
+    assert lab.engine.commands == [events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10)]
     assert not panel.sweep.isEnabled()
     lab.engine.tell(events.FitProgress(4, 10))
     assert (panel.progress.value(), panel.progress.maximum()) == (4, 10)
@@ -249,7 +249,9 @@ def test_without_power_limits_the_panel_says_how_to_get_them(lab: Lab, panel: Mo
     assert "Power limits too" in panel.legend.text()
     panel.with_limits.setChecked(True)
     panel.sweep.click()
-    assert lab.engine.commands == [events.Fit(sweep=True, points=10, power_limits=True)]
+    assert lab.engine.commands == [
+        events.Fit(sweep=True, board=lab.context.gpu.info.uuid, points=10, power_limits=True)
+    ]
 
 
 def test_the_newest_fit_of_the_board_is_there_the_next_time(lab: Lab, h200: FrequencyFit, qtbot: QtBot) -> None:

@@ -23,8 +23,8 @@ from app.engine.control.helper import record  # noqa: E402
 from app.engine.control.left_over import left_over  # noqa: E402
 from app.engine.session_state import SessionState  # noqa: E402
 from app.views.shell.app import Program, application  # noqa: E402
-from app.views.shell.board_monitor import watched_gpu  # noqa: E402
 from app.views.shell.window import MainWindow  # noqa: E402
+from app.views.watched_board import watched_gpu  # noqa: E402
 
 SPECIFICATION = """
 [kernel]
@@ -87,7 +87,6 @@ def open_window(
 
 def switch_on(qtbot: QtBot, window: MainWindow) -> None:
     switch = window.control_switch
-    assert switch is not None
     assert not switch.allowed
     switch.switch()
     qtbot.waitUntil(lambda: switch.allowed, timeout=20_000)
@@ -175,7 +174,6 @@ def test_closing_the_window_puts_back_and_the_next_one_is_read_only(
     window.close()
     assert stand_in.settings() == before
     _, again = open_window()
-    assert again.control_switch is not None
     assert not again.control_switch.allowed
 
 

@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
-from lab import OBJECTIVE, Lab, filled, grid_space, plan_for, progress
+from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for, progress
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSpinBox
 from pytestqt.qtbot import QtBot
@@ -62,12 +63,12 @@ class Window:
     def __init__(self, qtbot: QtBot, gpu: SimulatedGpu) -> None:
         self.qtbot = qtbot
         self.store = Store()
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused = None
-        self.context = Context(self.bridge, gpu, unused, unused, self.store, self.result)  # type: ignore[arg-type]
+        boards: Any = OneBoard(self.bridge, gpu, None)
+        self.context = Context(self.bridge, boards, self.store, self.result)
         self.panel = TunePanel(self.context)
         qtbot.addWidget(self.panel)
         self.panel.show()
