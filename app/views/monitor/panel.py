@@ -45,7 +45,7 @@ _FAST_BELOW_S = 15.0
 _SUMMARY_S = 1.0  # between two looks at the statistics
 _MARKED = "Marked span"
 _OTHER_FOLDER = "choose another folder"
-_HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · right click: menu · double click: live"
+_HINT = "Drag: mean power and energy · wheel: zoom · right drag: move · right click: menu"
 _FULLY_READ = 0.98  # of a span; below this the summary says how much of it was read
 
 

@@ -94,7 +94,7 @@ def run(
     def end(*_: object) -> None:
         nonlocal ended
         ended = True  # Qt forgets a quit before its loop runs
-        qt.quit()
+        qt.exit(0)  # not quit(), which asks the windows first
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is not signal.SIG_IGN:  # as by nohup
