@@ -137,7 +137,7 @@ def walk(user: User) -> int:
         time.sleep(1.0)
         user.hands("mousemove", "300", "300", "mousedown", "1", "mousemove", "500", "320", "mouseup", "1")
         user.hands("click", "4")  # the wheel: zoom
-        user.hands("mousemove", "1000", "470", "click", "1")  # a row of the table
+        user.hands("mousemove", "1000", "545", "click", "1")  # a row of the table
         time.sleep(1.0)
         user.picture("a row is chosen")
         user.key("ctrl+shift+e")

@@ -114,10 +114,10 @@ def measurement_html(table: ResultTable, plan: SessionPlan, index: int, first: I
         bounds = measurement.intervals.get(name)
         rows.append((described.title, number + (_interval(described, bounds) if bounds else "")))
     rows = rows[: _MOST_LINES - 1 - len(lines)]
-    told = "".join(_row(*pair) for pair in rows) + "".join(
+    cells = "".join(_row(*pair) for pair in rows) + "".join(
         f"<tr><td colspan='2'>{html.escape(line).replace(' ', '&nbsp;')}</td></tr>" for line in lines
     )
-    return f"<b>Measurement {index + 1}</b><table cellspacing='0' cellpadding='0'>{told}</table>"
+    return f"<b>Measurement {index + 1}</b><table cellspacing='0' cellpadding='0'>{cells}</table>"
 
 
 def _interval(described: Quantity, bounds: Sequence[float]) -> str:

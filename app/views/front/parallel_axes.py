@@ -26,7 +26,7 @@ class Axis:
     name: str
     title: str
     marks: tuple[tuple[float, str], ...]
-    steps: int  # places that are told apart on it
+    steps: int  # places on it that can be distinguished
 
 
 @dataclass(frozen=True, slots=True)

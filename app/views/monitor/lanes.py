@@ -138,7 +138,7 @@ def shown_lanes(
 def boards_lane(own: str, others: Mapping[str, str]) -> ShownLane:
     """The power of the window's own board, named `own`, and of others: their names by the names of their series.
 
-    Those beyond the colours that can be told apart are left out, and counted.
+    Those beyond the colours that can be distinguished are left out, and counted.
     """
     coloured = zip(others.items(), _BOARD_COLOURS, strict=False)
     lines = (Line(POWER, own), *(Line(series, name, colour=colour) for (series, name), colour in coloured))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
@@ -106,6 +106,8 @@ class TunePanel(QWidget):
         )
         self.progress.hide()  # until there is a session
         self.results.setMinimumHeight(90)
+        # the table gives way before Export does
+        self.results.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The history gives way to the table where there is little room, and grows where there is much."""
