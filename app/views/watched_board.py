@@ -13,6 +13,7 @@ from ..sensors.gpu import Gpu
 from ..sensors.sampler import Sampler, SensorEvent
 from ..sensors.select import open_gpu
 from ..sensors.trace import Trace
+from .countdown import Countdown
 from .monitor.alarms import Alarms
 from .monitor.recorder import Recorder
 
@@ -40,6 +41,7 @@ class WatchedBoard:
         self.trace = Trace(gpu.channels, rate_hz=RATE_HZ)
         self.allowed = False  # whether settings may be made by hand, as the engine last reported
         self.holder: int | None = None  # the process that holds the rights to
+        self.countdown = Countdown(gpu.info.uuid)  # to settings that are not confirmed
         self._on_change = on_change
         self._guard: DeviceGuard | None = None
         self._making_guard = threading.Lock()
@@ -71,6 +73,7 @@ class WatchedBoard:
         """Read and record no more. On Qt's thread; `close` may then be called on any."""
         if not self._stopped:
             self._stopped = True
+            self.countdown.end()
             self.alarms.shutdown()
             self.recorder.shutdown()
             self.sampler.stop()

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class WatchedBoards(QObject):
     """Opens and closes boards off Qt's thread. In the order in which they were asked for; there is always one.
 
-    Made before the panels, so that in their `control_changed` slots `allowed` and `holder` are already the new ones.
+    Made before the panels, so that in their slots what the engine reported of a board (`allowed`, `holder`,
+    `countdown`) is already the new one.
     """
 
     added = Signal(object)  # WatchedBoard
@@ -58,6 +59,8 @@ class WatchedBoards(QObject):
         self._tasks.failed.connect(self.failed)
         self._heard.connect(self._sensor_event, Qt.ConnectionType.QueuedConnection)
         bridge.control_changed.connect(self._control_changed)
+        bridge.setting_applied.connect(self._setting_applied)
+        bridge.fault.connect(self._fault)
         bridge.board_released.connect(self._released)
         self.all: list[WatchedBoard] = [self._watched(gpu.info.uuid, gpu)]
         self.current = self.all[0]
@@ -66,8 +69,8 @@ class WatchedBoards(QObject):
     # --- which there are ----------------------------------------------------------------------------------------------
 
     def find(self, name: str) -> WatchedBoard | None:
-        """The board of that UUID or selector."""
-        return next((board for board in self.all if name in (board.uuid, board.selector)), None)
+        """The board of that UUID or selector. Any thread may ask."""
+        return next((board for board in tuple(self.all) if name in (board.uuid, board.selector)), None)
 
     def measured_by(self, plan: SessionPlan) -> WatchedBoard | None:
         """The board that a session was measured on, if it is watched; of a replay, which was on none, the shown one."""
@@ -136,7 +139,9 @@ class WatchedBoards(QObject):
 
     def _watched(self, selector: str, gpu: Gpu) -> WatchedBoard:
         heard, uuid = self._heard, gpu.info.uuid
-        return WatchedBoard(selector, gpu, on_event=lambda event: heard.emit(uuid, event), on_change=self._on_change)
+        board = WatchedBoard(selector, gpu, on_event=lambda event: heard.emit(uuid, event), on_change=self._on_change)
+        board.countdown.answered.connect(self._answered)
+        return board
 
     def _opened(self, selector: str) -> Gpu | WattridgeError:
         """On the queue's thread. What is opened is closed in the end, whether it was still watched or not."""
@@ -177,11 +182,27 @@ class WatchedBoards(QObject):
             board.allowed, board.holder = event.allowed, event.holder
 
     @Slot(object)
-    def _released(self, event: events.BoardReleased) -> None:
+    def _setting_applied(self, event: events.SettingApplied) -> None:
         board = self.find(event.board)
         if board is not None:
-            if board is self.current:  # it was chosen meanwhile
-                return
+            board.countdown.applied(event)
+
+    @Slot(object)
+    def _fault(self, _fault: events.EngineFault) -> None:
+        for board in self.all:
+            board.countdown.fault()
+
+    @Slot(object)
+    def _answered(self, command: events.Confirm) -> None:
+        self._bridge.submit(command)
+
+    @Slot(object)
+    def _released(self, event: events.BoardReleased) -> None:
+        board = self.find(event.board)
+        if board is None:
+            return
+        board.countdown.end()  # its settings are as before
+        if board is not self.current:  # else it was chosen meanwhile
             self.all.remove(board)
             board.stop()
             self.removed.emit(board)

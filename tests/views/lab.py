@@ -19,6 +19,7 @@ from app.engine.session_state import Progress, SessionState
 from app.engine.space.result_table import ResultTable
 from app.engine.space.search_space import Parameter, SearchSpace
 from app.views.context import Context
+from app.views.countdown import Countdown
 from app.views.current_result import CurrentResult
 from app.views.threads.bridge import EngineBridge
 
@@ -62,7 +63,12 @@ class OneBoard(QObject):
             guard=None,
             allowed=False,
             holder=None,
+            countdown=Countdown(getattr(info, "uuid", "")),
         )
+        self.all = [self.current]
+        self.current.countdown.answered.connect(bridge.submit)
+        bridge.setting_applied.connect(self._setting_applied)
+        bridge.fault.connect(self._fault)
         bridge.control_changed.connect(self._control_changed)
 
     def measured_by(self, _plan: SessionPlan) -> Any:
@@ -70,6 +76,13 @@ class OneBoard(QObject):
 
     def _control_changed(self, event: events.ControlChanged) -> None:
         self.current.allowed, self.current.holder = event.allowed, event.holder
+
+    def _setting_applied(self, event: events.SettingApplied) -> None:
+        if event.board == self.current.uuid:
+            self.current.countdown.applied(event)
+
+    def _fault(self, _event: events.EngineFault) -> None:
+        self.current.countdown.fault()
 
 
 class Lab:

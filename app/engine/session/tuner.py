@@ -209,7 +209,7 @@ class Tuner:
         self._on_event(finished)
 
     def _swept(self, command: Fit) -> tuple[FitFinished, None]:
-        guard = self._guard(command.board)
+        guard = self._control(command.board).guard
         fit, source = fit_of_sweep(
             guard.gpu,
             points=command.points,
@@ -238,22 +238,22 @@ class Tuner:
 
     # --- boards -------------------------------------------------------------------------------------------------------
 
-    def _guard(self, board: str) -> DeviceGuard:
-        if self._guard_of is None:
-            raise WattridgeError("there is no GPU", remedy="open one")
-        return self._guard_of(board)
-
     def _control(self, board: str) -> ControlService:
         """Made when the board's settings are first asked for."""
         if board not in self._controls:
-            self._controls[board] = ControlService(self._guard(board), self._on_event)
+            if self._guard_of is None:
+                raise WattridgeError("there is no GPU", remedy="open one")
+            self._controls[board] = ControlService(self._guard_of(board), self._on_event)
         return self._controls[board]
 
     def _release(self, board: str) -> None:
         control = self._controls.pop(board, None)
         try:
             if control is not None:
-                control.close()
+                try:
+                    control.close()
+                finally:
+                    control.report_control()  # it may be watched again
         finally:
             self._on_event(BoardReleased(board))
 

@@ -9,7 +9,7 @@ from ...engine.board_settings import WORDS, in_words
 from ...engine.measurement import Measurement
 from ...engine.session.plan import SessionPlan
 from ..context import Context
-from ..control.countdown import apply_command
+from ..countdown import apply_command
 from ..watched_board import WatchedBoard
 
 _OFF = "This window is read-only: switch control on in the toolbar first"

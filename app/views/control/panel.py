@@ -23,6 +23,7 @@ from ...errors import WattridgeError
 from ...numbers import UNKNOWN
 from ...sensors.channel import CHANNELS
 from ..context import Context
+from ..countdown import Countdown, apply_command
 from ..file_dialogs import save_file
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
@@ -31,7 +32,7 @@ from ..watched_board import WatchedBoard
 from ..widgets import hbox, vbox
 from .arming import ACTIONS, SIMULATED, Arming
 from .change_log import KEPT, ChangeLog
-from .countdown import Countdown, apply_command
+from .confirm_bar import answer_buttons
 from .helper_row import HelperRow
 from .setting_rows import Choices, SettingRows, choices_of
 
@@ -54,11 +55,10 @@ class ControlPanel(QWidget):
         self._ticked: dict[str, dict[str, Setting]] = {}  # by the UUIDs of boards that were left
         self._said = ""  # of the last change, while nothing waits
         self._arming = Arming(context.boards.current, context.bridge, self)
-        self._countdown = Countdown(context.bridge, self)
         self.rows: SettingRows | None = None
         self.armed, self.switch = PlainLabel(), QPushButton()
         self.state, self.outcome = PlainLabel(wrap=True, muted=True), PlainLabel(wrap=True)
-        self.keep, self.back = self._countdown.keep, self._countdown.back
+        self.keep, self.back = answer_buttons()
         self._fields = QVBoxLayout()
         self._place: QWidget | None = None  # of the rows
         self._below = QWidget()  # what the rows stand in, and everything under them
@@ -131,6 +131,8 @@ class ControlPanel(QWidget):
         bridge.control_changed.connect(self._control_changed)
         self.switch.clicked.connect(self._arming.switch)
         self._arming.changed.connect(self._show_arming)
+        self.keep.clicked.connect(self._keep)
+        self.back.clicked.connect(self._put_back)
         self._countdown.changed.connect(self._show_outcome)
         bridge.setting_applied.connect(self._setting_applied)
         bridge.device_changed.connect(self._device_changed)
@@ -161,6 +163,7 @@ class ControlPanel(QWidget):
         if self.rows is not None:
             self._ticked[self._gpu.info.uuid] = self._chosen()
         self._gpu, self.rows = board.gpu, None
+        board.countdown.changed.connect(self._show_outcome, Qt.ConnectionType.UniqueConnection)
         self._look_at_board()
 
     @Slot(object)
@@ -205,12 +208,12 @@ class ControlPanel(QWidget):
     @Slot()
     def _show_outcome(self) -> None:
         countdown = self._countdown
+        for button in (self.keep, self.back):
+            button.setEnabled(countdown.can_answer)
         if not countdown.waits:
             self.outcome.setText(self._said)
-        elif self._said and countdown.board == self._gpu.info.uuid:
-            self.outcome.setText(f"{self._said} {countdown.left}")
         else:
-            self.outcome.setText(countdown.text)
+            self.outcome.setText(f"{self._said} {countdown.left}" if self._said else countdown.text)
 
     def _say(self, words: str) -> None:
         self._said = words
@@ -253,6 +256,14 @@ class ControlPanel(QWidget):
             self._context.bridge.submit(apply_command(self._gpu, settings))
 
     @Slot()
+    def _keep(self) -> None:
+        self._countdown.keep()
+
+    @Slot()
+    def _put_back(self) -> None:
+        self._countdown.put_back()
+
+    @Slot()
     def _restore(self) -> None:
         self._context.bridge.submit(events.Apply(self._gpu.info.uuid, reset=True))
 
@@ -293,6 +304,11 @@ class ControlPanel(QWidget):
         self._write(path, clock_unit(self._gpu, self._chosen()))
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _countdown(self) -> Countdown:
+        """Of the board that is shown; those of others are across the window."""
+        return self._context.boards.current.countdown
 
     def _chosen(self) -> dict[str, Setting]:
         return {} if self.rows is None else self.rows.settings()

@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         self.monitor.view.add_overlay(self._paint_alarms)
         self.banner = Banner()
         self.notifications = Notifications(self)
-        self.confirm_bar = ConfirmBar(self.bridge, self._control_in_sight)
+        self.confirm_bar = ConfirmBar(self.boards, self._control_in_sight)
         self.quit_bar = QuitBar(self.bridge.activity)
         self._put_centre()
         self.dock_area = Docks(self, PANELS, self.screen().availableSize())
@@ -443,9 +443,9 @@ class MainWindow(QMainWindow):
         for name, dock in self.docks.items():
             self.actions_by_name[f"toggle_{name}"].setChecked(not dock.isHidden())
 
-    def _control_in_sight(self) -> bool:
-        """The Control panel shows the countdown itself."""
-        return "control" in self.panels and self.panels["control"].isVisible()
+    def _control_in_sight(self, board: WatchedBoard) -> bool:
+        """The Control panel shows the countdown of the shown board itself."""
+        return board is self.board and "control" in self.panels and self.panels["control"].isVisible()
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""

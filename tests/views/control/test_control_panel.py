@@ -447,20 +447,21 @@ def test_the_switch_shows_what_the_engine_says_never_what_was_wished(qtbot: QtBo
 
 def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
     lab = Lab(Board())
-    bar = ConfirmBar(lab.bridge)
+    bar = ConfirmBar(lab.boards)
     qtbot.addWidget(bar)
+    line = bar.lines["GPU-1"]
     assert bar.isHidden()
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {}, 9.7))
     assert not bar.isHidden()
-    assert "Graphics clock 1200 MHz. It returns in 10 s unless you keep it." in bar.text.text()
-    bar.keep.click()
-    bar.back.click()
+    assert line.text.text() == "Test GPU · Graphics clock 1200 MHz. It returns in 10 s unless you keep it."
+    line.keep.click()
+    line.back.click()
     assert lab.engine.commands == [events.Confirm("GPU-1")]
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "confirmed", {}, None))
     assert bar.isHidden()
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, False, "not obeyed: the clock runs at 900 MHz", {}, 9.7))
-    assert bar.text.text().startswith("Not obeyed: the clock runs at 900 MHz")
-    bar.back.click()
+    assert "Not obeyed: the clock runs at 900 MHz" in line.text.text()
+    line.back.click()
     assert lab.engine.commands[-1] == events.Confirm("GPU-1", keep=False)
     lab.engine.tell(events.EngineFault("the helper has ended"))  # the answer came too late: nothing waits any more
     assert bar.isHidden()
@@ -468,7 +469,7 @@ def test_the_bar_counts_down_and_asks(qtbot: QtBot) -> None:
 
 def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtBot) -> None:
     lab, elsewhere = Lab(Board()), [True]
-    bar = ConfirmBar(lab.bridge, lambda: elsewhere[0])
+    bar = ConfirmBar(lab.boards, lambda _: elsewhere[0])
     qtbot.addWidget(bar)
     lab.engine.tell(events.SettingApplied("GPU-1", {}, {}, True, "graphics clock 1200 MHz", {}, 60.0))
     assert bar.isHidden()

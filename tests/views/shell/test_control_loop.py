@@ -120,9 +120,10 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     clock = table.measurement(best).configuration["graphics_clock_mhz"]
     configuration.apply.click()
     qtbot.waitUntil(lambda: not window.confirm_bar.isHidden(), timeout=20_000)
-    assert f"Graphics clock {clock} MHz. It returns in" in window.confirm_bar.text.text()
+    line = window.confirm_bar.lines[window.board.uuid]
+    assert f"Graphics clock {clock} MHz. It returns in" in line.text.text()
     assert stand_in.settings()["lock"] == (clock, clock)
-    window.confirm_bar.keep.click()
+    line.keep.click()
     qtbot.waitUntil(lambda: window.confirm_bar.isHidden(), timeout=20_000)
     assert stand_in.settings()["lock"] == (clock, clock)
     window.panels["control"].restore.click()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from fakes import FakeGpu, working
 from lab import ready
 from PySide6.QtCore import Qt
@@ -12,8 +13,10 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.engine.session_state import SessionState
+from app.views import countdown
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
+from app.views.watched_board import WatchedBoard
 
 SPECIFICATION = """
 [kernel]
@@ -193,3 +196,92 @@ def test_the_board_under_a_running_session_stays_and_another_one_goes(
     boards.forget(h200)
     qtbot.waitUntil(lambda: not h200.sampler.running, timeout=20_000)
     assert [board.uuid for board in boards.all] == [home.uuid, "simulated:v100"]
+
+
+def apply_clock(qtbot: QtBot, window: MainWindow) -> None:
+    """Switch control on for the shown board and lock its graphics clock, by hand."""
+    control = window.panels["control"]
+    qtbot.waitUntil(lambda: control.rows is not None, timeout=20_000)
+    control.switch.click()
+    qtbot.waitUntil(lambda: window.board.allowed and control.switch.isEnabled(), timeout=20_000)
+    assert control.rows is not None
+    control.rows.choose({"graphics_clock_mhz": control.rows.high.minimum()})
+    qtbot.waitUntil(control.apply.isEnabled, timeout=20_000)
+    control.apply.click()
+    board = window.board
+    qtbot.waitUntil(lambda: board.countdown.waits, timeout=20_000)
+
+
+def locked(board: WatchedBoard) -> bool:
+    return bool(board.guard.in_force)
+
+
+def test_a_countdown_stays_in_sight_names_its_board_and_is_answered_there(
+    qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(countdown, "CONFIRM_S", 600.0)
+    window = ready(qtbot, open_program())
+    window.dock_area.bring("control")
+    home, bar, control = window.board, window.confirm_bar, window.panels["control"]
+    apply_clock(qtbot, window)
+    assert not bar.isVisible(), "the Control panel counts itself"
+    show(qtbot, window, "simulated:h200")
+    assert control.isVisible()
+    assert bar.isVisible(), "what it counts now is of another board"
+    assert "A100" in bar.lines[home.uuid].text.text()
+    assert not control.keep.isEnabled()
+    assert "returns in" not in control.outcome.text()
+    apply_clock(qtbot, window)
+    h200 = window.board
+    window.docks["control"].hide()
+    qtbot.waitUntil(lambda: all(line.isVisible() for line in bar.lines.values()), timeout=5000)
+    assert "H200" in bar.lines[h200.uuid].text.text()
+    assert locked(home)
+    assert locked(h200)
+    bar.lines[home.uuid].back.click()
+    qtbot.waitUntil(lambda: not home.countdown.waits, timeout=20_000)
+    assert not locked(home)
+    assert locked(h200)
+    assert h200.countdown.can_answer
+    assert not bar.lines[home.uuid].isVisible()
+    bar.lines[h200.uuid].back.click()
+    qtbot.waitUntil(lambda: not bar.isVisible(), timeout=20_000)
+    assert not locked(h200)
+
+
+def test_what_waits_on_a_board_is_answered_in_the_panel_when_it_is_shown_again(
+    qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(countdown, "CONFIRM_S", 600.0)
+    window = ready(qtbot, open_program())
+    window.dock_area.bring("control")
+    home, control = window.board, window.panels["control"]
+    apply_clock(qtbot, window)
+    show(qtbot, window, "simulated:h200")
+    show(qtbot, window, home.uuid)
+    assert not window.confirm_bar.isVisible()
+    assert "returns in" in control.outcome.text()
+    control.back.click()
+    qtbot.waitUntil(lambda: not home.countdown.waits, timeout=20_000)
+    assert not locked(home)
+
+
+def test_a_board_that_waits_and_is_watched_no_longer_is_put_back_and_read_only_again(
+    qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(countdown, "CONFIRM_S", 600.0)
+    window = ready(qtbot, open_program())
+    boards, home = window.boards, window.board
+    apply_clock(qtbot, window)
+    show(qtbot, window, "simulated:h200")
+    boards.forget(home)
+    boards.show(home.uuid)  # and the user thinks better of it
+    qtbot.waitUntil(lambda: not home.countdown.waits, timeout=20_000)
+    assert window.board is home
+    assert not locked(home)
+    assert window.control_switch.text() == "Read-only"
+    h200 = boards.find("simulated:h200")
+    assert h200 is not None
+    boards.forget(h200)
+    qtbot.waitUntil(lambda: boards.all == [home], timeout=20_000)
+    assert list(window.confirm_bar.lines) == [home.uuid]
