@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab import OneBoard
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -87,12 +88,12 @@ class Desk:
     def __init__(self, qtbot: QtBot) -> None:
         self.qtbot, self.store = qtbot, Store()
         self.gpu = SimulatedGpu(load_twin("a100"), seed=1, clock=VirtualClock())
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=self.gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused: Any = None
-        context = Context(self.bridge, self.gpu, Trace(self.gpu.channels), unused, self.store, self.result)
+        boards: Any = OneBoard(self.bridge, self.gpu, Trace(self.gpu.channels))
+        context = Context(self.bridge, boards, self.store, self.result)
         self.tune, self.front = TunePanel(context), FrontPanel(context)
         self.analysis, self.configuration = AnalysisPanel(context), ConfigurationPanel(context)
         self.roofline = RooflinePanel(context)

@@ -57,8 +57,9 @@ def test_a_board_is_read_more_often_once_it_was_shown(qtbot: QtBot, boards: Watc
 
 def test_what_the_engine_reports_of_a_board_is_kept_with_it(boards: WatchedBoards) -> None:
     lab: Any = boards.lab  # type: ignore[attr-defined]
+    lab.engine.tell(events.ControlChanged("fake:0", True, 4711))
     lab.engine.tell(events.ControlChanged("another", False, None))
-    assert boards.current.allowed
+    assert (boards.current.allowed, boards.current.holder) == (True, 4711)
     lab.engine.tell(events.ControlChanged("fake:0", False, None))
     assert not boards.current.allowed
 

@@ -100,11 +100,11 @@ class LaneView(QWidget):
         self._cursor_ns = self._drag = self._snapshot = None
         self._values = {}
         self._ranges.clear()
-        self._estimate, self._lanes, self._key = None, shown_lanes(gpu.channels), ()
+        self._estimate, self._boards, self._key = None, {}, ()
         self.set_span(None)
         self.set_span(span)
         self.window_changed.emit()
-        self.update()
+        self._choose_lanes()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

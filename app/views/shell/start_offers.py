@@ -23,11 +23,11 @@ def offer_left_over(banner: Banner, found: LeftOver | None, gpu: Gpu, submit: Ca
     if found is None or not found.unfinished:
         return
     if found.unreadable:
-        what = f"This board may still be set, and its settings before are not known: {found.unreadable}."
+        what = f"{gpu.info.label} may still be set, and its settings before are not known: {found.unreadable}."
         banner.offer(what, "Unlock, default limit", lambda: submit(Apply(gpu.info.uuid, reset=True, defaults=True)))
         return
     differences = "; ".join(found.differences(gpu)) or "it looks as before"
-    what = f"A session that ended badly left this board set ({differences})."
+    what = f"A session that ended badly left {gpu.info.label} set ({differences})."
     banner.offer(what, "Put back", lambda: submit(Apply(gpu.info.uuid, reset=True)))
 
 

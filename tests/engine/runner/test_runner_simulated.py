@@ -338,12 +338,12 @@ class SlowClock(VirtualClock):
 def test_stopping_a_sweep_leaves_the_session_that_waits_for_it(specification: Specification) -> None:
     heard, gpu = Listener(), SimulatedGpu(load_twin("a100"), clock=SlowClock())
     with Store() as store:
-        tuner = Tuner(store, heard, gpu=gpu)
+        tuner = Tuner(store, heard, guard_of=lambda _: DeviceGuard(gpu))
         tuner.start()
         try:
             tuner.submit(Start(plan_specification(specification, gpu, SearchOptions(max_evaluations=20))))
             heard.wait_for(SessionStarted)
-            tuner.submit(Fit(sweep=True))
+            tuner.submit(Fit(sweep=True, board=gpu.info.uuid))
             heard.wait_for(FitProgress)
             tuner.submit(Stop())
             heard.wait_for(FitFailed)

@@ -198,6 +198,69 @@ def test_the_board_under_a_running_session_stays_and_another_one_goes(
     assert [board.uuid for board in boards.all] == [home.uuid, "simulated:v100"]
 
 
+def measured(window: MainWindow) -> set[str]:
+    """The boards in whose session the open specification would be measured."""
+    draft = window.panels["tune"].draft
+    return set() if draft is None else {draft.plan.origin["gpu"]}
+
+
+def test_a_stored_session_is_resumed_on_the_board_that_is_shown_or_not_at_all(
+    qtbot: QtBot, open_program: Open, tmp_path: Path
+) -> None:
+    window = ready(qtbot, open_program(speed=10.0))
+    home, tune = window.board.uuid, window.panels["tune"]
+    window.open_specification(specification(tmp_path), start=True)
+    qtbot.waitUntil(lambda: window.result.table is not None and len(window.result.table) > 0, timeout=60_000)
+    tune.stop.click()
+    qtbot.waitUntil(lambda: tune.state is SessionState.STOPPED, timeout=20_000)
+    assert window.result.session is not None
+    tune.open_session(window.result.session, start=False)
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    show(qtbot, window, "simulated:h200")
+    qtbot.waitUntil(lambda: "another board" in tune.summary.space.text(), timeout=20_000)
+    assert not tune.start.isEnabled()
+    assert window.banner.text == "", "nothing was asked for that could fail"
+    show(qtbot, window, home)
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    assert measured(window) == {home}
+
+
+def test_a_start_that_failed_leaves_the_specification_to_the_board_that_is_shown(
+    qtbot: QtBot, open_program: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = ready(qtbot, open_program())
+    tune = window.panels["tune"]
+    window.open_specification(specification(tmp_path))
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    monkeypatch.setattr(window.bridge, "submit", lambda _: None)  # an engine that does not answer yet
+    tune.start.click()
+    show(qtbot, window, "simulated:h200")
+    window.bridge.report("the session could not be started")
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    assert measured(window) == {"simulated:h200"}
+
+
+def test_clocks_found_on_one_board_steer_no_session_of_another(
+    qtbot: QtBot, open_program: Open, tmp_path: Path
+) -> None:
+    window = ready(qtbot, open_program())
+    home, tune = window.board.uuid, window.panels["tune"]
+    window.open_specification(specification(tmp_path))
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    tune.form.seed.setValue(7)
+    window.result.steer((900.0, 1000.0))
+    qtbot.waitUntil(lambda: tune.draft is not None and tune.draft.clocks_mhz is not None, timeout=20_000)
+    show(qtbot, window, "simulated:h200")
+    qtbot.waitUntil(lambda: measured(window) == {"simulated:h200"}, timeout=20_000)
+    assert window.result.clocks_mhz is None
+    assert tune.draft is not None
+    assert tune.draft.clocks_mhz is None
+    show(qtbot, window, home)
+    qtbot.waitUntil(lambda: measured(window) == {home}, timeout=20_000)
+    assert tune.draft.clocks_mhz == (900.0, 1000.0)
+    assert tune.form.seed.value() == 7
+
+
 def apply_clock(qtbot: QtBot, window: MainWindow) -> None:
     """Switch control on for the shown board and lock its graphics clock, by hand."""
     control = window.panels["control"]
