@@ -83,6 +83,12 @@ class WatchedBoards(QObject):
             raise WattridgeError("this board is not watched", uuid, "watch it again under Boards")
         return board.guard
 
+    def name_of(self, board: WatchedBoard) -> str:
+        """The board's label, with its number where another one that is watched has the same."""
+        info = board.gpu.info
+        alike = sum(each.gpu.info.label == info.label for each in self.all) > 1
+        return f"{info.label} · GPU {info.index}" if alike else info.label
+
     # --- what is asked ------------------------------------------------------------------------------------------------
 
     def watch(self, selector: str) -> None:

@@ -71,6 +71,9 @@ class OneBoard(QObject):
         bridge.fault.connect(self._fault)
         bridge.control_changed.connect(self._control_changed)
 
+    def name_of(self, board: Any) -> str:
+        return str(board.gpu.info.label)
+
     def measured_by(self, _plan: SessionPlan) -> Any:
         return self.current
 

@@ -56,15 +56,15 @@ class ControlService:
 
     def expire(self, abort: threading.Event) -> None:
         """Restore what is not confirmed if the time to do so is over."""
-        if self.left_s == 0.0 and self.restore_unconfirmed():
-            self._report(abort, "not confirmed in time: the settings are as they were before")
+        if self.left_s == 0.0:
+            self.restore_unconfirmed(abort, "not confirmed in time")
 
-    def restore_unconfirmed(self) -> bool:
-        """Restore what is not confirmed, as before anything else sets the board; whether there was something."""
-        waiting, self._until = self._until is not None, None
-        if waiting:
+    def restore_unconfirmed(self, abort: threading.Event, why: str) -> None:
+        """Restore what is not confirmed, where there is something, and report it."""
+        if self._until is not None:
+            self._until = None
             self.guard.restore()
-        return waiting
+            self._report(abort, f"{why}: the settings are as they were before")
 
     def report_control(self, notes: tuple[str, ...] = ()) -> None:
         """Report whether control is switched on, and which process holds the rights."""

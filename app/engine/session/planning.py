@@ -216,9 +216,9 @@ def plan_resume(
     else:
         if gpu is None:
             gpu = open_gpu(record.origin.get("gpu"), seed=int(record.origin.get("sim_seed", "0")))
-        if gpu.info.name != record.gpu:
+        if gpu.info.label != record.board:
             raise InputError(
-                f"session {session} was measured on another board, {record.gpu}", gpu.info.label, "open that one"
+                f"session {session} was measured on another board, {record.board}", gpu.info.label, "open that one"
             )
         space = loaded.space
         spec = _with_settings(load_specification(path), setting_names(space))

@@ -258,5 +258,6 @@ class Tuner:
             self._on_event(BoardReleased(board))
 
     def _restore_unconfirmed(self) -> None:
+        """As before anything else sets a board: nobody counts while it does."""
         for control in self._controls.values():
-            control.restore_unconfirmed()
+            control.restore_unconfirmed(self._abort, "not confirmed before something else began")

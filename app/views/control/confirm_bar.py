@@ -29,11 +29,11 @@ class ConfirmLine(QWidget):
         hbox((self.text, 1), self.keep, self.back, of=self).setContentsMargins(10, 4, 6, 4)
         self.hide()
 
-    def show_unless(self, elsewhere: bool) -> None:
+    def show_as(self, name: str, elsewhere: bool) -> None:
         """Be there while something waits, unless the same countdown is in sight elsewhere."""
         countdown = self.board.countdown
         if countdown.waits:
-            self.text.setText(f"{self.board.gpu.info.label} · {countdown.text}")
+            self.text.setText(f"{name} · {countdown.text}")
         for button in (self.keep, self.back):
             button.setEnabled(countdown.can_answer)
         self.setVisible(countdown.waits and not elsewhere)
@@ -50,7 +50,7 @@ class ConfirmBar(QFrame):
     ) -> None:
         """`elsewhere` says whether the countdown of a board is in sight already."""
         super().__init__(parent)
-        self._elsewhere = elsewhere
+        self._boards, self._elsewhere = boards, elsewhere
         self.lines: dict[str, ConfirmLine] = {}  # by the boards' UUIDs
         self.setObjectName("confirm")
         self._column = QVBoxLayout(self)
@@ -82,7 +82,7 @@ class ConfirmBar(QFrame):
     @Slot()
     def _show(self, *_: object) -> None:
         for line in self.lines.values():
-            line.show_unless(self._elsewhere(line.board))
+            line.show_as(self._boards.name_of(line.board), self._elsewhere(line.board))
         self.setVisible(any(not line.isHidden() for line in self.lines.values()))
 
     @Slot()

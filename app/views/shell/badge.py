@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from ..plots import theme
@@ -17,13 +18,20 @@ _TIPS = {
 }
 
 
+class Chooser(QComboBox):
+    """A turn of the wheel over the toolbar chooses nothing."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
 class Badge(QWidget):
     """Always visible; what is not live is in a coloured field."""
 
     def __init__(self, boards: WatchedBoards, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._boards = boards
-        self.field, self.chooser = PlainLabel(), QComboBox()
+        self.field, self.chooser = PlainLabel(), Chooser()
         self.field.setObjectName("badge")
         self.chooser.setAccessibleName("Board that is shown")
         self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
@@ -48,8 +56,9 @@ class Badge(QWidget):
         self.chooser.clear()
         for board in self._boards.all:
             each = board.gpu.info
+            number = self._boards.name_of(board).removeprefix(each.label)
             state = "" if board is self._boards.current else f" · {_STATES[each.source]}"  # the field says it
-            self.chooser.addItem(f"{each.name}{state}", board.uuid)
+            self.chooser.addItem(f"{each.name}{number}{state}", board.uuid)
             tip = f"{each.name}, {_STATES[each.source]}\n{each.power_source}\nDriver: {each.driver or 'none'}"
             self.chooser.setItemData(self.chooser.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
         at = self._boards.all.index(self._boards.current)

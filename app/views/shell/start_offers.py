@@ -39,7 +39,7 @@ def offer_recovery(
     open_session: Callable[[int], None],
     resume_session: Callable[[int], None],
 ) -> None:
-    """Offer, once, the newest session that was running when its program ended; `board` is the window's."""
+    """Offer, once, the newest session that was running when its program ended; `board` is the label of the window's."""
     cut_off = next((record for record in records if record.state is SessionState.INTERRUPTED), None)
     if cut_off is None:
         return
@@ -53,7 +53,7 @@ def offer_recovery(
     )
     if cut_off.purpose is Purpose.ROOFLINE:
         banner.offer(what, "Open", lambda: open_session(cut_off.id))
-    elif cut_off.purpose is Purpose.REPLAY or cut_off.gpu == board:
+    elif cut_off.purpose is Purpose.REPLAY or cut_off.board == board:
         banner.offer(what, "Resume", lambda: resume_session(cut_off.id))
     else:
-        banner.offer(f"{what} It was measured on {cut_off.gpu}.", "Open", lambda: open_session(cut_off.id))
+        banner.offer(f"{what} It was measured on {cut_off.board}.", "Open", lambda: open_session(cut_off.id))

@@ -300,7 +300,7 @@ class MainWindow(QMainWindow):
         offer_recovery(
             self.banner,
             loaded.sessions,
-            self.board.gpu.info.name,
+            self.board.gpu.info.label,
             self.settings,
             self.open_session,
             self.resume_session,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,10 @@ def test_a_session_cut_short_goes_on_on_the_same_board(specification: Specificat
         assert len(set(result.table.rows().tolist())) == len(result.table) == 40
         with pytest.raises(InputError, match="another board"):
             plan_resume(store, cut.session, gpu=board("a100"))
+        real = board("h200")
+        real.info = replace(real.info, source="nvml")
+        with pytest.raises(InputError, match=r"another board, NVIDIA H200 \(simulated\)"):
+            plan_resume(store, cut.session, gpu=real)
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("a100", 985, 1080), ("a4000", 1250, 1390)])

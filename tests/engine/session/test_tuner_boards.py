@@ -10,9 +10,11 @@ from engine_fakes import FakeRunner, Listener, grid, plan
 
 from app.engine.control.guard import DeviceGuard
 from app.engine.session.events import (
+    Allow,
     Apply,
     BoardReleased,
     Confirm,
+    ControlChanged,
     EngineFault,
     Pause,
     Release,
@@ -94,3 +96,23 @@ def test_a_board_on_which_a_session_runs_is_not_released_but_another_one_is(
     two.heard.wait_for(BoardReleased)
     assert [event.board for event in two.heard.of(BoardReleased)] == [two.h200]
     assert [event.what for event in two.heard.of(EngineFault)] == ["a session is running"]
+
+
+def test_what_waits_on_any_board_is_put_back_and_said_before_a_session_begins(two: TwoBoards) -> None:
+    for uuid in two.gpus:
+        two.tuner.submit(Apply(uuid, graphics_clock_mhz=1005, confirm_s=60.0))
+        two.heard.wait_for(SettingApplied, lambda e, uuid=uuid: e.board == uuid)
+    two.tuner.submit(Start(plan(grid(), FakeRunner(grid()), origin={"gpu": two.a100})))
+    two.heard.wait_for(SessionStarted)
+    put_back = [e for e in two.heard.of(SettingApplied) if e.confirm_s is None]
+    assert [e.board for e in put_back] == [two.a100, two.h200]
+    assert all("as they were before" in e.message for e in put_back)
+    assert 1005 not in (two.clock_mhz(two.a100), two.clock_mhz(two.h200))
+
+
+def test_a_board_that_is_let_go_of_is_read_only_until_it_is_asked_for_again(two: TwoBoards) -> None:
+    two.tuner.submit(Allow(two.h200))
+    two.heard.wait_for(ControlChanged, lambda e: e.allowed)
+    two.tuner.submit(Release(two.h200))
+    two.heard.wait_for(BoardReleased)
+    assert two.heard.of(ControlChanged)[-1] == ControlChanged(two.h200, False, None)

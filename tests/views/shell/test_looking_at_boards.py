@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes import FakeGpu, working
 from lab import ready
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.session_state import SessionState
-from app.views import countdown
+from app.views import countdown, watched_boards
 from app.views.shell.app import Program
 from app.views.shell.window import MainWindow
 from app.views.watched_board import WatchedBoard
@@ -89,6 +92,29 @@ def test_the_list_in_the_toolbar_says_of_each_board_what_it_is_and_shows_it(qtbo
     qtbot.waitUntil(lambda: window.board.uuid == chooser.itemData(1), timeout=5000)
     assert window.badge.field.text() == "RECORDED"
     assert chooser.itemText(0) == "Board X · LIVE"
+
+
+def test_boards_of_one_name_are_told_apart_and_the_wheel_chooses_none(
+    qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(selector: str, **_: object) -> FakeGpu:
+        gpu = FakeGpu(working, source="nvml", name="Board X")
+        gpu.info = replace(gpu.info, uuid=selector, index=int(selector))
+        return gpu
+
+    monkeypatch.setattr(watched_boards, "watched_gpu", opened)
+    window = ready(qtbot, open_program())
+    boards, chooser = window.boards, window.badge.chooser
+    boards.watch("2")
+    boards.watch("3")
+    qtbot.waitUntil(lambda: chooser.count() == 3, timeout=10_000)
+    assert [chooser.itemText(at) for at in (1, 2)] == ["Board X · GPU 2 · LIVE", "Board X · GPU 3 · LIVE"]
+    assert boards.name_of(boards.current) == boards.current.gpu.info.label
+    home = window.board
+    at, none = QPointF(chooser.rect().center()), Qt.KeyboardModifier.NoModifier
+    turn = (QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton, none, Qt.ScrollPhase.NoScrollPhase, False)
+    QApplication.sendEvent(chooser, QWheelEvent(at, QPointF(chooser.mapToGlobal(at)), *turn))
+    assert window.board is home
 
 
 def test_traces_and_what_was_marked_on_them_are_there_again(qtbot: QtBot, open_program: Open) -> None:
