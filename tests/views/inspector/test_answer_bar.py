@@ -76,6 +76,13 @@ def test_a_finished_session_is_exported_and_applied_at_once(lab: Lab, bar: Answe
     assert lab.engine.commands[-1] == events.Apply("fake:0", graphics_clock_mhz=float(clock), confirm_s=10.0)
 
 
+def test_one_click_exports_a_finished_session(lab: Lab, bar: AnswerBar, qtbot: QtBot, own_data_folder: Path) -> None:
+    finished(lab)
+    with qtbot.waitSignal(bar.export.written, timeout=10_000):
+        qtbot.mouseClick(bar.export, Qt.MouseButton.LeftButton)
+    assert (own_data_folder / "exports" / "session-1" / "gemm.h").is_file()
+
+
 def test_where_nothing_is_chosen_it_says_so(lab: Lab, bar: AnswerBar) -> None:
     finished(lab, best=None)
     assert "Nothing is chosen" in bar.apply.toolTip()
