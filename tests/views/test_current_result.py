@@ -22,10 +22,10 @@ from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
 from app.sensors.trace import Trace
 from app.views.analysis.panel import AnalysisPanel
-from app.views.configuration.panel import ConfigurationPanel
 from app.views.context import Context
 from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
+from app.views.inspector.panel import InspectorPanel
 from app.views.result_caption import ResultCaption
 from app.views.roofline.panel import RooflinePanel
 from app.views.shell.result_bar import ResultBar
@@ -95,19 +95,19 @@ class Desk:
         boards: Any = OneBoard(self.bridge, self.gpu, Trace(self.gpu.channels))
         context = Context(self.bridge, boards, self.store, self.result)
         self.tune, self.front = TunePanel(context), FrontPanel(context)
-        self.analysis, self.configuration = AnalysisPanel(context), ConfigurationPanel(context)
+        self.analysis, self.inspector = AnalysisPanel(context), InspectorPanel(context)
         self.roofline = RooflinePanel(context)
         self.bar = ResultBar(self.result, self.bridge.activity)
-        self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.configuration)
+        self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.inspector)
         for view in (*self.views, self.roofline, self.bar):
             qtbot.addWidget(view)
             view.resize(700, 900)
             view.show()
 
     def captions(self) -> set[str]:
-        """What every view, the export and the bar call the result that they show."""
+        """What every view and the bar call the result that they show."""
         labels = [label for view in self.views for label in view.findChildren(ResultCaption)]
-        assert len(labels) == len(self.views) + 1, "Tune names it twice: over the table, and over the export"
+        assert len(labels) == len(self.views)
         words = [label.text() for label in labels] + [self.bar.caption.text()]
         return {text.partition(": ")[2] for text in words}
 
@@ -121,7 +121,7 @@ class Desk:
             "progress": (tune.progress.bar.format(), tune.progress.bar.value(), tune.progress.best.text()),
             "failed": tune.progress.failed.text(),
             "steps": list(tune.progress.history.steps),
-            "export": tune.export.chosen.text(),
+            "chosen": self.inspector.measurement and self.inspector.measurement.configuration,
             "front": (len(points), len(points.front), self.front.figures.titles),
             "analysis": self.analysis.state.text(),
             "state": tune.state,
@@ -137,12 +137,10 @@ class Desk:
 
     def exported(self, folder: Path) -> dict[str, Any]:
         """The JSON that Export writes."""
-        export = self.tune.export
-        for kind, box in export.kinds.items():
-            box.setChecked(kind == "json")
-        export.folder.setText(str(folder))
-        export.button.click()
-        self.qtbot.waitUntil(lambda: "Written" in export.written.text(), timeout=10_000)
+        export = self.inspector.answer.export
+        export.export_into(folder)
+        with self.qtbot.waitSignal(export.written, timeout=10_000):
+            export.kinds["json"].trigger()
         read: dict[str, Any] = json.loads(next(folder.glob("*.json")).read_text())
         return read
 
@@ -225,10 +223,10 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     assert desk.captions() == {"stencil · RTX 4000 Ada · session 2 · recorded in ada.json.gz"}
     shown = desk.shown()
     assert shown["rows"] == 8
-    assert "x=0" in str(shown["export"])
     assert shown["front"] != before["front"]
     assert shown["analysis"] == "8 measurements of stencil"
-    assert desk.configuration.measurement is None, "nothing of the former result is selected"
+    assert desk.result.index == -1, "nothing of the former result is selected"
+    assert shown["chosen"] == {"x": 0}, "the best of the one that is shown"
     second = desk.exported(tmp_path / "second")
     assert (second["kernel"], second["gpu"]) == ("stencil", "RTX 4000 Ada")
 
@@ -236,5 +234,5 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     qtbot.waitUntil(lambda: desk.result.session == 1 and desk.tune.state is SessionState.DONE, timeout=10_000)
     desk.wait_for_analysis()
     assert desk.captions() == simulated
-    assert desk.shown()["export"] == before["export"], "a session that is reopened has its best again"
+    assert desk.shown()["chosen"] == before["chosen"], "a session that is reopened has its best again"
     assert desk.exported(tmp_path / "third")["gpu"] == "NVIDIA A100-PCIE-40GB"

@@ -1,4 +1,4 @@
-"""Frequency models on demand: fit a clock sweep, the session or files, overlay them, steer the next session by one."""
+"""Frequency models on demand: fit a sweep, the session or files, overlay them, steer a session or set a clock."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from ...engine.models.frequency import FrequencyFit
 from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..context import Context
+from ..control.apply_button import ApplyButton
 from ..plots import theme
 from ..plots.descriptions import rich_text
 from ..plots.label import PlainLabel
 from ..plots.overlay_list import OverlayList
 from ..watched_board import WatchedBoard
 from .caps import CapsPlot
+from .explanation import explained_as_html
 from .legends import caps_legend, power_legend, voltage_legend
 from .methods import MethodsView
 from .plot import ModelPlot
@@ -36,6 +38,7 @@ from .voltage import VoltagePlot
 
 _SWEEP_POINTS = 10
 _WIDE = 700  # pixels from which the words fit beside the plot
+_ROOM_FOR_EXPLANATION = 420  # pixels of height
 _EMPTY = (
     "No model yet.\n"
     "'Fit a clock sweep' runs a fully loading kernel at about ten clocks;\n"
@@ -55,18 +58,22 @@ class ModelPanel(QWidget):
         self._ranges: dict[str, tuple[float, float] | None] = {}  # of clocks to steer by, by the boards that were left
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
+        self.apply = ApplyButton(context)
         self.progress, self.message = QProgressBar(), PlainLabel()
         self.plot, self.voltage, self.caps, self.methods = ModelPlot(), VoltagePlot(), CapsPlot(), MethodsView(context)
         self.list: OverlayList[ClockFit] = OverlayList(
             "Fits that are overlaid", "Tick what is shown. The chosen one is shown in full: band, ridge, optimum, range"
         )
         self.facts, self.legend, self.steering = QTextBrowser(), PlainLabel(), PlainLabel()
+        self.explanation = PlainLabel(wrap=True, selectable=True)
+        self.why_not = PlainLabel(wrap=True, muted=True)  # the recommended clock is not applied
         self._fill_controls()
         self._lay_out()
         self.sweep.clicked.connect(self.fit_sweep)
         self.session.clicked.connect(self.fit_session)
         self.remove.clicked.connect(self.list.remove_chosen)
         self.steer.clicked.connect(self.steer_session)
+        self.apply.changed.connect(self._show_why_not)
         self.list.changed.connect(self._draw)
         self.tabs.currentChanged.connect(self._tab_changed)
         self.add.found.connect(self.show_fits)
@@ -102,7 +109,7 @@ class ModelPanel(QWidget):
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
-        for widget in (self.sweep, self.session, self.steer):
+        for widget in (self.sweep, self.session, self.steer, self.apply):
             buttons.addWidget(widget)
         buttons.addStretch(1)
         buttons.addWidget(self.add)
@@ -127,7 +134,8 @@ class ModelPanel(QWidget):
         self.splitter.setStretchFactor(0, 3)
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setSizes([540, 300])
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        for label in (self.legend, self.explanation):
+            label.setTextFormat(Qt.TextFormat.RichText)
         for label in (self.legend, self.steering, self.message):
             label.setWordWrap(True)
         self.steering.hide()
@@ -138,12 +146,14 @@ class ModelPanel(QWidget):
         for line in (self.progress, self.message, self.legend):
             layout.addWidget(line)
         layout.addWidget(self.splitter, 1)
-        layout.addWidget(self.steering)
+        for line in (self.explanation, self.why_not, self.steering):
+            layout.addWidget(line)
         self.setMinimumHeight(260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Words beside the plot where there is room, else below it."""
+        """Words beside the plot where there is room, else below it; the explanation gives way to the plot."""
         super().resizeEvent(event)
+        self._show_explanation()
         wide = self.width() >= _WIDE
         self.splitter.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
 
@@ -286,8 +296,32 @@ class ModelPanel(QWidget):
         self.voltage.show_fits(models, fit)
         self.caps.show_fits(shown)
         self.plot.say(_EMPTY if not self.list.entries else "" if models else "Nothing ticked knows the clocks.")
+        self._offer_clock()
         self._show_words()
         self._set_buttons()
+
+    def _offer_clock(self) -> None:
+        """The recommended clock of the fit that is shown in full, to be set."""
+        fit = self.fit
+        clock = fit.recommended_clock_mhz if fit is not None else None
+        self.apply.setText(f"&Apply {clock:.0f} MHz" if clock is not None else "&Apply")
+        if fit is None:
+            self.apply.withdraw("There is no model yet: fit a clock sweep first")
+        elif clock is None:
+            self.apply.withdraw("The model recommends no clock: its points do not determine one")
+        else:
+            self.apply.offer({"graphics_clock_mhz": clock}, fit.gpu, simulated=fit.simulated)
+
+    def _show_explanation(self) -> None:
+        shown = self.fit is not None and self.tabs.currentWidget() is self.plot
+        room = self.height() >= _ROOM_FOR_EXPLANATION
+        self.explanation.setVisible(shown and room)
+        self.why_not.setVisible(shown and room and bool(self.apply.why_not))
+
+    @Slot()
+    def _show_why_not(self) -> None:
+        self.why_not.setText(f"Not to be applied now. {self.apply.why_not}." if self.apply.why_not else "")
+        self._show_explanation()
 
     @Slot(int)
     def _tab_changed(self, _index: int) -> None:
@@ -299,6 +333,8 @@ class ModelPanel(QWidget):
         own = view is not self.methods  # the methods have words of their own
         self._side.setVisible(own and bool(self.list.entries))
         words = ""
+        self.explanation.setText(explained_as_html(self.fit) if self.fit is not None else "")
+        self._show_explanation()
         if focus is not None:
             self.facts.setHtml(rich_text(describe_load(focus.fit, focus.caps, focus.comparison, focus.origin)))
             alone = len(self.list.shown) == 1

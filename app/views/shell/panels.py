@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ..analysis.panel import AnalysisPanel
     from ..boards.panel import BoardsPanel
     from ..compare.panel import ComparePanel
-    from ..configuration.panel import ConfigurationPanel
     from ..control.panel import ControlPanel
     from ..front.panel import FrontPanel
+    from ..inspector.panel import InspectorPanel
     from ..model.panel import ModelPanel
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
@@ -56,7 +56,7 @@ class PanelSpec:
 PANELS: tuple[PanelSpec, ...] = (
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
-    PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
+    PanelSpec("inspector", "&Inspector", "InspectorPanel", "F4", "Choose a configuration, apply and export it"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements show", plots=True),
     PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", plots=True),
@@ -79,7 +79,7 @@ class Panels(TypedDict, total=False):
     """The panels that are there; none is until they are loaded."""
 
     tune: TunePanel
-    configuration: ConfigurationPanel
+    inspector: InspectorPanel
     front: FrontPanel
     analysis: AnalysisPanel
     compare: ComparePanel

@@ -286,6 +286,12 @@ class MainWindow(QMainWindow):
         tune.file_opened.connect(self.settings.add_recent)
         tune.form.history.changed.connect(self._history_changed)
         self._history_changed()
+        inspector = self.panels["inspector"]
+        inspector.report_asked.connect(self.ask_report)
+        self.reports.started.connect(inspector.answer.report_started)
+        self.reports.written.connect(inspector.answer.report_written)
+        self.reports.failed.connect(inspector.answer.report_failed)
+        self.actions_made.submenus["choose"].addActions(inspector.chooser.menu.actions())
         sessions.open_asked.connect(self.open_session)
         sessions.resume_asked.connect(self.resume_session)
         sessions.compare_asked.connect(self.compare_sessions)

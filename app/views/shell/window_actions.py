@@ -33,14 +33,22 @@ _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
     ActionSpec("pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session that runs, or continue it"),
     ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End what runs; a session can be resumed"),
+    ActionSpec("choose", "&Choose", "&Session", submenu=True, separator=True),
+    ActionSpec(
+        "apply",
+        "&Apply configuration",
+        "&Session",
+        "",
+        "Set the clocks and the power limit of the chosen configuration",
+        button="inspector.answer.apply",
+    ),
     ActionSpec(
         "export",
         "E&xport configuration",
         "&Session",
         "Ctrl+Shift+E",
-        "Write the selected configuration, else the best one, in the kinds chosen under Tune",
-        button="tune.export.button",
-        separator=True,
+        "Write the selected configuration, else the best one, in the format that was exported last, all at first",
+        button="inspector.answer.export",
     ),
 )
 _REPORT = (

@@ -1,4 +1,4 @@
-"""The tuning session: open what to tune, see its space, choose how, run it, watch it, export a configuration."""
+"""The tuning session: open what to tune, see its space, choose how, run it, watch it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
@@ -22,7 +22,6 @@ from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
-from .export_panel import ExportPanel
 from .results_table import ResultsView
 from .session_form import SessionForm
 from .session_progress import SessionProgress
@@ -63,7 +62,6 @@ class TunePanel(QWidget):
         self.results = ResultsView(context.result)
         self.marked = MarkedBar(context.result)
         self.marked.only.toggled.connect(self.results.show_only_marked)
-        self.export = ExportPanel(context)
         self.start = button("Start", _START_TIP, self.start_session)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
@@ -101,14 +99,11 @@ class TunePanel(QWidget):
             self.progress,
             self.marked,
             (self.results, 1),
-            self.export,
             of=self,
             margins=6,
         )
         self.progress.hide()  # until there is a session
         self.results.setMinimumHeight(90)
-        # the table gives way before Export does
-        self.results.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The history gives way to the table where there is little room, and grows where there is much."""
@@ -142,7 +137,6 @@ class TunePanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
         self._reader.shutdown()
-        self.export.shutdown()
 
     @Slot()
     def choose_file(self) -> None:

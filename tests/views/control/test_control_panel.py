@@ -24,7 +24,6 @@ from app.errors import InputError, WattridgeError
 from app.paths import data_folder
 from app.sensors.gpu import GpuInfo, PowerLimit, Source
 from app.sensors.trace import Trace
-from app.views.configuration.apply_button import ApplyButton
 from app.views.control.change_log import COLUMNS
 from app.views.control.confirm_bar import ConfirmBar
 from app.views.control.panel import ControlPanel
@@ -475,22 +474,6 @@ def test_the_bar_stays_away_while_the_countdown_is_in_sight_elsewhere(qtbot: QtB
     assert bar.isHidden()
     elsewhere[0] = False
     qtbot.waitUntil(lambda: not bar.isHidden(), timeout=5000)
-
-
-def test_a_configuration_is_applied_with_its_clocks_alone(qtbot: QtBot) -> None:
-    lab = Lab(Board())
-    button = ApplyButton(lab.context)
-    qtbot.addWidget(button)
-    space = grid_space()
-    table, plan = filled(space, 20), plan_for(space, OBJECTIVE)
-    button.show_for(table.measurement(0), plan)
-    assert not button.isHidden()
-    assert not button.isEnabled()
-    lab.engine.tell(events.ControlChanged("GPU-1", True, 1))
-    button.click()
-    assert lab.engine.commands == [events.Apply("GPU-1", graphics_clock_mhz=900.0, confirm_s=10.0)]
-    button.show_for(table.measurement(0), plan_for(space, OBJECTIVE, gpu="Another GPU"))
-    assert button.isHidden()
 
 
 def test_what_is_left_over_is_put_back_in_one_click(qtbot: QtBot) -> None:

@@ -167,8 +167,9 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     efficiency = table.values("GFLOPS/W")
     best = int(efficiency.argmax())
     window.result.select(best)
-    window.actions_by_name["go_configuration"].trigger()
-    shown = window.panels["configuration"]
+    window.actions_by_name["go_inspector"].trigger()
+    shown = window.panels["inspector"]
+    shown.tabs.setCurrentWidget(shown.trace)
     qtbot.waitUntil(lambda: shown.trace.power.getData()[0] is not None, timeout=5000)
     qtbot.waitUntil(
         lambda: f"#define block_size_x {table.measurement(best).configuration['block_size_x']}" in shown.source.whole
@@ -181,10 +182,10 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     assert fit.simulated
     assert 850 <= fit.recommended_clock_mhz <= 1200, "the A100's valley"
 
-    export = window.panels["tune"].export
-    export.folder.setText(str(tmp_path / "taken"))
-    export.export()
-    qtbot.waitUntil(lambda: "Written" in export.written.text(), timeout=10_000)
+    export = shown.answer.export
+    export.export_into(tmp_path / "taken")
+    with qtbot.waitSignal(export.written, timeout=10_000):
+        window.actions_by_name["export"].trigger()
     taken = json.loads(next((tmp_path / "taken").glob("*.json")).read_text())
     assert "simulated" in json.dumps(taken)
     configuration = table.measurement(best).configuration

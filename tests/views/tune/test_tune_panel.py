@@ -368,11 +368,11 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(
     table = begin(lab)
     change(lab, table, SessionState.RUNNING)
     panel.resize(*size)
-    shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results, panel.export) if w.isVisible()]
+    shown = [w for w in (panel.summary, panel.form, panel.progress, panel.results) if w.isVisible()]
     qtbot.waitUntil(lambda: all(w.height() >= w.minimumSizeHint().height() for w in shown), timeout=5_000)
     for above, below in pairwise(shown):
         assert above.geometry().bottom() < below.geometry().top()
-    assert panel.export.geometry().bottom() <= panel.rect().bottom()
+    assert panel.results.geometry().bottom() <= panel.rect().bottom()
 
 
 # --- other formats ----------------------------------------------------------------------------------------------------
@@ -407,7 +407,6 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     assert [record.evaluated for record in window.store.sessions()] == [60]
     assert window.result.session == window.store.sessions()[0].id
     assert window.result.index == 2, "what was selected stays selected"
-    assert panel.export.button.isEnabled()
 
 
 def test_a_growing_cache_can_be_searched_as_it_is_instead(window: Window, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from app.paths import resources
 from app.sensors.clock import VirtualClock
 from app.sensors.simulated.gpu import SimulatedGpu
 from app.sensors.simulated.twin import load_twin
-from app.views.configuration.facts import facts_as_html
+from app.views.inspector.facts import facts_as_html
 
 
 def test_the_facts_of_a_configuration_tell_its_shares_of_the_peak() -> None:
@@ -17,7 +17,7 @@ def test_the_facts_of_a_configuration_tell_its_shares_of_the_peak() -> None:
     gpu = SimulatedGpu(load_twin("k20x"), clock=VirtualClock())
     plan = plan_specification(load_specification(resources() / "examples" / "dgemm.toml"), gpu)
     values = {"GFLOP/s": 904.0, "power_w": 904 / 4.49}
-    shown = facts_as_html(Measurement(0, {}, State.OK, values), plan, program=False, columns=1)
+    shown = facts_as_html(Measurement(0, {}, State.OK, values), plan, program=False)
     assert "Of the theoretical peak efficiency" in shown
     assert "73.8 %" in shown
     assert "Of the theoretical peak speed, fp64" in shown

@@ -1,4 +1,4 @@
-"""The selected configuration's panel: its figures, its own power trace, its message, its kernel's source."""
+"""The inspector: the chosen configuration's figures, its own power trace, its message, its kernel's source."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import FakeGpu, filled_trace, working
-from lab import OBJECTIVE, Lab, cache_session, grid_space, measured, plan_for
-from PySide6.QtCore import Qt
+from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
+from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.quantities import quantities_of
@@ -25,8 +26,8 @@ from app.paths import resources
 from app.sensors.device_limits import limits_of
 from app.sensors.event_reasons import EventReason
 from app.sensors.trace import Trace
-from app.views.configuration.panel import ConfigurationPanel
-from app.views.configuration.text_view import SourceView
+from app.views.inspector.panel import InspectorPanel
+from app.views.inspector.text_view import SourceView
 from app.views.plots import theme
 
 SPACE = grid_space()
@@ -47,8 +48,8 @@ graphics_clock_mhz = [900, 960]
 """
 SOURCE = "// scales\n__global__ void scale(float *a) {\n    a[threadIdx.x * tile] *= 2.0f;\n}\n"
 
-Panel = tuple[Lab, ConfigurationPanel]
-Shows = Callable[..., ConfigurationPanel]
+Panel = tuple[Lab, InspectorPanel]
+Shows = Callable[..., InspectorPanel]
 
 
 @pytest.fixture
@@ -68,20 +69,20 @@ def lab(gpu: FakeGpu, trace: Trace) -> Lab:
 
 
 @pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> Iterator[ConfigurationPanel]:
-    made = ConfigurationPanel(lab.context)
+def panel(lab: Lab, qtbot: QtBot) -> Iterator[InspectorPanel]:
+    made = InspectorPanel(lab.context)
     qtbot.addWidget(made)
-    made.resize(480, 640)
+    made.resize(340, 640)
     made.show()
     yield made
     made.shutdown()
 
 
 @pytest.fixture
-def shows(lab: Lab, panel: ConfigurationPanel) -> Shows:
+def shows(lab: Lab, panel: InspectorPanel) -> Shows:
     """A session of these measurements, the first of them selected."""
 
-    def show(*measurements: Measurement, **plan: Any) -> ConfigurationPanel:
+    def show(*measurements: Measurement, **plan: Any) -> InspectorPanel:
         table = ResultTable(SPACE)
         table.extend(measurements)
         lab.session(table, plan_for(SPACE, OBJECTIVE, **plan))
@@ -115,16 +116,35 @@ def written(folder: Path, text: str = SPECIFICATION) -> dict[str, str]:
 # --- before anything is selected --------------------------------------------------------------------------------------
 
 
-def test_it_says_what_to_do_first(lab: Lab, panel: ConfigurationPanel, shows: Shows) -> None:
+def test_it_says_what_to_do_first(lab: Lab, panel: InspectorPanel, shows: Shows) -> None:
     assert "Start" in panel.empty.text()
     assert panel.empty.isVisible()
     shows(live())
     assert not panel.empty.isVisible()
     lab.result.select(-1)
     assert "Select a measurement" in panel.empty.text()
+    assert panel.empty.isVisible()
 
 
-def test_it_makes_nothing_ready_while_out_of_sight(lab: Lab, panel: ConfigurationPanel, shows: Shows) -> None:
+def test_while_nothing_is_selected_the_best_by_the_objective_is_shown_and_said_to_be(
+    lab: Lab, panel: InspectorPanel
+) -> None:
+    table = filled(SPACE)
+    lab.session(table, plan_for(SPACE, OBJECTIVE))
+    best = int(np.nanargmax(table.values("GFLOPS/W")))
+    lab.grow(table, best=best)
+    assert panel.measurement == table.measurement(best)
+    assert f"Measurement {best + 1}" in panel.title.text()
+    assert "best of 150" in panel.title.text()
+    assert panel.chooser.current.text() == "Best by the session's objective; nothing selected"
+    assert "tile" in panel.facts.toPlainText()
+    lab.result.select(3)
+    assert panel.chooser.current.text() == "Selected by hand"
+    assert "of 150" in panel.title.text()
+    assert "best of" not in panel.title.text()
+
+
+def test_it_makes_nothing_ready_while_out_of_sight(lab: Lab, panel: InspectorPanel, shows: Shows) -> None:
     panel.hide()
     shows(live())
     assert panel.facts.toPlainText() == ""
@@ -159,8 +179,8 @@ def test_the_configuration_and_every_figure_stand_there_with_units(trace: Trace,
     assert f"{power:.4g} W ({power - 1:.4g}–{power + 1:.4g})" in words
 
 
-@pytest.mark.parametrize("width", [370, 480, 900])
-def test_what_the_compiler_made_of_it_is_told_at_any_width(panel: ConfigurationPanel, shows: Shows, width: int) -> None:
+@pytest.mark.parametrize("width", [280, 340, 420])
+def test_what_the_compiler_made_of_it_is_told_at_any_width(panel: InspectorPanel, shows: Shows, width: int) -> None:
     panel.resize(width, 640)
     words = shows(live(values={**measured(SPACE, 4).values, **COMPILED})).facts.toPlainText()
     for expected in ("Registers per thread", "40", "8192 B per block", "16 B per thread", "75 %"):
@@ -169,13 +189,37 @@ def test_what_the_compiler_made_of_it_is_told_at_any_width(panel: ConfigurationP
     assert "not known" not in words
 
 
-@pytest.mark.parametrize(("size", "beside"), [((480, 640), False), ((900, 640), True), ((560, 300), True)])
-def test_the_facts_stand_beside_the_rest_where_there_is_width_but_no_height(
-    panel: ConfigurationPanel, shows: Shows, size: tuple[int, int], beside: bool
+@pytest.mark.parametrize("width", [280, 340, 420])
+@pytest.mark.parametrize("height", [600, 720, 1000])
+def test_what_can_be_done_is_in_sight_at_every_size(
+    panel: InspectorPanel, shows: Shows, width: int, height: int
 ) -> None:
-    panel.resize(*size)
+    panel.resize(width, height)
+    shows(live(values={**measured(SPACE, 4).values, **COMPILED}))
+    panel.chooser.choose_by("at_most_slower")
+    QApplication.processEvents()
+    assert panel.size() == QSize(width, height)
+    answer, chooser = panel.answer, panel.chooser
+    row = (answer.apply, answer.export, answer.report)
+    for each in (*row, answer.said, chooser.choose_button, chooser.current, chooser.limit, chooser.words):
+        place = QRect(each.mapTo(panel, QPoint()), each.size())
+        assert panel.rect().contains(place), each
+        assert not each.visibleRegion().isEmpty(), each
+    assert len({each.y() for each in row}) == 1, "one row"
+    assert all(each.width() >= each.minimumSizeHint().width() for each in row)
+    assert panel.facts.viewport().height() > 100
+
+
+def test_where_there_is_height_the_figures_stand_above_the_power_trace(panel: InspectorPanel, shows: Shows) -> None:
+    panel.resize(340, 600)
     shows(live())
-    assert (panel.splitter.orientation() is Qt.Orientation.Horizontal) == beside
+    assert shown_tabs(panel) == ["*Figures", "Power", "Source"]
+    panel.resize(340, 1000)
+    assert shown_tabs(panel) == ["*Power", "Source"]
+    assert panel.facts.isVisible()
+    panel.tabs.setCurrentWidget(panel.source)
+    panel.resize(340, 600)
+    assert shown_tabs(panel) == ["Figures", "Power", "*Source"]
 
 
 def test_no_spills_are_none(shows: Shows) -> None:
@@ -204,7 +248,7 @@ def test_the_title_tells_number_state_and_source(shows: Shows, source: str, word
     assert "Measurement 1" in title
     assert "ok" in title
     assert word in title
-    assert ("figures are" in title) == bool(word)
+    assert ("simulated" in title or "replayed" in title) == bool(word)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------
@@ -213,7 +257,7 @@ def test_the_title_tells_number_state_and_source(shows: Shows, source: str, word
 def test_a_message_is_whole_in_a_fixed_font_and_can_be_copied(shows: Shows) -> None:
     said = "\n".join(f'scale.cu({line}): error: identifier "x{line}" is undefined <tag> & more' for line in range(300))
     panel = shows(live(state=State.COMPILE, values={}, error=said))
-    assert shown_tabs(panel) == ["*Message", "Source"]
+    assert shown_tabs(panel) == ["Figures", "*Message", "Source"]
     assert panel.message.isVisible()
     assert panel.message.text.toPlainText() == said
     assert panel.message.text.font().family() == theme.fixed_font().family()
@@ -222,7 +266,7 @@ def test_a_message_is_whole_in_a_fixed_font_and_can_be_copied(shows: Shows) -> N
     assert "failed: compile" in panel.title.text()
 
 
-def shown_tabs(panel: ConfigurationPanel) -> list[str]:
+def shown_tabs(panel: InspectorPanel) -> list[str]:
     """With a star before the current one."""
     tabs = panel.tabs
     shown = [at for at in range(tabs.count()) if tabs.isTabVisible(at)]
@@ -232,19 +276,19 @@ def shown_tabs(panel: ConfigurationPanel) -> list[str]:
 def test_what_the_compiler_said_of_a_kernel_that_works_has_a_tab_of_its_own(shows: Shows) -> None:
     said = "kernel.cu(3): warning #177-D: variable 'unused' was declared but never referenced"
     panel = shows(live(message=said))
-    assert shown_tabs(panel) == ["*Power", "Message", "Source"]
+    assert shown_tabs(panel) == ["*Figures", "Power", "Message", "Source"]
     assert panel.message.whole == said
     assert "though it works" in panel.message.title.text()
     panel.tabs.setCurrentWidget(panel.message)
-    assert shown_tabs(shows(live(message=said))) == ["Power", "*Message", "Source"]
-    assert shown_tabs(shows(live())) == ["*Power", "Source"]
+    assert shown_tabs(shows(live(message=said))) == ["Figures", "Power", "*Message", "Source"]
+    assert shown_tabs(shows(live())) == ["*Figures", "Power", "Source"]
 
 
 def test_the_outcome_is_shown_unless_the_source_is(shows: Shows) -> None:
     panel = shows(live(state=State.CORRECTNESS, values={}, error="y: 3 values are wrong", message="warning: z"))
-    assert shown_tabs(panel) == ["*Message", "Source"]
+    assert shown_tabs(panel) == ["Figures", "*Message", "Source"]
     assert panel.message.whole == "y: 3 values are wrong\n\nwarning: z"
-    assert shown_tabs(shows(live(message="warning: z"))) == ["*Power", "Message", "Source"]
+    assert shown_tabs(shows(live(message="warning: z"))) == ["*Figures", "Power", "Message", "Source"]
     panel.tabs.setCurrentWidget(panel.source)
     for measurement in (live(), live(state=State.TIMEOUT, values={})):
         assert shown_tabs(shows(measurement))[-1] == "*Source"
@@ -298,7 +342,7 @@ def test_a_board_that_tells_no_clock_has_only_the_power_drawn(qtbot: QtBot) -> N
     gpu = FakeGpu(working, missing={"graphics_clock_mhz": "not told"})
     trace = filled_trace(gpu, 20.0)
     lab = Lab(gpu, trace=trace)
-    panel = ConfigurationPanel(lab.context)
+    panel = InspectorPanel(lab.context)
     qtbot.addWidget(panel)
     panel.show()
     table = ResultTable(SPACE)
@@ -319,13 +363,15 @@ def test_a_trace_that_is_not_there_says_why(trace: Trace, shows: Shows) -> None:
         (live(), "no time window"),
         (live(window_ns=(trace.last_ns + 10, trace.last_ns + 20)), "yet"),
     ):
-        plot = shows(measurement).trace
+        panel = shows(measurement)
+        panel.tabs.setCurrentWidget(panel.trace)
+        plot = panel.trace
         assert plot.note.isVisible()
         assert not plot.plots.isVisible()
         assert why in plot.note.text()
 
 
-def test_a_real_cache_is_shown_as_replayed(shared_data: Path, lab: Lab, panel: ConfigurationPanel) -> None:
+def test_a_real_cache_is_shown_as_replayed(shared_data: Path, lab: Lab, panel: InspectorPanel) -> None:
     table, plan = cache_session(shared_data / "kernel-tuner" / "ps3_RTX4000Ada_wmma_complex_gemm_f16.json.gz")
     lab.session(table, plan)
     good = int(np.flatnonzero(table.states() == 0)[0])

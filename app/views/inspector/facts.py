@@ -14,7 +14,6 @@ from ...engine.session.plan import SessionPlan
 from ...numbers import duration
 from ...sensors.event_reasons import names as reason_names
 from ..plots import theme
-from ..provenance import source_words
 
 Rows = list[tuple[str, str]]
 
@@ -28,35 +27,33 @@ COMPILED = {
 _SHOWN_ELSEWHERE = {*COMPILED, "settled", "observed_clock_mhz"}
 
 
-def title_as_html(measurement: Measurement, index: int) -> str:
-    """Which measurement, how it ended, and whether it is simulated or replayed."""
+def title_as_html(measurement: Measurement, index: int, place: tuple[int, int] | None = None) -> str:
+    """Which measurement, how it ended, its place of how many by the objective, whether it is simulated or replayed."""
     colours = theme.colours()
     good = measurement.state is State.OK
     words = "ok" if good else f"failed: {measurement.state.value}"
-    provenance = source_words(measurement.source)
     state = f"<span style='color:{colours.green if good else colours.vermillion}'><b>{words}</b></span>"
-    return f"<b>Measurement {index + 1}</b> · {state}" + (f" · {html.escape(provenance)}" if provenance else "")
+    rank = ""
+    if place is not None:
+        rank = f"best of {place[1]}" if place[0] == 1 else f"place {place[0]} of {place[1]}"
+    provenance = {"simulated": "simulated", "recorded": "replayed"}.get(measurement.source, "")
+    return " · ".join(filter(None, (f"<b>Measurement {index + 1}</b>", state, rank, provenance)))
 
 
-def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool, columns: int) -> str:
-    """Everything but the message and the trace, in one or two columns. `program`: a command, so nothing is compiled."""
+def facts_as_html(measurement: Measurement, plan: SessionPlan, *, program: bool) -> str:
+    """Everything but the message and the trace. `program`: a command, so nothing is compiled."""
     parameters, settings = _configured(measurement, plan)
-    left = [("Parameters", parameters), ("Device settings", settings or [("none set", "")])]
-    if not program:
-        left.append(("Compiled kernel", _compiled(measurement)))
     measured = "Measured (95 % interval)" if measurement.intervals else "Measured"
-    right = [
+    sections = [
+        ("Parameters", parameters),
+        ("Device settings", settings or [("none set", "")]),
         (measured, _measured(measurement, plan)),
         ("Repeats: range, deviation", _scatter(measurement, plan)),
         ("How", _circumstances(measurement)),
     ]
-    if columns == 1:
-        return _sections([*left, *right])
-    return (
-        "<table width='100%' cellspacing='0' cellpadding='0'><tr>"
-        f"<td width='48%' valign='top'>{_sections(left)}</td><td width='4%'></td>"
-        f"<td width='48%' valign='top'>{_sections(right)}</td></tr></table>"
-    )
+    if not program:
+        sections.append(("Compiled kernel", _compiled(measurement)))
+    return _sections(sections)
 
 
 def why_not_compiled(measurement: Measurement) -> str:

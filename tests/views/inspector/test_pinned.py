@@ -17,8 +17,8 @@ from app.engine.description import aligned
 from app.engine.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
 from app.sensors.event_reasons import EventReason
-from app.views.configuration.differences import describe_pinned, in_words
-from app.views.configuration.panel import ConfigurationPanel
+from app.views.inspector.differences import describe_pinned, in_words
+from app.views.inspector.panel import InspectorPanel
 
 SPACE = grid_space()
 PLAN = plan_for(SPACE, OBJECTIVE)
@@ -32,16 +32,16 @@ def lab() -> Lab:
 
 
 @pytest.fixture
-def panel(lab: Lab, qtbot: QtBot) -> Iterator[ConfigurationPanel]:
-    made = ConfigurationPanel(lab.context)
+def panel(lab: Lab, qtbot: QtBot) -> Iterator[InspectorPanel]:
+    made = InspectorPanel(lab.context)
     qtbot.addWidget(made)
-    made.resize(520, 640)
+    made.resize(420, 640)
     made.show()
     yield made
     made.shutdown()
 
 
-def tabs(panel: ConfigurationPanel) -> list[str]:
+def tabs(panel: InspectorPanel) -> list[str]:
     return [panel.tabs.tabText(at) for at in range(panel.tabs.count()) if panel.tabs.isTabVisible(at)]
 
 
@@ -63,7 +63,7 @@ def one(row: int, **rest: object) -> Measurement:
     )
 
 
-def test_the_table_lists_only_what_differs_and_how_much(lab: Lab, panel: ConfigurationPanel) -> None:
+def test_the_table_lists_only_what_differs_and_how_much(lab: Lab, panel: InspectorPanel) -> None:
     lab.session(filled(SPACE), PLAN)
     lab.result.select(3)
     assert not any(name.startswith("Pinned") for name in tabs(panel))
@@ -101,7 +101,7 @@ def test_compiled_figures_clock_and_event_reasons_are_compared_where_they_differ
     assert "tile (1 → 2)" in in_words([a, b], PLAN)
 
 
-def test_a_figure_under_a_second_name_is_listed_once(lab: Lab, panel: ConfigurationPanel, shared_data: Path) -> None:
+def test_a_figure_under_a_second_name_is_listed_once(lab: Lab, panel: InspectorPanel, shared_data: Path) -> None:
     table, plan = cache_session(shared_data / PS3)
     lab.session(table, plan)
     lab.result.pin(5)
@@ -124,7 +124,7 @@ def test_a_fourth_takes_the_place_of_the_third_and_a_second_press_unpins(lab: La
 
 
 def test_pins_are_shown_where_nothing_is_selected_and_go_with_their_session(
-    lab: Lab, panel: ConfigurationPanel, qtbot: QtBot
+    lab: Lab, panel: InspectorPanel, qtbot: QtBot
 ) -> None:
     lab.session(filled(SPACE), PLAN)
     lab.result.pin(1)
@@ -134,10 +134,10 @@ def test_pins_are_shown_where_nothing_is_selected_and_go_with_their_session(
     assert tabs(panel) == ["Pinned (2)"]
     assert panel.pinned.table.isVisible()
     lab.result.select(1)
-    assert tabs(panel) == ["Power", "Source", "Pinned (2)"]
+    assert tabs(panel) == ["Figures", "Power", "Source", "Pinned (2)"]
     qtbot.mouseClick(panel.pinned.clear, Qt.MouseButton.LeftButton)
     assert lab.result.pins == ()
-    assert tabs(panel) == ["Power", "Source"]
+    assert tabs(panel) == ["Figures", "Power", "Source"]
     lab.result.pin(1)
     lab.session(ResultTable(SPACE), PLAN)
     assert lab.result.pins == ()

@@ -25,7 +25,7 @@ class PinnedView(QWidget):
         prepare_table(self.table, "What the pinned configurations differ in")
         self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 6)
         self.clear = button("&Unpin all", "Pin nothing any more", result.unpin_all)
-        vbox(hbox((self.words, 1), self.clear), (self.table, 1), of=self, margins=2, spacing=2)
+        vbox(self.words, (self.table, 1), hbox(1, self.clear), of=self, margins=2, spacing=2)
         theme.notifier().changed.connect(self.refresh)
         self.refresh()
 
