@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .current_result import CurrentResult
@@ -11,10 +12,11 @@ from .threads.bridge import EngineBridge
 if TYPE_CHECKING:
     from ..engine.store.database import Store
     from ..sensors.gpu import Gpu
+    from .plots.thumbnail import SmallFronts
     from .watched_boards import WatchedBoards
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """The boards, the engine behind the bridge and the result that is shown. Panels are `Panel(context)`.
 
@@ -36,3 +38,10 @@ class Context:
     def gpu(self) -> Gpu:
         """The board that is shown."""
         return self.boards.current.gpu
+
+    @cached_property
+    def fronts(self) -> SmallFronts:
+        """Small fronts of stored sessions, for all panels; made on Qt's thread. A panel that shows them ends them."""
+        from .plots.thumbnail import SmallFronts  # imported late: plots come with the panels
+
+        return SmallFronts(self.store)

@@ -51,6 +51,7 @@ class OneBoard(QObject):
     """What a panel sees of the watched boards where a test gives it one, or none, that nobody reads."""
 
     added, removed, board_changed = Signal(object), Signal(object), Signal(object)
+    failed = Signal(str, str)
 
     def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
         super().__init__()

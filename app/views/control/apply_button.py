@@ -12,7 +12,7 @@ from ..context import Context
 from ..plots.label import plain_tip
 from ..watched_board import WatchedBoard
 from .arming import Arming
-from .countdown import CONFIRM_S, apply_command
+from ..countdown import CONFIRM_S, apply_command
 
 
 class ApplyButton(QPushButton):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..control.panel import ControlPanel
     from ..front.panel import FrontPanel
     from ..inspector.panel import InspectorPanel
+    from ..home.panel import HomePanel
     from ..model.panel import ModelPanel
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
@@ -55,6 +56,7 @@ class PanelSpec:
 
 PANELS: tuple[PanelSpec, ...] = (
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
+    PanelSpec("home", "&Home", "HomePanel", "Alt+Home", "What can be done first, and what was done last"),
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
     PanelSpec("inspector", "&Inspector", "InspectorPanel", "F4", "Choose a configuration, apply and export it"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
@@ -78,6 +80,7 @@ PANELS: tuple[PanelSpec, ...] = (
 class Panels(TypedDict, total=False):
     """The panels that are there; none is until they are loaded."""
 
+    home: HomePanel
     tune: TunePanel
     inspector: InspectorPanel
     front: FrontPanel

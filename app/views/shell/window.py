@@ -33,6 +33,7 @@ from .banner import Banner
 from .board_menu import BoardMenu
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
+from .file_opener import FileOpener
 from .log import open_log_folder
 from .notifications import Notifications
 from .palette import Palette
@@ -47,6 +48,7 @@ from .start_offers import offer_left_over, offer_recovery
 from .window_actions import ACTIONS, LENGTH_ACTIONS
 
 if TYPE_CHECKING:
+    from ..home.panel import HomePanel
     from ..monitor.lane_layout import Layout
     from ..monitor.strip import PowerStrip
     from ..plots.plot_menus import PlotMenus
@@ -161,6 +163,7 @@ class MainWindow(QMainWindow):
         self.palette_of_actions = Palette(self)
         submenus = self.actions_made.submenus
         self.files = FileMenus(self, self.settings, submenus["recent"], submenus["examples"])
+        self.file_opener = FileOpener(self)
 
     def _handlers(self) -> dict[str, Handler]:
         """What each action does that is not the button of a panel; a handler is given the checked state."""
@@ -231,6 +234,9 @@ class MainWindow(QMainWindow):
         self.monitor.view.window_changed.connect(self._window_of_time_changed)
         self.monitor.view.first_frame.connect(self._load_panels, Qt.ConnectionType.QueuedConnection)
         self.files.chosen.connect(self.open_specification)
+        self.file_opener.to_tune.connect(self.open_specification)
+        self.file_opener.to_model.connect(self._open_log)
+        self.file_opener.failed.connect(self.banner.show_message)
         self.reports.started.connect(self.statusBar().showMessage)
         self.reports.written.connect(self._report_written)
         self.reports.failed.connect(self.banner.show_message)
@@ -298,6 +304,8 @@ class MainWindow(QMainWindow):
         sessions.report_asked.connect(self.reports.write_stored)
         sessions.specification_met.connect(self.open_specification)
         sessions.said.connect(self._say)
+        sessions.listed.connect(self.panels["home"].refresh_soon)
+        self._connect_home(self.panels["home"])
         roofline = self.panels["roofline"]
         roofline.session_opened.connect(self._bring_roofline)
         sessions.roofline_resume_asked.connect(roofline.measuring.resume)
@@ -321,6 +329,28 @@ class MainWindow(QMainWindow):
         if self.board.gpu.info.source == "nvml":
             self.boards.watch_real()
         self.panels_loaded.emit()
+
+    def _connect_home(self, home: HomePanel) -> None:
+        home.watch_asked.connect(self._watch)
+        home.example_asked.connect(self._tune_example)
+        home.file_asked.connect(self.file_opener.choose)
+        home.recent_file_asked.connect(self.file_opener.open)
+        home.session_asked.connect(self.open_session)
+        home.resume_asked.connect(self.resume_session)
+
+    @Slot()
+    def _watch(self) -> None:
+        self.dock_area.bring("boards")
+        self.monitor.view.setFocus()
+
+    @Slot()
+    def _tune_example(self) -> None:
+        self.open_specification(resources() / "examples" / EXAMPLE, start=True)
+
+    @Slot(object)
+    def _open_log(self, path: Path) -> None:
+        self.dock_area.bring("model")
+        self.panels["model"].add.open(path)
 
     @Slot(int)
     def open_session(self, session: int) -> None:
@@ -624,6 +654,7 @@ class MainWindow(QMainWindow):
             self._asking.shutdown()
             self.side_windows.shutdown()
             self.reports.shutdown()
+            self.file_opener.shutdown()
             if self.plot_menus is not None:
                 self.plot_menus.shutdown()
             for panel in self.panels.values():
