@@ -30,7 +30,7 @@ from app.engine.space.result_table import ResultTable  # noqa: E402
 from app.engine.space.search_space import Parameter, SearchSpace  # noqa: E402
 from app.engine.store.database import Store  # noqa: E402
 from app.views.front.panel import FrontPanel  # noqa: E402
-from app.views.tune.results_table import ResultsView  # noqa: E402
+from app.views.table.results_table import ResultsView  # noqa: E402
 
 POINTS = 122_304
 BATCH = 10

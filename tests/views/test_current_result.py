@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab import OneBoard
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -23,11 +24,13 @@ from app.sensors.trace import Trace
 from app.views.analysis.panel import AnalysisPanel
 from app.views.configuration.panel import ConfigurationPanel
 from app.views.context import Context
+from app.views.convergence.panel import ConvergencePanel
 from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
 from app.views.result_caption import ResultCaption
 from app.views.roofline.panel import RooflinePanel
 from app.views.shell.result_bar import ResultBar
+from app.views.table.panel import TablePanel
 from app.views.threads.bridge import EngineBridge
 from app.views.tune.panel import TunePanel
 
@@ -87,17 +90,21 @@ class Desk:
     def __init__(self, qtbot: QtBot) -> None:
         self.qtbot, self.store = qtbot, Store()
         self.gpu = SimulatedGpu(load_twin("a100"), seed=1, clock=VirtualClock())
-        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event, gpu=self.gpu))
+        self.bridge = EngineBridge(lambda on_event: Tuner(self.store, on_event))
         self.result = CurrentResult(self.bridge)
         self.faults: list[events.EngineFault] = []
         self.bridge.fault.connect(self.faults.append)
-        unused: Any = None
-        context = Context(self.bridge, self.gpu, Trace(self.gpu.channels), unused, self.store, self.result)
+        boards: Any = OneBoard(self.bridge, self.gpu, Trace(self.gpu.channels))
+        context = Context(self.bridge, boards, self.store, self.result)
         self.tune, self.front = TunePanel(context), FrontPanel(context)
+        self.table, self.convergence = TablePanel(context), ConvergencePanel(context)
         self.analysis, self.configuration = AnalysisPanel(context), ConfigurationPanel(context)
         self.roofline = RooflinePanel(context)
         self.bar = ResultBar(self.result, self.bridge.activity)
-        self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.configuration)
+        self.views: tuple[QWidget, ...] = (
+            *(self.tune, self.table, self.front, self.convergence),
+            *(self.analysis, self.configuration),
+        )
         for view in (*self.views, self.roofline, self.bar):
             qtbot.addWidget(view)
             view.resize(700, 900)
@@ -106,7 +113,7 @@ class Desk:
     def captions(self) -> set[str]:
         """What every view, the export and the bar call the result that they show."""
         labels = [label for view in self.views for label in view.findChildren(ResultCaption)]
-        assert len(labels) == len(self.views) + 1, "Tune names it twice: over the table, and over the export"
+        assert len(labels) == len(self.views) + 1, "Tune names it twice: over the progress, and over the export"
         words = [label.text() for label in labels] + [self.bar.caption.text()]
         return {text.partition(": ")[2] for text in words}
 
@@ -116,10 +123,10 @@ class Desk:
         assert points is not None
         return {
             "captions": self.captions(),
-            "rows": tune.results.results.rowCount(),
+            "rows": self.table.results.results.rowCount(),
             "progress": (tune.progress.bar.format(), tune.progress.bar.value(), tune.progress.best.text()),
             "failed": tune.progress.failed.text(),
-            "steps": list(tune.progress.history.steps),
+            "steps": list(self.convergence.history.improvements) if self.convergence.history else [],
             "export": tune.export.chosen.text(),
             "front": (len(points), len(points.front), self.front.figures.titles),
             "analysis": self.analysis.state.text(),
@@ -213,7 +220,7 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
 
     desk.tune.open(cache(tmp_path))
     qtbot.waitUntil(lambda: desk.tune.draft is not None, timeout=20_000)
-    assert desk.tune.summary.title.text().startswith("Set up to run: stencil on RTX 4000 Ada")
+    assert desk.tune.header.text.startswith("Set up to run: stencil on RTX 4000 Ada")
     assert desk.shown() == before, "a file that is merely opened changes nothing that is shown"
     assert desk.exported(tmp_path / "first")["gpu"] == "NVIDIA A100-PCIE-40GB"
 

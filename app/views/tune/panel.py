@@ -1,4 +1,4 @@
-"""The tuning session: open what to tune, see its space, choose how, run it, watch it, export a configuration."""
+"""Setting up a session: open what to tune, see its space, choose how, run it, see how far it is."""
 
 from __future__ import annotations
 
@@ -8,32 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
 from ...errors import WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
-from ..front.marked_bar import MarkedBar
+from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
 from .export_panel import ExportPanel
-from .results_table import ResultsView
 from .session_form import SessionForm
 from .session_progress import SessionProgress
+from .setup_header import SetupHeader
 
 if TYPE_CHECKING:
     from ..space.window import SpaceWindow
 
 _STORED_SHOWN = 15
-_START_TIP = "Start the session as it is set up above; what is shown below is then its result"
+_NOTHING = "Nothing is set up yet"
+_START_TIP = "Start the session as it is set up; what is shown is then its result"
 _WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
-_ROOM_FOR_HISTORY = 680  # pixels
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 
@@ -58,16 +57,16 @@ class TunePanel(QWidget):
         self._reader.done.connect(self._prepared)
         self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
+        self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
-        self.results = ResultsView(context.result)
-        self.marked = MarkedBar(context.result)
-        self.marked.only.toggled.connect(self.results.show_only_marked)
         self.export = ExportPanel(context)
         self.start = button("Start", _START_TIP, self.start_session)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
+        self.header.show_text(_NOTHING)
+        self.form.history.changed.connect(self._show_line)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.follow.toggled.connect(self.form.set_following)
@@ -82,8 +81,6 @@ class TunePanel(QWidget):
         bridge.session_changed.connect(self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.fault.connect(self._fault)
-        if context.result.table is not None:
-            self.results.set_session(context.result.table, context.result.plan)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -91,29 +88,22 @@ class TunePanel(QWidget):
         choose = button("&Open …", tip, self.choose_file)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
+        self.body = QWidget()  # what can be folded away
+        vbox(hbox(choose, self.examples, self.stored, 1), self.form, self.summary, of=self.body, margins=0)
         vbox(
-            hbox(choose, self.examples, self.stored, 1),
-            self.summary,
-            self.form,
+            self.header,
             hbox(self.start, self.pause, self.stop),
+            self.body,
             self.caption,
             self.progress,
-            self.marked,
-            (self.results, 1),
             self.export,
+            1,
             of=self,
             margins=6,
         )
+        _keep_width(self.pause, "Pausing …")
         self.progress.hide()  # until there is a session
-        self.results.setMinimumHeight(90)
-        # the table gives way before Export does
-        self.results.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """The history gives way to the table where there is little room, and grows where there is much."""
-        super().resizeEvent(event)
-        self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
-        self.progress.history.set_height(self.height() // 8)
+        self.header.folded.connect(self.body.setHidden)
 
     @property
     def draft(self) -> Draft | None:
@@ -192,9 +182,20 @@ class TunePanel(QWidget):
         from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
+    @Slot()
+    def _show_line(self) -> None:
+        """What is set up, in one line, as it stands in the form."""
+        if self._draft is None:
+            return
+        plan = self._draft.plan
+        source = [] if plan.source == "nvml" else [provenance(plan)]
+        parts = (f"Set up to run: {plan.title} on {plan.gpu}", *source, self.form.words())
+        self.header.show_text(" · ".join(parts))
+
     def _prepare(self, words: str) -> None:
         self._draft = None
-        self.summary.say(words)
+        self.header.show_text(words)
+        self.summary.say("")
         self._set_buttons()
 
     @Slot(object)
@@ -218,6 +219,7 @@ class TunePanel(QWidget):
     @Slot(str, str)
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
+        self.header.show_text("This cannot be tuned")
         self.summary.complain(what, remedy)
         if self._asked:
             self._context.bridge.report(what, remedy)
@@ -299,7 +301,6 @@ class TunePanel(QWidget):
     def _session_started(self, event: events.SessionStarted) -> None:
         self._starting = False
         self.state = SessionState.RUNNING
-        self.results.set_session(event.table, event.plan)
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
         self._set_buttons()
@@ -311,8 +312,6 @@ class TunePanel(QWidget):
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         self.progress.show_progress(event.progress)
-        if self.isVisible():
-            self.results.refresh(event.progress.best_index)
 
     @Slot(object)
     def _session_remark(self, event: events.SessionRemark) -> None:
@@ -322,7 +321,6 @@ class TunePanel(QWidget):
     def _session_changed(self, event: events.SessionChanged) -> None:
         self.state = event.progress.state
         self.progress.show_progress(event.progress, event.reason)
-        self.results.refresh(event.progress.best_index)
         self._set_buttons()
         self._follow_board()
 
@@ -369,6 +367,11 @@ class TunePanel(QWidget):
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")
         self.start.setDefault(self.start.isEnabled())
+
+
+def _keep_width(of: QPushButton, widest: str) -> None:
+    """The buttons beside it stay where they are, whatever it says."""
+    of.setMinimumWidth(of.fontMetrics().horizontalAdvance(widest) + 36)
 
 
 def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:
