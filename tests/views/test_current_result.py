@@ -32,6 +32,7 @@ from app.views.roofline.panel import RooflinePanel
 from app.views.shell.result_bar import ResultBar
 from app.views.table.panel import TablePanel
 from app.views.threads.bridge import EngineBridge
+from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 
 SPECIFICATION = """
@@ -218,11 +219,18 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     simulated = {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
     before = desk.shown()
 
-    desk.tune.open(cache(tmp_path))
+    desk.tune.open(next(path for path in examples() if path.stem == "copy"))
     qtbot.waitUntil(lambda: desk.tune.draft is not None, timeout=20_000)
-    assert desk.tune.header.text.startswith("Set up to run: stencil on RTX 4000 Ada")
-    assert desk.shown() == before, "a file that is merely opened changes nothing that is shown"
+    assert desk.tune.header.text.startswith("Set up to run: copy on NVIDIA A100-PCIE-40GB")
+    assert desk.shown() == before, "a specification that is merely opened changes nothing that is shown"
     assert desk.exported(tmp_path / "first")["gpu"] == "NVIDIA A100-PCIE-40GB"
+
+    desk.tune.open(cache(tmp_path))
+    qtbot.waitUntil(lambda: desk.result.plan is not None and desk.result.plan.gpu == "RTX 4000 Ada", timeout=20_000)
+    qtbot.waitUntil(lambda: desk.tune.state is SessionState.DONE, timeout=20_000)
+    desk.wait_for_analysis()
+    assert desk.captions() == {"stencil · RTX 4000 Ada · recorded in ada.json.gz"}
+    assert desk.exported(tmp_path / "whole")["gpu"] == "RTX 4000 Ada"
 
     desk.result.select(2)
     desk.tune.start.click()

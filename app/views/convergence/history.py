@@ -24,7 +24,6 @@ class Improvement:
 
     index: int  # into the table
     value: float  # of the objective
-    before: Improvement | None  # the best until then
 
 
 class History:
@@ -36,7 +35,7 @@ class History:
         self.improvements: list[Improvement] = []
         self._sign = -1.0 if plan.objective.goal.maximise else 1.0
         self._length = 0
-        self._seconds: Floats = np.empty(0)
+        self._spent_s: Floats = np.empty(0)  # as far as it was asked for
         self.refresh()
 
     def __len__(self) -> int:
@@ -49,10 +48,7 @@ class History:
         best = self.improvements[-1].value * self._sign if self.improvements else math.inf
         so_far = np.fmin.accumulate(np.concatenate([[best], costs]))
         for at in np.flatnonzero(so_far[1:] < so_far[:-1]).tolist():
-            before = self.improvements[-1] if self.improvements else None
-            self.improvements.append(Improvement(start + at, float(so_far[at + 1]) * self._sign, before))
-        spent_s = np.nan_to_num([self.table.measurement(index).cost_s for index in range(start, length)])
-        self._seconds = np.append(self._seconds, np.cumsum(spent_s) + (self._seconds[-1] if start else 0.0))
+            self.improvements.append(Improvement(start + at, float(so_far[at + 1]) * self._sign))
         self._length = length
 
     def values(self, start: int = 0, end: int | None = None) -> Floats:
@@ -65,28 +61,32 @@ class History:
     @property
     def timed(self) -> bool:
         """What the evaluations took is known."""
-        return self._length > 0 and bool(self._seconds[-1] > 0)
+        return any(self.table.measurement(each.index).cost_s > 0 for each in self.improvements)
 
     def seconds(self, start: int = 0) -> Floats:
         """What was spent on measuring up to the end of each evaluation, shape (n,), in s on the board's clock."""
-        return self._seconds[start:]
+        known = len(self._spent_s)
+        if known < self._length:
+            fresh_s = np.nan_to_num([self.table.measurement(index).cost_s for index in range(known, self._length)])
+            self._spent_s = np.append(self._spent_s, np.cumsum(fresh_s) + (self._spent_s[-1] if known else 0.0))
+        return self._spent_s[start:]
 
     def words(self, improvement: Improvement) -> str:
         """Which evaluation it was, what it gave, and what it changed in the best until then."""
-        spent = f" ({duration(self._seconds[improvement.index])})" if self.timed else ""
+        spent = f" ({duration(self.seconds()[improvement.index])})" if self.timed else ""
         text = f"Evaluation {improvement.index + 1}{spent}: {self.quantity.text(improvement.value)}"
-        if improvement.before is None:
+        place = self.improvements.index(improvement)
+        if place == 0:
             return f"{text}, the first that succeeded"
-        before = improvement.before.value
-        if before:
-            gain = abs(improvement.value - before) / abs(before)
-            text += f", {percent(gain)} better than evaluation {improvement.before.index + 1}"
-        return f"{text} by {self._changes(improvement)}"
+        before = self.improvements[place - 1]
+        if before.value:
+            gain = abs(improvement.value - before.value) / abs(before.value)
+            text += f", {percent(gain)} better than evaluation {before.index + 1}"
+        return f"{text} by {self._changes(before, improvement)}"
 
-    def _changes(self, improvement: Improvement) -> str:
-        assert improvement.before is not None
-        new = self.table.measurement(improvement.index).configuration
-        old = self.table.measurement(improvement.before.index).configuration
+    def _changes(self, before: Improvement, after: Improvement) -> str:
+        old = self.table.measurement(before.index).configuration
+        new = self.table.measurement(after.index).configuration
         changed = [
             f"{shown.label} {parameter_text(old[name])} → {parameter_text(new[name])} {shown.unit}".rstrip()
             for name, shown in quantities_of(self.plan).items()

@@ -23,12 +23,13 @@ class DraftSummary(QWidget):
         self.space = PlainLabel(wrap=True, selectable=True)
         self.details = PlainLabel(wrap=True, selectable=True, muted=True)
         self.look = button("&Look at it …", "What each restriction leaves of the space, and every valid configuration")
+        self.show_all = button("Show all", "Every measurement of the file as the result, without a search")
         self.steered = PlainLabel(wrap=True)
         self.unsteer = button("Use all clocks", "Use the specification's own clocks again")
         self.follow = QCheckBox("Follow the file while its tuner writes it")
         self.follow.setToolTip("Show what is in it and whatever is added, until the tuner is done; nothing is searched")
         layout = vbox(
-            hbox((self.space, 1), self.look),
+            hbox((self.space, 1), self.show_all, self.look),
             self.details,
             hbox((self.steered, 1), self.unsteer),
             self.follow,
@@ -51,11 +52,15 @@ class DraftSummary(QWidget):
     def show_draft(self, draft: Draft) -> None:
         """The plan of a draft in words."""
         plan, space = draft.plan, draft.plan.space
-        valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
+        if draft.replay:
+            valid = f"{count_text(space.size)} measurements of {count_text(space.cartesian)} combinations"
+        else:
+            valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
         built = f", built in {duration(space.build_seconds)}" if space.build_seconds > 0 else ""
         resumed = f" · continues session {plan.resume}" if plan.resume is not None else ""
         self._show(valid + built + resumed, _details(space), draft.clocks_mhz)
         self.look.show()
+        self.show_all.setVisible(draft.recorded is not None)
         self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
         self.follow.setVisible(draft.follow is not None)
         self.follow.setChecked(draft.follow is not None)
@@ -63,6 +68,7 @@ class DraftSummary(QWidget):
 
     def _show(self, space: str, details: str, clocks: tuple[float, float] | None) -> None:
         self.look.hide()
+        self.show_all.hide()
         for label, text in ((self.space, space), (self.details, details)):
             label.setText(text)
             label.setToolTip("")

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 _STORED_SHOWN = 15
 _NOTHING = "Nothing is set up yet"
 _START_TIP = "Start the session as it is set up; what is shown is then its result"
+_REPLAY, _FOLLOW = "Replay with a strategy", "Follow the file"
+_START_TIPS = {
+    _REPLAY: "Search the recording with the strategy that is chosen: what it measures is looked up in the file",
+    _FOLLOW: "Show what is in the file and whatever its tuner adds",
+}
 _WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
@@ -69,7 +74,9 @@ class TunePanel(QWidget):
         self.form.history.changed.connect(self._show_line)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
+        self.summary.show_all.clicked.connect(self.show_recorded)
         self.summary.follow.toggled.connect(self.form.set_following)
+        self.summary.follow.toggled.connect(self._set_buttons)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
         bridge = context.bridge
@@ -101,6 +108,7 @@ class TunePanel(QWidget):
             of=self,
             margins=6,
         )
+        _keep_width(self.start, _REPLAY)
         _keep_width(self.pause, "Pausing …")
         self.progress.hide()  # until there is a session
         self.header.folded.connect(self.body.setHidden)
@@ -120,6 +128,7 @@ class TunePanel(QWidget):
     def open(self, path: Path, *, start: bool = False, taken_over: Path | None = None) -> None:
         """Read a specification or a recording and show its space; `start` also runs it as soon as it is ready.
 
+        All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
         gpu, clocks = self._context.gpu, self._context.result.clocks_mhz
@@ -189,7 +198,8 @@ class TunePanel(QWidget):
             return
         plan = self._draft.plan
         source = [] if plan.source == "nvml" else [provenance(plan)]
-        parts = (f"Set up to run: {plan.title} on {plan.gpu}", *source, self.form.words())
+        what = "replay" if self._draft.replay else "run"
+        parts = (f"Set up to {what}: {plan.title} on {plan.gpu}", *source, self.form.words())
         self.header.show_text(" · ".join(parts))
 
     def _prepare(self, words: str) -> None:
@@ -215,6 +225,15 @@ class TunePanel(QWidget):
         if self._start_when_ready:
             self._start_when_ready = False
             self.start_session()
+        else:
+            self.show_recorded()
+
+    @Slot()
+    def show_recorded(self) -> None:
+        """Show all that the complete recording which is open holds, unless a session runs."""
+        draft = self._draft
+        if draft is not None and draft.recorded is not None and not self._session_runs and not self._starting:
+            self._context.bridge.submit(events.Show(draft.plan, draft.recorded))
 
     @Slot(str, str)
     def _not_prepared(self, what: str, remedy: str) -> None:
@@ -356,7 +375,10 @@ class TunePanel(QWidget):
         free = not self._session_runs and not self._starting
         self.start.setEnabled(self._draft is not None and free)
         waits = self._session_runs and not own
-        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP
+        words = self._start_words()
+        self.start.setText(words)
+        self.summary.show_all.setEnabled(free)
+        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIPS.get(words, _START_TIP)
         if own and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
         self.start.setToolTip(tip)
@@ -367,6 +389,13 @@ class TunePanel(QWidget):
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")
         self.start.setDefault(self.start.isEnabled())
+
+    def _start_words(self) -> str:
+        """What Start does with what is open."""
+        draft = self._draft
+        if draft is None or not draft.replay:
+            return "Start"
+        return _FOLLOW if draft.follow is not None and self.summary.follow.isChecked() else _REPLAY
 
 
 def _keep_width(of: QPushButton, widest: str) -> None:

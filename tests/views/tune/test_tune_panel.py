@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from lab import OBJECTIVE, Lab, OneBoard, filled, grid_space, plan_for, progress
 from PySide6.QtCore import Qt
@@ -77,7 +78,8 @@ class Window:
         self.qtbot.waitUntil(lambda: self.panel.start.isEnabled(), timeout=20_000)
 
     def run_to_the_end(self) -> None:
-        with self.qtbot.waitSignal(self.bridge.session_started, timeout=20_000):
+        started = self.bridge.session_started
+        with self.qtbot.waitSignal(started, timeout=20_000, check_params_cb=lambda event: event.running):
             self.panel.start.click()
         self.qtbot.waitUntil(lambda: self.panel.state is SessionState.DONE, timeout=60_000)
 
@@ -119,9 +121,59 @@ def test_at_first_it_says_what_to_do_and_nothing_can_be_started(panel: TunePanel
 
 def test_the_size_of_the_space_is_shown_before_the_start(window: Window, tmp_path: Path) -> None:
     window.open(small_cache(tmp_path))
-    assert "60 valid of 60 combinations" in window.panel.summary.space.text()
-    assert "recorded in small.json.gz" in window.panel.header.text
+    assert "60 measurements of 60 combinations" in window.panel.summary.space.text()
+    assert window.panel.header.text.startswith("Set up to replay: small on Test GPU · recorded in small.json.gz")
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    assert "valid of 2\u202f016 combinations" in window.panel.summary.space.text()
     assert window.store.sessions() == []
+
+
+def test_a_complete_cache_is_a_result_at_once_and_replaying_it_another_step(window: Window, tmp_path: Path) -> None:
+    panel = window.panel
+    with window.qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        panel.open(small_cache(tmp_path))
+    assert window.result.caption == "small · Test GPU · recorded in small.json.gz"
+    assert (len(window.result.table or ()), panel.state) == (60, SessionState.DONE)
+    assert window.store.sessions() == [], "nothing was run and nothing is stored"
+    table, best = window.result.table, window.result.chosen
+    assert table is not None
+    assert best is not None
+    assert table.values("GFLOP/s")[best] == np.nanmax(table.values("GFLOP/s")), "chosen by the file's own objective"
+    files = export_session(window.result.plan, table, window.result.session, best, tmp_path / "out", ["json"])
+    written = json.loads(files[0].read_text())
+    assert (written["gpu"], written["session"]) == ("Test GPU", None)
+    assert panel.start.text() == "Replay with a strategy"
+    panel.form.evaluations.setValue(20)
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [20]
+    assert len(window.result.table or ()) == 20
+    panel.summary.show_all.click()
+    window.qtbot.waitUntil(lambda: len(window.result.table or ()) == 60, timeout=10_000)
+    assert window.result.caption == "small · Test GPU · recorded in small.json.gz"
+
+
+@pytest.mark.parametrize("kind", ["t4", "csv", "cache"])
+def test_whatever_its_format_a_complete_recording_is_shown_whole(window: Window, tmp_path: Path, kind: str) -> None:
+    table = filled(grid_space())
+    [path] = export_session(plan_for(table.space, OBJECTIVE), table, None, None, tmp_path, [kind])
+    with window.qtbot.waitSignal(window.bridge.session_changed, timeout=20_000):
+        window.panel.open(path)
+    assert len(window.result.table or ()) == len(table)
+    assert window.result.caption.endswith(f"recorded in {path.name}")
+
+
+def test_a_recording_that_is_opened_while_a_session_runs_waits_to_be_shown(
+    lab: Lab, panel: TunePanel, tmp_path: Path, qtbot: QtBot
+) -> None:
+    table = begin(lab)
+    change(lab, table, SessionState.RUNNING)
+    panel.open(small_cache(tmp_path))
+    qtbot.waitUntil(lambda: panel.draft is not None, timeout=20_000)
+    assert not lab.engine.commands
+    assert not panel.summary.show_all.isEnabled()
+    change(lab, table, SessionState.DONE)
+    panel.summary.show_all.click()
+    assert [type(command) for command in lab.engine.commands] == [events.Show]
 
 
 def test_an_example_shows_its_space_strategy_and_goal(window: Window) -> None:
