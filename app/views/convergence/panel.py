@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QWidget
 
@@ -50,15 +50,25 @@ class ConvergencePanel(QWidget):
         self.plot.chosen.connect(context.result.select)
         context.result.changed.connect(self._selected)
         bridge = context.bridge
+        self._soon = QTimer(self, singleShot=True)  # a turn of its own, however many points there are
+        self._soon.timeout.connect(self._refresh)
         for signal in (bridge.session_started, bridge.measurements_added, bridge.session_changed):
-            signal.connect(self._refresh)
+            signal.connect(self._refresh_soon)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._refresh()
 
+    def shutdown(self) -> None:
+        """Draw nothing any more."""
+        self._soon.stop()
+
+    @Slot(object)
+    def _refresh_soon(self, _event: object) -> None:
+        self._soon.start(0)
+
     @Slot()
-    def _refresh(self, *_: object) -> None:
+    def _refresh(self) -> None:
         """Draw what the result holds by now; what is out of sight waits until it is seen."""
         table, plan = self._result.table, self._result.plan
         if not self.isVisible():

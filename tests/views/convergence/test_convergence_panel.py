@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from lab import OBJECTIVE, Lab, grid_space, measured, plan_for
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import State
@@ -32,6 +32,11 @@ def panel(lab: Lab, qtbot: QtBot) -> ConvergencePanel:
     return made
 
 
+def drawn_by_now() -> None:
+    """What has to be drawn is drawn in a turn of its own."""
+    QCoreApplication.processEvents()
+
+
 def searched(lab: Lab, *, cost_s: float = 0.5, rows: tuple[int, ...] = ROWS) -> ResultTable:
     space = grid_space()
     table = ResultTable(space)
@@ -39,6 +44,7 @@ def searched(lab: Lab, *, cost_s: float = 0.5, rows: tuple[int, ...] = ROWS) -> 
     for row in rows:
         table.append(replace(measured(space, row), cost_s=cost_s))
     lab.grow(table)
+    drawn_by_now()
     return table
 
 
@@ -123,5 +129,6 @@ def test_another_session_begins_with_an_empty_plot(lab: Lab, panel: ConvergenceP
     searched(lab)
     space = grid_space()
     lab.session(ResultTable(space), plan_for(space, OBJECTIVE))
+    drawn_by_now()
     assert drawn(panel) == {}
     assert panel.plot.note.text() == "No evaluation has succeeded yet."
