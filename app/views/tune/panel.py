@@ -51,7 +51,8 @@ class TunePanel(QWidget):
         super().__init__(parent)
         self._context = context
         self._draft: Draft | None = None
-        self._opened: tuple[Path, Path | None] | None = None  # the file, and what was taken over; no stored session
+        self._opened: tuple[Path, Path | None] | int | None = None  # a file, and what was taken over; or a session
+        self._prepared_for = ""  # UUID of the board
         self._kept: dict[str, Any] | None = None  # what was chosen in the form, while it is prepared for another board
         self._asked = True  # whether the user asked for what is being prepared
         self.space_window: SpaceWindow | None = None  # once it was asked for
@@ -131,21 +132,11 @@ class TunePanel(QWidget):
         All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
-        gpu, clocks = self._context.gpu, self._context.result.clocks_mhz
-        self._start_when_ready, self._kept, self._asked = start, None, True
-        self._opened = (path, taken_over)
-        waiting = " (a growing cache is waited for until something in it succeeded)" if path.suffix == ".json" else ""
-        self._prepare(f"Reading {path.name} and building its space …{waiting}")
-        board = self._context.boards.current
-        self._reader.run(lambda stop: draft_of_file(path, gpu, clocks, stop, taken_over, board.guard))
+        self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
         """Resume a stored session."""
-        store, board = self._context.store, self._context.boards.current
-        self._start_when_ready, self._kept, self._asked = start, None, True
-        self._opened = None
-        self._prepare(f"Reading session {session} …")
-        self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
+        self._prepare(session, start)
 
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
@@ -202,11 +193,40 @@ class TunePanel(QWidget):
         parts = (f"Set up to {what}: {plan.title} on {plan.gpu}", *source, self.form.words())
         self.header.show_text(" · ".join(parts))
 
-    def _prepare(self, words: str) -> None:
+    def _prepare(
+        self,
+        opened: tuple[Path, Path | None] | int,
+        start: bool,
+        kept: dict[str, Any] | None = None,
+        asked: bool = True,
+    ) -> None:
+        """Read a file or a stored session for the board that is shown; `kept` is what the form then holds."""
+        board, store, clocks = self._context.boards.current, self._context.store, self._context.result.clocks_mhz
+        self._opened, self._prepared_for = opened, board.uuid
+        self._start_when_ready, self._kept, self._asked = start, kept, asked
         self._draft = None
+        if isinstance(opened, int):
+            session = opened
+            self._say(f"Reading session {session} …")
+            self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
+        else:
+            path, taken_over = opened
+            growing = " (a growing cache is waited for until something in it succeeded)"
+            waiting = growing if path.suffix == ".json" else ""
+            self._say(f"Reading {path.name} and building its space …{waiting}")
+            self._reader.run(lambda stop: draft_of_file(path, board.gpu, clocks, stop, taken_over, board.guard))
+        self._set_buttons()
+
+    def _say(self, words: str) -> None:
+        """What is under way."""
         self.header.show_text(words)
         self.summary.say("")
-        self._set_buttons()
+
+    def _prepare_again(self, asked: bool) -> None:
+        """What is open, with what the form holds; a replay is the same on every board and at any clocks."""
+        if self._opened is not None and not (self._draft is not None and self._draft.replay):
+            kept = self.form.state() if self._draft is not None else self._kept
+            self._prepare(self._opened, self._start_when_ready, kept, asked or self._start_when_ready)
 
     @Slot(object)
     def _prepared(self, draft: Draft) -> None:
@@ -257,24 +277,22 @@ class TunePanel(QWidget):
     @Slot(object)
     def _steered(self, _clocks: object) -> None:
         """Build the space again, of the clocks near the model's optimum, or of the specification's own again."""
-        if self._draft is not None and not self._draft.replay and self._draft.plan.resume is None:
-            self.open(self._draft.path, taken_over=self._draft.taken_over)
+        if isinstance(self._opened, tuple):
+            self._prepare_again(asked=True)
 
     @Slot()
     def _follow_board(self, *_: object) -> None:
         """Prepare what is open for the board that is shown, once nothing runs: what is started then runs there."""
-        draft, here = self._draft, self._context.boards.current.uuid
-        ready = draft is not None and (draft.replay or draft.plan.origin.get("gpu") == here)
-        if self._opened is not None and not ready and not self._session_runs and not self._starting:
-            kept = self.form.state() if draft is not None else self._kept
-            (path, taken_over), start = self._opened, self._start_when_ready
-            self.open(path, start=start, taken_over=taken_over)
-            self._kept, self._asked = kept, start
+        elsewhere = self._context.boards.current.uuid != self._prepared_for
+        if elsewhere and not self._session_runs and not self._starting:
+            self._prepare_again(asked=False)
 
     @Slot(object)
     def _control_changed(self, event: events.ControlChanged) -> None:
         """A real board's clocks and caps are part of the space while they may be set, and else are not."""
-        if event.board == self._context.gpu.info.uuid and not self._session_runs and not self._starting:
+        here = event.board == self._context.gpu.info.uuid
+        under_way = self._draft is not None or self._reader.busy
+        if here and under_way and not self._session_runs and not self._starting:
             self._steered(None)
 
     @Slot()
@@ -347,14 +365,14 @@ class TunePanel(QWidget):
     def _activity_changed(self) -> None:
         """Whatever session it was, once it has ended the form is that of the shown board."""
         self._set_buttons()
-        if self._draft is not None:
-            self._follow_board()
+        self._follow_board()
 
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:
         """A session that could not even start leaves the buttons as they were before."""
         self._starting = False
         self._set_buttons()
+        self._follow_board()
 
     @property
     def _session_runs(self) -> bool:
