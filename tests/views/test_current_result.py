@@ -23,13 +23,16 @@ from app.sensors.simulated.twin import load_twin
 from app.sensors.trace import Trace
 from app.views.analysis.panel import AnalysisPanel
 from app.views.context import Context
+from app.views.convergence.panel import ConvergencePanel
 from app.views.current_result import CurrentResult
 from app.views.front.panel import FrontPanel
 from app.views.inspector.panel import InspectorPanel
 from app.views.result_caption import ResultCaption
 from app.views.roofline.panel import RooflinePanel
 from app.views.shell.result_bar import ResultBar
+from app.views.table.panel import TablePanel
 from app.views.threads.bridge import EngineBridge
+from app.views.tune.draft import examples
 from app.views.tune.panel import TunePanel
 
 SPECIFICATION = """
@@ -95,10 +98,14 @@ class Desk:
         boards: Any = OneBoard(self.bridge, self.gpu, Trace(self.gpu.channels))
         context = Context(self.bridge, boards, self.store, self.result)
         self.tune, self.front = TunePanel(context), FrontPanel(context)
+        self.table, self.convergence = TablePanel(context), ConvergencePanel(context)
         self.analysis, self.inspector = AnalysisPanel(context), InspectorPanel(context)
         self.roofline = RooflinePanel(context)
         self.bar = ResultBar(self.result, self.bridge.activity)
-        self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.inspector)
+        self.views: tuple[QWidget, ...] = (
+            *(self.tune, self.table, self.front, self.convergence),
+            *(self.analysis, self.inspector),
+        )
         for view in (*self.views, self.roofline, self.bar):
             qtbot.addWidget(view)
             view.resize(700, 900)
@@ -117,10 +124,10 @@ class Desk:
         assert points is not None
         return {
             "captions": self.captions(),
-            "rows": tune.results.results.rowCount(),
+            "rows": self.table.results.results.rowCount(),
             "progress": (tune.progress.bar.format(), tune.progress.bar.value(), tune.progress.best.text()),
             "failed": tune.progress.failed.text(),
-            "steps": list(tune.progress.history.steps),
+            "steps": list(self.convergence.history.improvements) if self.convergence.history else [],
             "chosen": self.inspector.measurement and self.inspector.measurement.configuration,
             "front": (len(points), len(points.front), self.front.figures.titles),
             "analysis": self.analysis.state.text(),
@@ -210,11 +217,18 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     simulated = {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
     before = desk.shown()
 
-    desk.tune.open(cache(tmp_path))
+    desk.tune.open(next(path for path in examples() if path.stem == "copy"))
     qtbot.waitUntil(lambda: desk.tune.draft is not None, timeout=20_000)
-    assert desk.tune.summary.title.text().startswith("Set up to run: stencil on RTX 4000 Ada")
-    assert desk.shown() == before, "a file that is merely opened changes nothing that is shown"
+    assert desk.tune.header.text.startswith("Set up to run: copy on NVIDIA A100-PCIE-40GB")
+    assert desk.shown() == before, "a specification that is merely opened changes nothing that is shown"
     assert desk.exported(tmp_path / "first")["gpu"] == "NVIDIA A100-PCIE-40GB"
+
+    desk.tune.open(cache(tmp_path))
+    qtbot.waitUntil(lambda: desk.result.plan is not None and desk.result.plan.gpu == "RTX 4000 Ada", timeout=20_000)
+    qtbot.waitUntil(lambda: desk.tune.state is SessionState.DONE, timeout=20_000)
+    desk.wait_for_analysis()
+    assert desk.captions() == {"stencil · RTX 4000 Ada · recorded in ada.json.gz"}
+    assert desk.exported(tmp_path / "whole")["gpu"] == "RTX 4000 Ada"
 
     desk.result.select(2)
     desk.tune.start.click()

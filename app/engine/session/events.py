@@ -49,6 +49,14 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Show:
+    """Show what a recording holds as if its session had just ended. Nothing is measured, and nothing stored."""
+
+    plan: SessionPlan
+    table: ResultTable
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     """Fit the frequency model: to the running or last session's measurements, or to a clock sweep of about `points`.
 
@@ -108,14 +116,14 @@ class Release:
 
 
 ForBoard = Apply | Confirm | Allow | Forbid | Release
-Command = Start | Open | Pause | Resume | Stop | Fit | ForBoard
+Command = Start | Open | Show | Pause | Resume | Stop | Fit | ForBoard
 
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    session: int
+    session: int  # 0: it has no number, as it is not stored
     plan: SessionPlan
     table: ResultTable  # already holds what a resumed session had measured
     running: bool = True  # False: a stored session that is only shown

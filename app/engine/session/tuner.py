@@ -33,6 +33,7 @@ from .events import (
     Pause,
     Release,
     Resume,
+    Show,
     Start,
     Stop,
 )
@@ -131,6 +132,8 @@ class Tuner:
                 self._remember(result.plan, result.table, result.session)
             case Open(session):
                 self._open(session)
+            case Show(plan, table):
+                self._show(plan, table)
             case Fit():
                 self._restore_unconfirmed()
                 self._fit(command)
@@ -167,7 +170,7 @@ class Tuner:
                     sweep_stopped |= self._fit_during(run, command, paused)
                 case Release(board) if run.plan.origin.get("gpu") != board:
                     self._guarded(lambda board=board: self._release(board))  # type: ignore[misc]
-                case Start() | Open() | Apply() | Confirm() | Allow() | Forbid() | Release():
+                case Start() | Open() | Show() | Apply() | Confirm() | Allow() | Forbid() | Release():
                     self._on_event(EngineFault("a session is running", "stop it first"))
                     if isinstance(command, ForBoard):
                         self._guarded(lambda board=command.board: self._control(board).report_control())  # type: ignore[misc]
@@ -190,6 +193,14 @@ class Tuner:
 
         started, ended = open_session(self._store, session)
         self._remember(started.plan, started.table, session)
+        self._on_event(started)
+        self._on_event(ended)
+
+    def _show(self, plan: SessionPlan, table: ResultTable) -> None:
+        from .opening import show_recording
+
+        started, ended = show_recording(plan, table)
+        self._remember(plan, table, started.session)
         self._on_event(started)
         self._on_event(ended)
 

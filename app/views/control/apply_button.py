@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from ...engine.board_settings import in_words
 from ..context import Context
+from ..countdown import CONFIRM_S, apply_command
 from ..plots.label import plain_tip
 from ..watched_board import WatchedBoard
 from .arming import Arming
-from ..countdown import CONFIRM_S, apply_command
 
 
 class ApplyButton(QPushButton):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from PySide6.QtCore import QObject, QRectF, Slot
 from PySide6.QtGui import QColor, QPainter
 
+from ...engine.session_state import Purpose
 from ...engine.space.result_table import ResultTable
 from ..current_result import CurrentResult
 from ..plots.theme import Colours
@@ -86,9 +87,11 @@ class WindowMarks(QObject):
         table, rows, plan = self._result.table, self._result.rows, self._result.plan
         if plan is not None and plan.origin.get("gpu", self._board.uuid) != self._board.uuid:
             table = None  # another board's clock
+        if plan is not None and plan.purpose is Purpose.REPLAY:
+            table = None  # another run's
         if not len(rows) and self._result.index >= 0:
             rows = np.asarray([self._result.index], dtype=np.int64)
-        self.windows = self._windows_among(table, rows) if table is not None else NO_WINDOWS
+        self.windows = self._windows_among(table, rows) if table is not None and len(rows) else NO_WINDOWS
         self._view.update()
 
     def _windows_among(self, table: ResultTable, rows: npt.NDArray[np.int64]) -> Windows:

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from ..boards.panel import BoardsPanel
     from ..compare.panel import ComparePanel
     from ..control.panel import ControlPanel
+    from ..convergence.panel import ConvergencePanel
     from ..front.panel import FrontPanel
-    from ..inspector.panel import InspectorPanel
     from ..home.panel import HomePanel
+    from ..inspector.panel import InspectorPanel
     from ..model.panel import ModelPanel
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
+    from ..table.panel import TablePanel
     from ..tune.panel import TunePanel
 
 CHANNELS = "channels"  # the one dock that is there before the panels are loaded
@@ -57,9 +59,18 @@ class PanelSpec:
 PANELS: tuple[PanelSpec, ...] = (
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
     PanelSpec("home", "&Home", "HomePanel", "Alt+Home", "What can be done first, and what was done last"),
-    PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
+    PanelSpec("tune", "&Tune", "TunePanel", "F6", "Set up a session and run it"),
+    PanelSpec("table", "Ta&ble", "TablePanel", "Shift+F6", "Every measurement of the result, sorted by any figure"),
     PanelSpec("inspector", "&Inspector", "InspectorPanel", "F4", "Choose a configuration, apply and export it"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
+    PanelSpec(
+        "convergence",
+        "Con&vergence",
+        "ConvergencePanel",
+        "Shift+F5",
+        "The best so far over evaluations or time, and where each improvement came from",
+        plots=True,
+    ),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements show", plots=True),
     PanelSpec("compare", "Com&pare", "ComparePanel", "Shift+F8", "Sessions and boards side by side", plots=True),
     PanelSpec("model", "&Model", "ModelPanel", "F8", "The frequency model", plots=True),
@@ -82,8 +93,10 @@ class Panels(TypedDict, total=False):
 
     home: HomePanel
     tune: TunePanel
+    table: TablePanel
     inspector: InspectorPanel
     front: FrontPanel
+    convergence: ConvergencePanel
     analysis: AnalysisPanel
     compare: ComparePanel
     model: ModelPanel

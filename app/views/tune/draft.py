@@ -15,6 +15,7 @@ from ...paths import resources
 
 if TYPE_CHECKING:
     from ...engine.control.guard import DeviceGuard
+    from ...engine.space.result_table import ResultTable
     from ...engine.store.database import Store
     from ...sensors.gpu import Gpu
 
@@ -31,6 +32,7 @@ class Draft:
     clocks_mhz: Range | None = None  # steered to these graphics clocks; None where it is not
     taken_over: Path | None = None  # a recording whose measurements count
     follow: SessionPlan | None = None  # a recording that a tuner still writes can be followed instead
+    recorded: ResultTable | None = None  # all that a complete recording holds
 
     @property
     def replay(self) -> bool:
@@ -73,14 +75,16 @@ def draft_of_file(
 
 
 def _draft_of_recording(path: Path, stop: threading.Event) -> Draft:
-    """A recording; one that is still written is waited for until a configuration in it succeeded."""
+    """A recording, read whole; one still written is waited for until a configuration in it succeeded."""
     from ...engine.formats.read import read_recording
     from ...engine.session import planning
     from ...engine.session.follow import is_growing, plan_follow
 
     follow = plan_follow(path, stop) if is_growing(path) else None
     recording = read_recording(path)
-    return Draft(path, planning.plan_replay(path, read=recording), recording.value_names, follow=follow)
+    plan = planning.plan_replay(path, read=recording)
+    recorded = recording.table() if follow is None else None
+    return Draft(path, plan, recording.value_names, follow=follow, recorded=recorded)
 
 
 def draft_of_session(store: Store, session: int, gpu: Gpu, guard: DeviceGuard | None = None) -> Draft:

@@ -1,4 +1,4 @@
-"""The tuning session: open what to tune, see its space, choose how, run it, watch it."""
+"""Setting up a session: open what to tune, see its space, choose how, run it, see how far it is."""
 
 from __future__ import annotations
 
@@ -8,31 +8,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
 from ...errors import WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
-from ..front.marked_bar import MarkedBar
+from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
-from .results_table import ResultsView
 from .session_form import SessionForm
 from .session_progress import SessionProgress
+from .setup_header import SetupHeader
 
 if TYPE_CHECKING:
     from ..space.window import SpaceWindow
 
 _STORED_SHOWN = 15
-_START_TIP = "Start the session as it is set up above; what is shown below is then its result"
+_NOTHING = "Nothing is set up yet"
+_START_TIP = "Start the session as it is set up; what is shown is then its result"
+_REPLAY, _FOLLOW = "Replay with a strategy", "Follow the file"
+_START_TIPS = {
+    _REPLAY: "Search the recording with the strategy that is chosen: what it measures is looked up in the file",
+    _FOLLOW: "Show what is in the file and whatever its tuner adds",
+}
 _WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
-_ROOM_FOR_HISTORY = 680  # pixels
 _FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
 _RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
 
@@ -58,18 +62,20 @@ class TunePanel(QWidget):
         self._reader.done.connect(self._prepared)
         self._reader.failed.connect(self._not_prepared)
         self.summary, self.form, self.progress = DraftSummary(), SessionForm(), SessionProgress()
+        self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
-        self.results = ResultsView(context.result)
-        self.marked = MarkedBar(context.result)
-        self.marked.only.toggled.connect(self.results.show_only_marked)
         self.start = button("Start", _START_TIP, self.start_session)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
         self._lay_out()
+        self.header.show_text(_NOTHING)
+        self.form.history.changed.connect(self._show_line)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
+        self.summary.show_all.clicked.connect(self.show_recorded)
         self.summary.follow.toggled.connect(self.form.set_following)
+        self.summary.follow.toggled.connect(self._set_buttons)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
         bridge = context.bridge
@@ -81,8 +87,6 @@ class TunePanel(QWidget):
         bridge.session_changed.connect(self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
         bridge.fault.connect(self._fault)
-        if context.result.table is not None:
-            self.results.set_session(context.result.table, context.result.plan)
         self._set_buttons()
 
     def _lay_out(self) -> None:
@@ -90,26 +94,22 @@ class TunePanel(QWidget):
         choose = button("&Open …", tip, self.choose_file)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
+        self.body = QWidget()  # what can be folded away
+        vbox(hbox(choose, self.examples, self.stored, 1), self.form, self.summary, of=self.body, margins=0)
         vbox(
-            hbox(choose, self.examples, self.stored, 1),
-            self.summary,
-            self.form,
+            self.header,
             hbox(self.start, self.pause, self.stop),
+            self.body,
             self.caption,
             self.progress,
-            self.marked,
-            (self.results, 1),
+            1,
             of=self,
             margins=6,
         )
+        _keep_width(self.start, _REPLAY)
+        _keep_width(self.pause, "Pausing …")
         self.progress.hide()  # until there is a session
-        self.results.setMinimumHeight(90)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """The history gives way to the table where there is little room, and grows where there is much."""
-        super().resizeEvent(event)
-        self.progress.history.setVisible(self.height() >= _ROOM_FOR_HISTORY)
-        self.progress.history.set_height(self.height() // 8)
+        self.header.folded.connect(self.body.setHidden)
 
     @property
     def draft(self) -> Draft | None:
@@ -126,6 +126,7 @@ class TunePanel(QWidget):
     def open(self, path: Path, *, start: bool = False, taken_over: Path | None = None) -> None:
         """Read a specification or a recording and show its space; `start` also runs it as soon as it is ready.
 
+        All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
         self._prepare((path, taken_over), start)
@@ -177,6 +178,17 @@ class TunePanel(QWidget):
         from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
+    @Slot()
+    def _show_line(self) -> None:
+        """What is set up, in one line, as it stands in the form."""
+        if self._draft is None:
+            return
+        plan = self._draft.plan
+        source = [] if plan.source == "nvml" else [provenance(plan)]
+        what = "replay" if self._draft.replay else "run"
+        parts = (f"Set up to {what}: {plan.title} on {plan.gpu}", *source, self.form.words())
+        self.header.show_text(" · ".join(parts))
+
     def _prepare(
         self,
         opened: tuple[Path, Path | None] | int,
@@ -191,15 +203,20 @@ class TunePanel(QWidget):
         self._draft = None
         if isinstance(opened, int):
             session = opened
-            self.summary.say(f"Reading session {session} …")
+            self._say(f"Reading session {session} …")
             self._reader.run(lambda _stop: draft_of_session(store, session, board.gpu, board.guard))
         else:
             path, taken_over = opened
             growing = " (a growing cache is waited for until something in it succeeded)"
             waiting = growing if path.suffix == ".json" else ""
-            self.summary.say(f"Reading {path.name} and building its space …{waiting}")
+            self._say(f"Reading {path.name} and building its space …{waiting}")
             self._reader.run(lambda stop: draft_of_file(path, board.gpu, clocks, stop, taken_over, board.guard))
         self._set_buttons()
+
+    def _say(self, words: str) -> None:
+        """What is under way."""
+        self.header.show_text(words)
+        self.summary.say("")
 
     def _prepare_again(self, asked: bool) -> None:
         """What is open, with what the form holds; a replay is the same on every board and at any clocks."""
@@ -224,10 +241,20 @@ class TunePanel(QWidget):
         if self._start_when_ready:
             self._start_when_ready = False
             self.start_session()
+        else:
+            self.show_recorded()
+
+    @Slot()
+    def show_recorded(self) -> None:
+        """Show all that the complete recording which is open holds, unless a session runs."""
+        draft = self._draft
+        if draft is not None and draft.recorded is not None and not self._session_runs and not self._starting:
+            self._context.bridge.submit(events.Show(draft.plan, draft.recorded))
 
     @Slot(str, str)
     def _not_prepared(self, what: str, remedy: str) -> None:
         self._start_when_ready = False
+        self.header.show_text("This cannot be tuned")
         self.summary.complain(what, remedy)
         if self._asked:
             self._context.bridge.report(what, remedy)
@@ -307,7 +334,6 @@ class TunePanel(QWidget):
     def _session_started(self, event: events.SessionStarted) -> None:
         self._starting = False
         self.state = SessionState.RUNNING
-        self.results.set_session(event.table, event.plan)
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
         self._set_buttons()
@@ -319,8 +345,6 @@ class TunePanel(QWidget):
     @Slot(object)
     def _measurements_added(self, event: events.MeasurementsAdded) -> None:
         self.progress.show_progress(event.progress)
-        if self.isVisible():
-            self.results.refresh(event.progress.best_index)
 
     @Slot(object)
     def _session_remark(self, event: events.SessionRemark) -> None:
@@ -330,7 +354,6 @@ class TunePanel(QWidget):
     def _session_changed(self, event: events.SessionChanged) -> None:
         self.state = event.progress.state
         self.progress.show_progress(event.progress, event.reason)
-        self.results.refresh(event.progress.best_index)
         self._set_buttons()
         self._follow_board()
 
@@ -366,7 +389,10 @@ class TunePanel(QWidget):
         free = not self._session_runs and not self._starting
         self.start.setEnabled(self._draft is not None and free)
         waits = self._session_runs and not own
-        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP
+        words = self._start_words()
+        self.start.setText(words)
+        self.summary.show_all.setEnabled(free)
+        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIPS.get(words, _START_TIP)
         if own and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
         self.start.setToolTip(tip)
@@ -377,6 +403,18 @@ class TunePanel(QWidget):
         else:
             self.pause.setText("Resume" if self.state is SessionState.PAUSED or self._can_continue() else "Pause")
         self.start.setDefault(self.start.isEnabled())
+
+    def _start_words(self) -> str:
+        """What Start does with what is open."""
+        draft = self._draft
+        if draft is None or not draft.replay:
+            return "Start"
+        return _FOLLOW if draft.follow is not None and self.summary.follow.isChecked() else _REPLAY
+
+
+def _keep_width(of: QPushButton, widest: str) -> None:
+    """The buttons beside it stay where they are, whatever it says."""
+    of.setMinimumWidth(of.fontMetrics().horizontalAdvance(widest) + 36)
 
 
 def _menu_button(text: str, fill: Callable[[QMenu], None]) -> QToolButton:

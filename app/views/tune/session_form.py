@@ -19,6 +19,7 @@ from ...engine.analysis.quantities import quantity
 from ...engine.objectives import Goal, Objective, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
+from ...numbers import count_text
 from ..plots.label import PlainLabel
 from ..widgets import hbox, vbox
 from .draft import Draft
@@ -127,6 +128,15 @@ class SessionForm(QWidget):
             always.setEnabled(True)
         self._filling = False
         self.draft_shown.emit()
+
+    def words(self) -> str:
+        """What is chosen, in a few words: strategy, objective and budget."""
+        limits = (
+            [f"{count_text(self.evaluations.value())} evaluations"] if self.evaluations.value() else ["whole space"]
+        )
+        limits += [f"{count_text(self.seconds.value())} s at most"] if self.seconds.value() else []
+        goal = f"{self.direction.currentText()} {self.objective.currentText()}"
+        return " · ".join((self.strategy.currentText(), goal, *limits))
 
     def state(self) -> dict[str, Any]:
         """What is chosen, by field."""

@@ -16,11 +16,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine.space.result_table import ResultTable
-from app.views.front.marked_bar import MarkedBar
 from app.views.monitor.lane_view import LaneView
 from app.views.monitor.window_marks import WindowMarks, stretches_px, windows_of
 from app.views.plots import theme
-from app.views.tune.results_table import ResultsView
+from app.views.table.marked_bar import MarkedBar
+from app.views.table.results_table import ResultsView
 
 
 def shown(lab: Lab, table: ResultTable, qtbot: QtBot) -> ResultsView:

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.measurement import Measurement, State
 from app.engine.space.result_table import ResultTable
-from app.views.tune.results_model import ResultsModel
-from app.views.tune.results_table import ResultsView
+from app.views.table.results_model import ResultsModel
+from app.views.table.results_table import ResultsView
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
