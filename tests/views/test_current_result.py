@@ -96,7 +96,7 @@ class Desk:
         self.tune, self.front = TunePanel(context), FrontPanel(context)
         self.analysis, self.configuration = AnalysisPanel(context), ConfigurationPanel(context)
         self.roofline = RooflinePanel(context)
-        self.bar = ResultBar(self.result, self.bridge.activity)
+        self.bar = ResultBar(self.result, self.bridge, lambda: None)
         self.views: tuple[QWidget, ...] = (self.tune, self.front, self.analysis, self.configuration)
         for view in (*self.views, self.roofline, self.bar):
             qtbot.addWidget(view)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..control.panel import ControlPanel
     from ..front.panel import FrontPanel
     from ..model.panel import ModelPanel
+    from ..queue.panel import QueuePanel
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
     from ..tune.panel import TunePanel
@@ -56,6 +57,7 @@ class PanelSpec:
 PANELS: tuple[PanelSpec, ...] = (
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "The tuning session"),
+    PanelSpec("queue", "&Queue", "QueuePanel", "Shift+F6", "The runs that wait, and what became of the others"),
     PanelSpec("configuration", "C&onfiguration", "ConfigurationPanel", "F4", "The selected configuration, its source"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
     PanelSpec("analysis", "&Analysis", "AnalysisPanel", "Shift+F7", "What the session's measurements show", plots=True),
@@ -79,6 +81,7 @@ class Panels(TypedDict, total=False):
     """The panels that are there; none is until they are loaded."""
 
     tune: TunePanel
+    queue: QueuePanel
     configuration: ConfigurationPanel
     front: FrontPanel
     analysis: AnalysisPanel
