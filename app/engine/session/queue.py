@@ -44,7 +44,7 @@ class QueuedRun:
     @property
     def words(self) -> str:
         """What it searches, where and how, in one line."""
-        return f"{self.plan.title} on {self.plan.board}, {self.plan.strategy}, seed {self.plan.seed}"
+        return f"{self.plan.title} on {self.plan.board}, {self.plan.strategy.replace('_', ' ')}, seed {self.plan.seed}"
 
 
 class RunQueue:

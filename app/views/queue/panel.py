@@ -58,6 +58,7 @@ class QueuePanel(QWidget):
         set_up_table(table, "Queued runs")
         table.setSortingEnabled(False)  # the order is that of the turns
         table.setTabKeyNavigation(False)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         table.setDragDropOverwriteMode(False)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)

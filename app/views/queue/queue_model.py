@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QObject,
 
 from ...engine.session.queue import QueuedRun, RunQueue
 from ...engine.session_state import SessionState
-from ...numbers import UNKNOWN, count_text, duration
+from ...numbers import UNKNOWN, count_text, duration, percent
 from ..threads.activity import Activity
 
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -53,8 +53,9 @@ class QueueModel(QAbstractTableModel):
         if run.state is not SessionState.RUNNING:
             return f"{session}{run.state}"
         done, total = self._activity.share
-        state = "paused" if self._activity.paused else "running"
-        return f"{session}{state}, {done / total:.0%}".replace("%", " %") if total else f"{session}{state}"
+        if self._activity.paused or not (total and session):
+            return f"{session}{'paused' if self._activity.paused else 'running'}"
+        return f"{session}{percent(done / total, 0)}"
 
     def _time(self, run: QueuedRun) -> str:
         if run.state is SessionState.RUNNING:
@@ -68,11 +69,11 @@ class QueueModel(QAbstractTableModel):
         return (
             self._state,
             lambda r: r.plan.title,
-            lambda r: r.plan.board,
             lambda r: r.plan.strategy.replace("_", " "),
             lambda r: str(r.plan.seed),
-            _budget,
             self._time,
+            lambda r: r.plan.board,
+            _budget,
         )[column](run)
 
     # --- Qt's side ----------------------------------------------------------------------------------------------------
@@ -142,11 +143,11 @@ def _budget(run: QueuedRun) -> str:
 
 # title, and a text as wide as most
 COLUMNS: Final = (
-    ("State", "Session 100 · running, 50 %"),
-    ("Kernel", "dedispersion"),
-    ("Board", "NVIDIA A100-PCIE-40GB (simulated)"),
+    ("State", "Session 100 · stopped"),
+    ("Kernel", "vector_add"),
     ("Strategy", "genetic algorithm"),
-    ("Seed", "1000"),
-    ("At most", "100 000, 10 min"),
+    ("Seed", "100"),
     ("Time", "about 10 min 50 s"),
+    ("Board", "Tesla V100-PCIE-16GB (simulated)"),
+    ("At most", "100 000, 10 min"),
 )

@@ -57,7 +57,9 @@ class QuitBar(QFrame):
             forgotten = f", and forget {waiting}" if waiting else ""
             self.text.setText(f"{self._activity.title} is still running. Stop it{forgotten} and quit?")
         else:
-            self.text.setText(f"The queue is not kept. Forget {waiting}, and quit?")
+            self.text.setText(f"The queue is not kept. Forget {waiting} and quit?")
+        self.keep.setText("&Keep running" if self._activity.busy else "&Keep open")
+        self.end.setText("&Stop and quit" if self._activity.busy else "&Forget and quit")
 
     @Slot()
     def _keep(self) -> None:

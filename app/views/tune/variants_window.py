@@ -15,7 +15,7 @@ from ...engine.session.queue import MOST_WAITING, chosen_as, variants
 from ...engine.strategies import base as strategies
 from ...errors import WattridgeError
 from ..context import Context
-from ..plots.label import PlainLabel
+from ..plots.label import PlainLabel, plain_tip
 from ..threads.tasks import TaskQueue
 from ..widgets import button, hbox, vbox
 from .draft import Draft, draft_of_file
@@ -169,6 +169,7 @@ def _planned(path: Path, board: WatchedBoard, chosen: SessionPlan) -> SessionPla
 def _ticked_list(name: str) -> QListWidget:
     made = QListWidget()
     made.setAccessibleName(f"{name}: Space ticks one")
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
     return made
 
 
@@ -177,6 +178,7 @@ def _fill(into: QListWidget, offered: Iterable[tuple[str, str, bool]]) -> None:
         into.clear()
         for text, data, ticked in offered:
             item = QListWidgetItem(text)
+            item.setToolTip(plain_tip(text))
             item.setData(Qt.ItemDataRole.UserRole, data)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)

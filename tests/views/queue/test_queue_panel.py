@@ -75,16 +75,16 @@ def test_at_first_it_says_how_runs_come_there(queued: Queued) -> None:
 def test_every_run_says_what_it_is_and_how_far(queued: Queued) -> None:
     queued.queue.add(plans(3, source="simulated"))
     assert queued.cells(0) == ["running", "waits", "waits"]
-    assert queued.cells(2) == ["Test GPU (simulated)"] * 3
-    assert queued.cells(4) == ["0", "1", "2"]
+    assert queued.cells(5) == ["Test GPU (simulated)"] * 3
+    assert queued.cells(3) == ["0", "1", "2"]
     queued.begin()
     queued.lab.grow(TABLE, budget=120)
-    assert queued.cells(0) == ["Session 1 · running, 25 %", "waits", "waits"]
-    assert queued.cells(6)[0] == "8.0 s left"
-    assert queued.cells(6)[1].startswith("about "), "as the first one is going"
+    assert queued.cells(0) == ["Session 1 · 25 %", "waits", "waits"]
+    assert queued.cells(4)[0] == "8.0 s left"
+    assert queued.cells(4)[1].startswith("about "), "as the first one is going"
     queued.end()
     assert queued.cells(0)[:2] == ["Session 1 · done", "running"]
-    assert queued.cells(6)[0] == "took 2.0 s"
+    assert queued.cells(4)[0] == "took 2.0 s"
 
 
 def test_a_stopped_run_pauses_the_queue_says_so_and_is_continued_by_a_button(queued: Queued) -> None:
@@ -209,6 +209,7 @@ def test_a_paused_queue_is_not_forgotten_without_being_asked(queued: Queued, qtb
     assert not bar.ask()
     queued.queue.add(plans(1))
     assert bar.ask()
+    assert bar.end.text() == "&Forget and quit"
     assert bar.text.text().startswith("The queue is not kept. Forget 1 run that waits: gemm on Test GPU")
     queued.queue.clear()
     assert bar.isHidden(), "there is nothing to ask any more"
