@@ -101,7 +101,7 @@ class Desk:
         self.table, self.convergence = TablePanel(context), ConvergencePanel(context)
         self.analysis, self.inspector = AnalysisPanel(context), InspectorPanel(context)
         self.roofline = RooflinePanel(context)
-        self.bar = ResultBar(self.result, self.bridge.activity)
+        self.bar = ResultBar(self.result, self.bridge, lambda: None)
         self.views: tuple[QWidget, ...] = (
             *(self.tune, self.table, self.front, self.convergence),
             *(self.analysis, self.inspector),

@@ -130,6 +130,14 @@ class SessionStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class StartFailed:
+    """No session of the plan began; a fault says why, too."""
+
+    plan: SessionPlan
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preparing:
     """What a runner does once before it measures; it is not part of the session's time."""
 
@@ -234,6 +242,7 @@ class EngineFault:
 
 Event = (
     SessionStarted
+    | StartFailed
     | Preparing
     | MeasurementsAdded
     | SessionRemark

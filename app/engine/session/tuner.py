@@ -33,8 +33,10 @@ from .events import (
     Pause,
     Release,
     Resume,
+    SessionStarted,
     Show,
     Start,
+    StartFailed,
     Stop,
 )
 from .live_session import LiveSession
@@ -127,9 +129,7 @@ class Tuner:
     def _handle(self, command: Command | object) -> None:
         match command:
             case Start(plan):
-                self._restore_unconfirmed()
-                result = run_session(plan, self._store, self._on_event, self._attention, self._attend)
-                self._remember(result.plan, result.table, result.session)
+                self._run(plan)
             case Open(session):
                 self._open(session)
             case Show(plan, table):
@@ -143,6 +143,23 @@ class Tuner:
                 self._release(board)
             case _:  # pause, resume and stop mean nothing while no session runs
                 pass
+
+    def _run(self, plan: SessionPlan) -> None:
+        began = False
+
+        def on_event(event: Event) -> None:
+            nonlocal began
+            began = began or isinstance(event, SessionStarted)
+            self._on_event(event)
+
+        try:
+            self._restore_unconfirmed()
+            result = run_session(plan, self._store, on_event, self._attention, self._attend)
+        except Exception as error:
+            if not began:
+                self._on_event(StartFailed(plan, str(error)))
+            raise
+        self._remember(result.plan, result.table, result.session)
 
     def _attend(self, run: LiveSession) -> bool:
         """Handle the waiting commands between two measurements of a session; False ends it."""
@@ -171,6 +188,8 @@ class Tuner:
                 case Release(board) if run.plan.origin.get("gpu") != board:
                     self._guarded(lambda board=board: self._release(board))  # type: ignore[misc]
                 case Start() | Open() | Show() | Apply() | Confirm() | Allow() | Forbid() | Release():
+                    if isinstance(command, Start):
+                        self._on_event(StartFailed(command.plan, "a session is running"))
                     self._on_event(EngineFault("a session is running", "stop it first"))
                     if isinstance(command, ForBoard):
                         self._guarded(lambda board=command.board: self._control(board).report_control())  # type: ignore[misc]

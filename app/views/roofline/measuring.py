@@ -49,6 +49,7 @@ class RooflineMeasuring(QObject):
         bridge.roofline.measurements_added.connect(self._measurements_added)
         bridge.roofline.changed.connect(self._session_changed)
         bridge.activity.changed.connect(self.changed)
+        self.changed.connect(self._hold_queue)
         bridge.fault.connect(self._fault)
 
     @property
@@ -149,6 +150,11 @@ class RooflineMeasuring(QObject):
             if self._waiting:
                 self._plan()
         self.changed.emit()
+
+    @Slot()
+    def _hold_queue(self) -> None:
+        """Nothing that waits to run comes between two precisions."""
+        self._context.bridge.queue.hold(self.busy)
 
     @Slot(object)
     def _fault(self, _event: events.EngineFault) -> None:

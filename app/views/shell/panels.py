@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..home.panel import HomePanel
     from ..inspector.panel import InspectorPanel
     from ..model.panel import ModelPanel
+    from ..queue.panel import QueuePanel
     from ..roofline.panel import RooflinePanel
     from ..sessions.panel import SessionsPanel
     from ..table.panel import TablePanel
@@ -60,6 +61,7 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec(CHANNELS, "&Channels", "", "F5", "Every channel's value"),
     PanelSpec("home", "&Home", "HomePanel", "Alt+Home", "What can be done first, and what was done last"),
     PanelSpec("tune", "&Tune", "TunePanel", "F6", "Set up a session and run it"),
+    PanelSpec("queue", "&Queue", "QueuePanel", "Ctrl+Shift+Q", "The runs that wait, and what became of the others"),
     PanelSpec("table", "Ta&ble", "TablePanel", "Shift+F6", "Every measurement of the result, sorted by any figure"),
     PanelSpec("inspector", "&Inspector", "InspectorPanel", "F4", "Choose a configuration, apply and export it"),
     PanelSpec("front", "&Front", "FrontPanel", "F7", "Speed against energy efficiency", plots=True),
@@ -93,6 +95,7 @@ class Panels(TypedDict, total=False):
 
     home: HomePanel
     tune: TunePanel
+    queue: QueuePanel
     table: TablePanel
     inspector: InspectorPanel
     front: FrontPanel

@@ -31,6 +31,14 @@ _EDIT = (
 )
 _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),
+    ActionSpec(
+        "enqueue",
+        "Add to &queue",
+        "&Session",
+        "Ctrl+Shift+Return",
+        "Run the session as it is set up once nothing else runs",
+        button="tune.queue",
+    ),
     ActionSpec("pause", "&Pause or resume", "&Session", "Ctrl+.", "Pause the session that runs, or continue it"),
     ActionSpec("stop", "S&top", "&Session", "Ctrl+Shift+.", "End what runs; a session can be resumed"),
     ActionSpec("choose", "&Choose", "&Session", submenu=True, separator=True),

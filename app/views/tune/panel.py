@@ -12,13 +12,14 @@ from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from ...engine.session import events
 from ...engine.session_state import Purpose, SessionState
-from ...errors import WattridgeError
+from ...errors import InputError, WattridgeError
 from ..context import Context
 from ..file_dialogs import open_file
 from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
 from ..widgets import button, hbox, local_time, vbox
+from .add_to_queue import AddToQueue
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
 from .session_form import SessionForm
@@ -26,6 +27,7 @@ from .session_progress import SessionProgress
 from .setup_header import SetupHeader
 
 if TYPE_CHECKING:
+    from ...engine.session.plan import SessionPlan
     from ..space.window import SpaceWindow
 
 _STORED_SHOWN = 15
@@ -65,6 +67,7 @@ class TunePanel(QWidget):
         self.header = SetupHeader()
         self.caption = ResultCaption(context.result)
         self.start = button("Start", _START_TIP, self.start_session)
+        self.queue = AddToQueue(context, lambda: self._draft, self.plan_as_set_up)
         self.pause = button("Pause", clicked=self.pause_or_resume)
         ends = "End the session; what was measured stays, and it can be resumed later"
         self.stop = button("Stop", ends, self.stop_session)
@@ -98,7 +101,7 @@ class TunePanel(QWidget):
         vbox(hbox(choose, self.examples, self.stored, 1), self.form, self.summary, of=self.body, margins=0)
         vbox(
             self.header,
-            hbox(self.start, self.pause, self.stop),
+            hbox(self.start, self.queue, self.pause, self.stop),
             self.body,
             self.caption,
             self.progress,
@@ -138,6 +141,7 @@ class TunePanel(QWidget):
     def shutdown(self) -> None:
         """End what runs in the background. The session itself belongs to the engine."""
         self._reader.shutdown()
+        self.queue.shutdown()
 
     @Slot()
     def choose_file(self) -> None:
@@ -303,15 +307,22 @@ class TunePanel(QWidget):
         if self._draft is None or self._starting or self._session_runs:
             return
         try:
-            plan = self.form.plan()
-            if self._draft.follow is not None and self.summary.follow.isChecked():
-                plan = replace(self._draft.follow, objective=plan.objective)
+            plan = self.plan_as_set_up()
         except WattridgeError as error:
             self._context.bridge.report(error.what, error.remedy)
             return
         self._starting = True
         self._context.bridge.submit(events.Start(plan))
         self._set_buttons()
+
+    def plan_as_set_up(self) -> SessionPlan:
+        """The draft's plan with what was chosen. Raises InputError where nothing is open or an option is wrong."""
+        if self._draft is None:
+            raise InputError("nothing is set up", "Tune", "open a specification or a recording")
+        plan = self.form.plan()
+        if self._draft.follow is not None and self.summary.follow.isChecked():
+            return replace(self._draft.follow, objective=plan.objective)
+        return plan
 
     @Slot()
     def pause_or_resume(self) -> None:
@@ -388,6 +399,7 @@ class TunePanel(QWidget):
         activity, own = self._context.bridge.activity, self._own_runs
         free = not self._session_runs and not self._starting
         self.start.setEnabled(self._draft is not None and free)
+        self.queue.setEnabled(self._draft is not None)
         waits = self._session_runs and not own
         words = self._start_words()
         self.start.setText(words)
