@@ -426,7 +426,7 @@ def test_nothing_is_cut_off_or_overlaps_at_any_size(
     qtbot.waitUntil(lambda: all(w.height() >= w.minimumSizeHint().height() for w in shown), timeout=5_000)
     for above, below in pairwise(shown):
         assert above.geometry().bottom() < below.geometry().top()
-    assert panel.results.geometry().bottom() <= panel.rect().bottom()
+    assert shown[-1].geometry().bottom() <= panel.rect().bottom()
 
 
 # --- other formats ----------------------------------------------------------------------------------------------------
