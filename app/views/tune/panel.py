@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 _STORED_SHOWN = 15
 _NOTHING = "Nothing is set up yet"
 _START_TIP = "Start the session as it is set up; what is shown is then its result"
-_REPLAY, _FOLLOW = "Replay with a strategy", "Follow the file"
+_REPLAY, _FOLLOW, _CONTINUE = "Replay with a strategy", "Follow the file", "Continue session"
 _START_TIPS = {
+    _CONTINUE: "Measure more configurations of the stored session, within its limits",
     _REPLAY: "Search the recording with the strategy that is chosen: what it measures is looked up in the file",
     _FOLLOW: "Show what is in the file and whatever its tuner adds",
 }
@@ -74,11 +75,12 @@ class TunePanel(QWidget):
         self._lay_out()
         self.header.show_text(_NOTHING)
         self.form.history.changed.connect(self._show_line)
+        self.form.history.changed.connect(self._set_buttons)
         self.summary.unsteer.clicked.connect(self._unsteer)
         self.summary.look.clicked.connect(self.show_space)
         self.summary.show_all.clicked.connect(self.show_recorded)
-        self.summary.follow.toggled.connect(self.form.set_following)
-        self.summary.follow.toggled.connect(self._set_buttons)
+        for choice in (self.summary.follow, self.summary.anew):
+            choice.toggled.connect(self._lock_form)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
         bridge = context.bridge
@@ -135,7 +137,7 @@ class TunePanel(QWidget):
         self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
-        """Resume a stored session."""
+        """Set up a stored session, to be continued or started again; `start` continues it as soon as it is ready."""
         self._prepare(session, start)
 
     def shutdown(self) -> None:
@@ -172,7 +174,7 @@ class TunePanel(QWidget):
         for record in records:
             count, when = f"{record.evaluated} of {record.budget} measured", local_time(record.created_s)
             text = f"Session {record.id} · {record.title} · {record.gpu} · {count} · {record.state} · {when}"
-            action = menu.addAction(text, lambda *_, number=record.id: self.open_session(number))
+            action = menu.addAction(text, lambda *_, number=record.id: self._look_at(number))
             action.setEnabled(not record.state.alive)
         if not records:
             menu.addAction("none yet").setEnabled(False)
@@ -182,16 +184,43 @@ class TunePanel(QWidget):
         from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
+    def _look_at(self, session: int) -> None:
+        """Show a stored session, which is then set up too."""
+        self._context.bridge.submit(events.Open(session))
+
     @Slot()
     def _show_line(self) -> None:
         """What is set up, in one line, as it stands in the form."""
-        if self._draft is None:
+        draft = self._draft
+        if draft is None:
             return
-        plan = self._draft.plan
+        plan = draft.plan
         source = [] if plan.source == "nvml" else [provenance(plan)]
-        what = "replay" if self._draft.replay else "run"
-        parts = (f"Set up to {what}: {plan.title} on {plan.gpu}", *source, self.form.words())
+        what = "Set up to replay" if draft.replay else "Set up to run"
+        if draft.stored is not None and not self.summary.anew.isChecked():
+            what = f"Set up to continue session {draft.stored.id}"
+        if draft.refused is not None:
+            what = "Only to look at"
+        parts = (f"{what}: {plan.title} on {plan.gpu}", *source, self.form.words())
         self.header.show_text(" · ".join(parts))
+
+    @Slot()
+    def _lock_form(self) -> None:
+        """What cannot be chosen now, and why."""
+        draft, form = self._draft, self.form
+        if draft is None:
+            return
+        if draft.refused is not None:
+            form.lock((*form.searching, *form.goal, *form.limits), "It cannot be run: see below")
+        elif draft.follow is not None and self.summary.follow.isChecked():
+            form.lock((*form.searching, *form.limits), "The file is followed: nothing is searched")
+        elif draft.stored is not None and not self.summary.anew.isChecked():
+            why = f"Session {draft.stored.id} is continued: only its limits can change"
+            form.lock((*form.searching, *form.goal), why)
+        else:
+            form.lock(())
+        self._show_line()
+        self._set_buttons()
 
     def _prepare(
         self,
@@ -240,13 +269,21 @@ class TunePanel(QWidget):
         if self._kept is not None:
             self.form.set_state(self._kept)
             self._kept = None
-        self.form.set_following(self.summary.follow.isChecked())
-        self._set_buttons()
+        if self._start_when_ready and draft.stored is not None:
+            self.summary.anew.setChecked(False)
+        self._lock_form()
         if self._start_when_ready:
             self._start_when_ready = False
-            self.start_session()
+            self._start_prepared(draft)
         else:
             self.show_recorded()
+
+    def _start_prepared(self, draft: Draft) -> None:
+        """Start what was asked to run as soon as it is ready, or report why it does not."""
+        if draft.refused is not None:
+            self._context.bridge.report(*draft.refused)
+        else:
+            self.start_session()
 
     @Slot()
     def show_recorded(self) -> None:
@@ -304,7 +341,7 @@ class TunePanel(QWidget):
     @Slot()
     def start_session(self) -> None:
         """Start the session as it is set up."""
-        if self._draft is None or self._starting or self._session_runs:
+        if self._draft is None or self._draft.refused is not None or self._starting or self._session_runs:
             return
         try:
             plan = self.plan_as_set_up()
@@ -320,6 +357,8 @@ class TunePanel(QWidget):
         if self._draft is None:
             raise InputError("nothing is set up", "Tune", "open a specification or a recording")
         plan = self.form.plan()
+        if self._draft.stored is not None and self.summary.anew.isChecked():
+            plan = replace(plan, resume=None)
         if self._draft.follow is not None and self.summary.follow.isChecked():
             return replace(self._draft.follow, objective=plan.objective)
         return plan
@@ -344,10 +383,12 @@ class TunePanel(QWidget):
     @Slot(object)
     def _session_started(self, event: events.SessionStarted) -> None:
         self._starting = False
-        self.state = SessionState.RUNNING
+        self.state = SessionState.RUNNING if event.running else None
         self.progress.set_session(event.table, event.plan)
         self.progress.show()
         self._set_buttons()
+        if not event.running and event.session:
+            self._prepare(event.session, start=False, asked=False)
 
     @Slot(object)
     def _preparing(self, event: events.Preparing) -> None:
@@ -363,10 +404,12 @@ class TunePanel(QWidget):
 
     @Slot(object)
     def _session_changed(self, event: events.SessionChanged) -> None:
-        self.state = event.progress.state
+        ran, self.state = self.state is not None and self.state.alive, event.progress.state
         self.progress.show_progress(event.progress, event.reason)
         self._set_buttons()
         self._follow_board()
+        if ran and not self.state.alive and self._opened == event.progress.session:
+            self._prepare(event.progress.session, start=False, asked=False)  # it has fewer evaluations left
 
     @Slot()
     def _activity_changed(self) -> None:
@@ -398,13 +441,16 @@ class TunePanel(QWidget):
     def _set_buttons(self) -> None:
         activity, own = self._context.bridge.activity, self._own_runs
         free = not self._session_runs and not self._starting
-        self.start.setEnabled(self._draft is not None and free)
-        self.queue.setEnabled(self._draft is not None)
+        ready = self._draft is not None and self._draft.refused is None
+        self.queue.setEnabled(ready)
         waits = self._session_runs and not own
-        words = self._start_words()
+        words, used_up = self._start_words(), self._why_used_up()
         self.start.setText(words)
         self.summary.show_all.setEnabled(free)
         tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIPS.get(words, _START_TIP)
+        self.start.setEnabled(ready and free and not used_up)
+        if free and used_up:
+            tip = used_up
         if own and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
         self.start.setToolTip(tip)
@@ -419,9 +465,20 @@ class TunePanel(QWidget):
     def _start_words(self) -> str:
         """What Start does with what is open."""
         draft = self._draft
-        if draft is None or not draft.replay:
+        if draft is None:
+            return "Start"
+        if draft.stored is not None and not self.summary.anew.isChecked():
+            return _CONTINUE
+        if not draft.replay:
             return "Start"
         return _FOLLOW if draft.follow is not None and self.summary.follow.isChecked() else _REPLAY
+
+    def _why_used_up(self) -> str:
+        """Why the stored session that is set up cannot be continued; '' where nothing is in its way."""
+        draft = self._draft
+        if draft is None or self.summary.anew.isChecked():
+            return ""
+        return draft.why_used_up(self.form.evaluations.value(), self.form.seconds.value())
 
 
 def _keep_width(of: QPushButton, widest: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -56,6 +57,8 @@ class SessionForm(QWidget):
         self.options = StrategyOptions()
         self.details = QWidget()  # what few users change: patience, seed and the strategy's options
         self.details.hide()
+        self.why = PlainLabel(" ", wrap=True, muted=True)  # what cannot be chosen; its line is always there
+        self._tips = {widget: widget.toolTip() for widget in (*self.searching, *self.goal, *self.limits)}
         self._lay_out()
         self.strategy.currentIndexChanged.connect(self._strategy_chosen)
         self.objective.currentIndexChanged.connect(self._objective_chosen)
@@ -90,6 +93,7 @@ class SessionForm(QWidget):
                     grid.addWidget(_named(text, widget), row, 3 * column)
                 grid.addWidget(widget, row, 3 * column + 1)
         grid.addWidget(self.details, len(rows), 0, 1, 5)
+        grid.addWidget(self.why, len(rows) + 1, 0, 1, 5)
         grid.setColumnMinimumWidth(2, 8)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(4, 1)
@@ -100,7 +104,7 @@ class SessionForm(QWidget):
         self.direction.setAccessibleName("Direction of the objective")
 
     def show_draft(self, draft: Draft) -> None:
-        """Fill in a draft's plan. Of a session that is resumed only the budget can change."""
+        """Fill in a draft's plan."""
         self._filling = True
         self._draft, plan = draft, draft.plan
         with QSignalBlocker(self.strategy), QSignalBlocker(self.objective):
@@ -122,12 +126,32 @@ class SessionForm(QWidget):
         self.seed.setValue(plan.seed)
         self._strategy_chosen()
         self.setEnabled(True)
-        for widget in (self.strategy, self.objective, self.direction, self.seed, self.options):
-            widget.setEnabled(plan.resume is None)
-        for always in (self.more, self.details, self.evaluations, self.seconds):
-            always.setEnabled(True)
+        self.lock(())
         self._filling = False
         self.draft_shown.emit()
+
+    @property
+    def searching(self) -> tuple[QWidget, ...]:
+        """How it is searched."""
+        return (self.strategy, self.options, self.seed)
+
+    @property
+    def goal(self) -> tuple[QWidget, ...]:
+        """What for."""
+        return (self.objective, self.direction)
+
+    @property
+    def limits(self) -> tuple[QWidget, ...]:
+        """How long."""
+        return (self.evaluations, self.seconds, self.patience)
+
+    def lock(self, fields: Collection[QWidget], why: str = "") -> None:
+        """These cannot be changed, and say why; all others can."""
+        for widget in self._tips:
+            locked = widget in fields
+            widget.setEnabled(not locked)
+            widget.setToolTip(why if locked else self._tips[widget])
+        self.why.setText(why or " ")
 
     def words(self) -> str:
         """What is chosen, in a few words: strategy, objective and budget."""
@@ -171,13 +195,6 @@ class SessionForm(QWidget):
     def _note_edit(self) -> None:
         if not self._filling and self._draft is not None:
             self.edited.emit()
-
-    @Slot(bool)
-    def set_following(self, following: bool) -> None:
-        """A growing file is shown as it was measured: nothing but the objective can be chosen."""
-        if self._draft is not None and self._draft.follow is not None:
-            for widget in (self.strategy, self.more, self.details, self.evaluations, self.seconds):
-                widget.setEnabled(not following)
 
     def plan(self) -> SessionPlan:
         """The draft's plan with what was chosen here. Raises InputError where an option is out of its range."""

@@ -302,11 +302,81 @@ def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> Non
     session = window.store.sessions()[0].id
     window.panel.open_session(session, start=False)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=10_000)
-    assert f"session {session}" in window.panel.summary.space.text()
+    assert f"session {session} has measured 20 of 20" in window.panel.summary.space.text()
+    window.panel.summary.anew.setChecked(False)
     assert not window.panel.form.strategy.isEnabled()
     window.panel.form.evaluations.setValue(0)
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [60]
+
+
+def reopen(window: Window, session: int) -> None:
+    """As by Open under Sessions."""
+    signals = [window.panel.form.draft_shown, window.bridge.session_changed]
+    with window.qtbot.waitSignals(signals, timeout=20_000):
+        window.bridge.submit(events.Open(session))
+
+
+def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(window: Window, tmp_path: Path) -> None:
+    window.open(small_cache(tmp_path))
+    panel, form = window.panel, window.panel.form
+    form.strategy.setCurrentIndex(form.strategy.findData("random_sample"))
+    form.evaluations.setValue(20)
+    form.seed.setValue(9)
+    window.run_to_the_end()
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    reopen(window, 1)
+    assert window.result.session == 1
+    assert window.result.chosen == window.result.best is not None, "its best is chosen"
+    assert (form.strategy.currentData(), form.evaluations.value(), form.seed.value()) == ("random_sample", 20, 9)
+
+    anew = panel.summary.anew
+    assert anew.isChecked(), "it has used what it was given"
+    assert panel.start.isEnabled()
+    anew.setChecked(False)
+    assert panel.header.text.startswith("Set up to continue session 1: small on Test GPU")
+    assert panel.start.text() == "Continue session"
+    assert not panel.start.isEnabled()
+    assert "allow it more evaluations" in panel.start.toolTip()
+    assert not form.strategy.isEnabled()
+    assert form.strategy.toolTip() == form.why.text() == "Session 1 is continued: only its limits can change"
+    form.evaluations.setValue(30)
+    assert panel.start.isEnabled()
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [30]
+    window.qtbot.waitUntil(lambda: "has measured 30 of 30" in panel.summary.space.text(), timeout=10_000)
+
+    window.qtbot.waitUntil(anew.isChecked, timeout=10_000)
+    assert form.strategy.isEnabled()
+    assert form.why.text().strip() == ""
+    window.run_to_the_end()
+    assert [record.evaluated for record in window.store.sessions()] == [30, 30], "a session of its own"
+    assert [record.seed for record in window.store.sessions()] == [9, 9]
+
+
+def test_a_session_of_a_board_that_is_not_there_is_looked_at_exported_and_says_what_it_lacks(
+    window: Window, tmp_path: Path
+) -> None:
+    window.open(next(path for path in examples() if path.stem == "gemm"))
+    window.panel.form.evaluations.setValue(6)
+    window.run_to_the_end()
+    v100 = SimulatedGpu(load_twin("v100"), clock=VirtualClock())
+    window.context.boards.current.gpu = v100
+    reopen(window, 1)
+    panel = window.panel
+    assert len(window.result.table or ()) == 6
+    assert panel.header.text.startswith("Only to look at: sgemm on NVIDIA A100-PCIE-40GB")
+    assert "was measured on another board" in panel.summary.details.text()
+    assert "can be looked at, exported and reported, but not run" in panel.summary.details.text()
+    assert not panel.start.isEnabled()
+    assert not panel.form.evaluations.isEnabled()
+    assert panel.form.evaluations.toolTip()
+    files = export_session(window.result.plan, window.result.table, 1, window.result.chosen, tmp_path, ["json", "csv"])
+    assert len(files) == 2
+    assert window.faults == [], "nothing was asked that failed"
+    panel.open_session(1)
+    window.qtbot.waitUntil(lambda: bool(window.faults), timeout=10_000)
+    assert "was measured on another board" in window.faults[0].what
 
 
 def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
