@@ -13,7 +13,7 @@ from typing import Any
 import pyqtgraph as pg
 import pytest
 from fakes import FakeGpu, working
-from lab import ready
+from lab import OBJECTIVE, grid_space, measured, plan_for, ready
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible, QAction, QColor, QImage, QPalette
 from PySide6.QtWidgets import (
@@ -36,6 +36,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.engine.session_state import SessionState
+from app.engine.store.database import Store
 from app.views.plots import theme
 from app.views.shell.palette import Palette
 from app.views.shell.window import MainWindow
@@ -114,7 +116,17 @@ def picture_of(widget: QWidget, root: QWidget) -> QImage:
 
 @pytest.fixture
 def window(qtbot: QtBot, open_program: Open) -> MainWindow:
+    """With one of several stored sessions shown, so that every panel has something to show."""
+    space = grid_space(4, 4)
+    with Store() as store:
+        for title, state in (("first", SessionState.DONE), ("second", SessionState.INTERRUPTED)):
+            session = store.create_session(plan_for(space, OBJECTIVE, title=title))
+            store.append(session, [measured(space, row) for row in range(space.size - 2)], elapsed_s=3.0)
+            store.finish(session, state)
     window: MainWindow = ready(qtbot, open_program(FakeGpu(working)))
+    window.open_session(session)
+    qtbot.waitUntil(lambda: window.result.best is not None, timeout=20_000)
+    window.panels["sessions"].choose({session})
     window.resize(1600, 1000)
     qtbot.waitUntil(lambda: window.panels["control"].rows is not None, timeout=20_000)
     qtbot.waitUntil(lambda: not window.panels["home"].busy, timeout=20_000)
