@@ -115,6 +115,7 @@ class ModelPanel(QWidget):
         buttons.addWidget(self.add)
         buttons.addWidget(self.remove)
         self.tabs = QTabWidget()
+        self.tabs.setAccessibleName("Pages of the model")
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.plot, "Power and energy")
         self.tabs.addTab(self.voltage, "Voltage")

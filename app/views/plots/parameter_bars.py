@@ -222,6 +222,16 @@ class ParameterBars(QScrollArea):
                 layout.addWidget(histogram)
         layout.addStretch(1)
         self.setWidget(row)
+        self._put_in_tab_order()
+
+    def _put_in_tab_order(self) -> None:
+        """After what stands above them: as the newest widgets they would come last of all."""
+        before = self.previousInFocusChain()
+        while before is not self and before.focusPolicy() == Qt.FocusPolicy.NoFocus:
+            before = before.previousInFocusChain()
+        for histogram in self.histograms:
+            self.setTabOrder(before, histogram)
+            before = histogram
 
     def refresh(self, marked: Indices) -> None:
         """Count again; the totals only where the table has grown."""

@@ -169,6 +169,7 @@ class RooflinePanel(QWidget):
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         rows.setDefaultSectionSize(self.fontMetrics().height() + 5)
         self.tabs = QTabWidget()
+        self.tabs.setAccessibleName("Pages of the roofline")
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.table, "Fit")
         self.tabs.addTab(self.placer, "Place a kernel")

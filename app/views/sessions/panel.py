@@ -24,6 +24,7 @@ from ..context import Context
 from ..file_dialogs import choose_folder, open_files, save_file
 from ..plots.label import PlainLabel
 from ..plots.thumbnail import Thumbnail
+from ..plots.toggle import look_pressed
 from ..threads.tasks import TaskQueue
 from ..widgets import button, hbox, set_up_table, vbox
 from .session_label import LabelForm
@@ -83,6 +84,7 @@ class SessionsPanel(QWidget):
         self.favourite = button("&Favourite", "Mark it with a star", on_one(self._toggle_favourite))
         self.delete = button("&Delete", "Remove it from the list; this can be undone", self.delete_chosen)
         self.favourite.setCheckable(True)
+        look_pressed(self.favourite)
         self.message = PlainLabel(muted=True)
         self.undo = button("U&ndo", "Put back what was deleted", self.undo_delete)
         self._set_up_table()

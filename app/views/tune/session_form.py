@@ -22,6 +22,7 @@ from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
 from ...numbers import count_text
 from ..plots.label import PlainLabel
+from ..plots.toggle import look_pressed
 from ..widgets import hbox, vbox
 from .draft import Draft
 from .form_history import FormHistory
@@ -52,6 +53,7 @@ class SessionForm(QWidget):
         self.more = QToolButton()
         self.more.setText("Options")
         self.more.setCheckable(True)
+        look_pressed(self.more)
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.options = StrategyOptions()
