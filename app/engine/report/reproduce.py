@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import InputError
 from ...files import digest_of
@@ -23,10 +23,16 @@ from ..strategies import base as strategies
 from .command_line import CommandLine
 
 if TYPE_CHECKING:
+    from ...sensors.gpu import Gpu
+    from ..session.events import Fit
     from ..session.plan import SessionPlan
     from ..space.result_table import ResultTable
     from ..store.database import Store
     from ..store.record import SessionFacts
+    from ..tuning_methods.clock_fits import ClockFit
+    from ..tuning_methods.roofline_sweeps import Sweep
+
+_POINTS: Final = 10  # of a sweep, where `fit` is told no other number
 
 
 def run_command(plan: SessionPlan, store: Store | None = None) -> CommandLine:
@@ -77,6 +83,31 @@ def compare_command(sources: Sequence[int | Path]) -> CommandLine:
 def monitor_command(uuid: str, name: str, seconds: float) -> CommandLine:
     """Watch a board for as long as its traces show."""
     return CommandLine(("monitor", "--gpu", uuid, "--duration", f"{seconds:g}"), f"What {name} draws")
+
+
+def fit_command(fit: ClockFit | None) -> CommandLine:
+    """Fit the same again: to a file, a session, or a sweep made anew."""
+    if fit is None:
+        raise InputError("no fit is shown", "Model", "fit a clock sweep or the session")
+    if not fit.words:
+        what = f"no command gives this fit of {fit.origin}"
+        raise InputError(what, "Model", "it is one of several in its file, or was made earlier: fit again")
+    return CommandLine(("fit", *fit.words), f"Frequency model of {fit.label}, {fit.origin}")
+
+
+def sweep_words(sweep: Fit, gpu: Gpu) -> tuple[str, ...]:
+    """The words of `fit` that make a sweep of a board again."""
+    words = _board({"gpu": gpu.info.uuid, "sim_seed": str(getattr(gpu, "seed", 0))})
+    words += _option("--points", str(sweep.points)) if sweep.points != _POINTS else []
+    words += ["--memory-clocks"] if sweep.memory_clocks else []
+    words += ["--caps"] if sweep.power_limits else []
+    return (*words, *(["--allow-control"] if gpu.info.source == "nvml" else []))
+
+
+def roofline_command(sweep: Sweep | None) -> CommandLine:
+    """The roofline of a session or a file; all that are on file, and the published ones, where it is among these."""
+    words = (sweep.opened_as,) if sweep is not None and sweep.opened_as else ()
+    return CommandLine(("roofline", *words), f"Energy roofline of {sweep.label}" if sweep else "Energy rooflines")
 
 
 # --- of a specification, a recording, a stored session ----------------------------------------------------------------

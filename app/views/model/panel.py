@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from ...engine.models.description import describe_load
 from ...engine.models.frequency import FrequencyFit
+from ...engine.report.reproduce import sweep_words
 from ...engine.session import events
 from ...engine.tuning_methods.clock_fits import ClockFit
 from ..context import Context
@@ -56,6 +57,7 @@ class ModelPanel(QWidget):
         self._fitting = False
         self._board = context.boards.current.uuid
         self._ranges: dict[str, tuple[float, float] | None] = {}  # of clocks to steer by, by the boards that were left
+        self._asked: tuple[str, ...] = ()  # what is being fitted, in words of the command `fit`
         self.sweep, self.session = QToolButton(), QPushButton("Fit the sess&ion")
         self.add, self.remove, self.steer = FitSources(context), QPushButton("&Remove"), QPushButton("S&teer")
         self.apply = ApplyButton(context)
@@ -207,6 +209,9 @@ class ModelPanel(QWidget):
     def _ask(self, command: events.Fit) -> None:
         if self._fitting:
             return
+        session = self._context.result.session
+        swept = sweep_words(command, self._context.gpu) if command.sweep else ()
+        self._asked = swept or ((str(session),) if session else ())
         self._fitting = True
         self._complain("", "")
         if command.sweep:
@@ -227,7 +232,7 @@ class ModelPanel(QWidget):
     @Slot(object)
     def _fit_finished(self, event: events.FitFinished) -> None:
         self._end_fitting()
-        self.show_fits([ClockFit(event.fit, event.caps, event.source)])
+        self.show_fits([ClockFit(event.fit, event.caps, event.source, self._asked)])
 
     @Slot(object)
     def show_fits(self, found: list[ClockFit]) -> None:
@@ -353,7 +358,8 @@ class ModelPanel(QWidget):
 
 
 def _checkable(menu: QMenu, words: str, tip: str) -> QAction:
-    action = menu.addAction(words)
+    action = QAction(words, menu.parent())  # what `addAction(words)` returns is invalid once garbage was collected
     action.setCheckable(True)
     action.setToolTip(tip)
+    menu.addAction(action)
     return action

@@ -31,6 +31,7 @@ from .actions import Actions, Handler, every_action
 from .badge import Badge
 from .banner import Banner
 from .board_menu import BoardMenu
+from .copying import Copying
 from .docks import Docks, placeholder
 from .file_menus import FileMenus
 from .file_opener import FileOpener
@@ -97,6 +98,7 @@ class MainWindow(QMainWindow):
         self.dock_area.put(CHANNELS, self.readout)
         self.side_windows = SideWindows(self, self.boards, self.settings)
         self.reports = ReportWriter(self.services, self.settings, self)
+        self.copying = Copying(self.panels, self.monitor, services.context, self)
         self._make_actions()
         self.actions_by_name[f"theme_{self.settings.theme}"].setChecked(True)
         self._placement = Placement(self, self.dock_area, self.settings)
@@ -175,6 +177,8 @@ class MainWindow(QMainWindow):
             "settings": lambda _: beside.show_settings(),
             "undo": lambda _: self.panels["tune"].form.history.undo(),
             "redo": lambda _: self.panels["tune"].form.history.redo(),
+            "copy_command": lambda _: self.copying.copy_command(),
+            "copy_python": lambda _: self.copying.copy_python(),
             "report": lambda _: self.ask_report(),
             "quit": lambda _: self.close(),
             "pause": lambda _: self.bridge.activity.pause_or_resume(),
@@ -240,6 +244,8 @@ class MainWindow(QMainWindow):
         self.reports.started.connect(self.statusBar().showMessage)
         self.reports.written.connect(self._report_written)
         self.reports.failed.connect(self.banner.show_message)
+        self.copying.said.connect(self._say)
+        self.copying.failed.connect(self.banner.show_message)
         self.side_windows.shown.connect(self._adopt_side_window)
         self.side_windows.theme_chosen.connect(self.set_theme)
         self.side_windows.reset_asked.connect(self.reset_everything)
@@ -573,6 +579,7 @@ class MainWindow(QMainWindow):
             self.plot_menus = PlotMenus(self, lambda: self.result.caption or self.board.gpu.info.label)
             self.plot_menus.said.connect(self._say)
             self.plot_menus.failed.connect(self.banner.show_message)
+            self.plot_menus.more = [self.actions_by_name[name] for name in ("copy_command", "copy_python")]
             self.panels["front"].pages.made.connect(self._adopt_plots)  # figures that are made when asked for
         for name, panel in cast(Mapping[str, QWidget], self.panels).items():
             self.plot_menus.adopt(panel, self.docks[name].windowTitle(), getattr(panel, "provenance", None))
@@ -657,6 +664,7 @@ class MainWindow(QMainWindow):
             self.side_windows.shutdown()
             self.reports.shutdown()
             self.file_opener.shutdown()
+            self.copying.shutdown()
             if self.plot_menus is not None:
                 self.plot_menus.shutdown()
             for panel in self.panels.values():

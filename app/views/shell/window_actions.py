@@ -28,6 +28,15 @@ _FILE = (
 _EDIT = (
     ActionSpec("undo", "&Undo", "&Edit", "Ctrl+Z", "Take back the newest change to what is set up under Tune"),
     ActionSpec("redo", "&Redo", "&Edit", "Ctrl+Shift+Z", "Make the change again"),
+    ActionSpec(
+        "copy_command",
+        "Copy as &command line",
+        "&Edit",
+        "Ctrl+Shift+C",
+        "Copy the command that gives what the view in use shows",
+        separator=True,
+    ),
+    ActionSpec("copy_python", "Copy as &Python", "&Edit", "", "Copy a script that gives what the view in use shows"),
 )
 _SESSION = (
     ActionSpec("start", "&Start", "&Session", "Ctrl+Return", "Start the session as it is set up", button="tune.start"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from ...errors import WattridgeError
@@ -36,8 +37,11 @@ class AddToQueue(QToolButton):
         self.setToolTip(_TIP)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
         menu = QMenu(self)
-        self.as_set_up = menu.addAction("As it is &set up", self.add)
-        self.several = menu.addAction("Several strategies, seeds or &boards …", self.show_variants)
+        self.as_set_up = QAction("As it is &set up", self)  # made here: the wrapper of one that a menu makes may go
+        self.several = QAction("Several strategies, seeds or &boards …", self)
+        self.as_set_up.triggered.connect(self.add)
+        self.several.triggered.connect(self.show_variants)
+        menu.addActions([self.as_set_up, self.several])
         menu.aboutToShow.connect(self._offer)
         self.setMenu(menu)
         self.clicked.connect(self.add)
