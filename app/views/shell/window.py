@@ -451,7 +451,7 @@ class MainWindow(QMainWindow):
 
     def _control_in_sight(self) -> bool:
         """The Control panel shows the countdown itself."""
-        return "control" in self.panels and self.panels["control"].isVisible()
+        return "control" in self.panels and not self.panels["control"].visibleRegion().isEmpty()
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""
