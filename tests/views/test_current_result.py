@@ -249,4 +249,7 @@ def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtB
     desk.wait_for_analysis()
     assert desk.captions() == simulated
     assert desk.shown()["chosen"] == before["chosen"], "a session that is reopened has its best again"
+    assert desk.inspector.chooser.current.text() == "Best by the session's objective; nothing selected"
+    assert desk.inspector.answer.export.isEnabled()
+    assert desk.inspector.answer.report.isEnabled()
     assert desk.exported(tmp_path / "third")["gpu"] == "NVIDIA A100-PCIE-40GB"

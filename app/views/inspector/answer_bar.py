@@ -14,6 +14,7 @@ from ...engine.board_settings import WORDS
 from ...engine.measurement import State
 from ..context import Context
 from ..control.apply_button import ApplyButton
+from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
 from ..settings import Settings
 from ..widgets import button, hbox, vbox
@@ -46,6 +47,7 @@ class AnswerBar(QWidget):
         self._result.best_changed.connect(self._look)
         self._result.replaced.connect(self._follow)
         self._bridge.measurements_added.connect(self._look_at_report)
+        theme.notifier().changed.connect(self._recolour)
         self._follow()
 
     def _lay_out(self) -> None:
@@ -113,6 +115,12 @@ class AnswerBar(QWidget):
     def _say(self) -> None:
         """The news, else why something cannot be done; that of export is that of all."""
         self.said.setText(self._news or html.escape(self.export.why_not or self.apply.why_not))
+
+    @Slot()
+    def _recolour(self) -> None:
+        """Links have the colour of the moment in which they were set."""
+        self.said.setText("")
+        self._say()
 
     def _tell(self, news: str, tip: str = "") -> None:
         self._news = news

@@ -33,7 +33,7 @@ class ChooserBar(QWidget):
         super().__init__(parent)
         self._result, self._settings = context.result, settings
         self._known: Candidates | None = None  # until the table grows, or another filter is set
-        self.choose_button = QPushButton("C&hoose")
+        self.choose_button = QPushButton("&Choose")
         self.menu = QMenu(self.choose_button)
         self._actions: dict[str, QAction] = {}
         self.current = PlainLabel(wrap=True)

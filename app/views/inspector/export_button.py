@@ -19,12 +19,12 @@ from ..threads.tasks import LatestTask
 ALL = ""  # every kind
 # kind, its label, what it holds
 _KINDS = (
-    (ALL, "&All of these", "Every kind below that there is of this session"),
+    (ALL, "A&ll of these", "Every kind below that there is of this session"),
     ("json", "&JSON", "Every figure with its unit, source, device, driver and version"),
     ("header", "C &header", "The parameters as #defines"),
     ("script", "&Script", "Shell script: nvidia-smi commands that set the clocks or the cap, and that put them back"),
     ("csv", "&CSV", "Every measurement of the session, units in the heads"),
-    ("cache", "Cac&he", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
+    ("cache", "Cach&e", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
     ("t4", "T&4 results", "Every measurement of the session, as the field's benchmarks exchange them"),
     ("t1", "T&1 specification", "For other tuners: kernel, arguments, parameters, restrictions"),
 )

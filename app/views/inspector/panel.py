@@ -159,6 +159,10 @@ class InspectorPanel(QWidget):
         self._again.stop()
         super().hideEvent(event)
 
+    def heightForWidth(self, _width: int) -> int:
+        """As high as it is given room: a scroll area around it is never to take what can be done out of sight."""
+        return _LEAST_HEIGHT
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The figures above the rest where there is room, else as the first tab."""
         super().resizeEvent(event)

@@ -22,7 +22,7 @@ class TextView(QWidget):
         super().__init__(parent)
         self.title = PlainLabel()
         self.title.setWordWrap(True)
-        self.copy = QPushButton("&Copy")
+        self.copy = QPushButton("Copy")
         self.copy.setToolTip("Put all of it on the clipboard")
         self.copy.clicked.connect(self.copy_all)
         self.text = QPlainTextEdit()

@@ -489,7 +489,8 @@ class MainWindow(QMainWindow):
 
     def _control_in_sight(self, board: WatchedBoard) -> bool:
         """The Control panel shows the countdown of the shown board itself."""
-        return board is self.board and "control" in self.panels and self.panels["control"].isVisible()
+        control = self.panels.get("control")
+        return board is self.board and control is not None and not control.visibleRegion().isEmpty()
 
     def set_theme(self, mode: theme.Mode) -> None:
         """Follow the system, or be light or dark; remembered."""

@@ -14,7 +14,7 @@ from fakes import FakeGpu, filled_trace, working
 from lab import OBJECTIVE, Lab, cache_session, filled, grid_space, measured, plan_for
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.engine.analysis.quantities import quantities_of
@@ -208,6 +208,22 @@ def test_what_can_be_done_is_in_sight_at_every_size(
     assert len({each.y() for each in row}) == 1, "one row"
     assert all(each.width() >= each.minimumSizeHint().width() for each in row)
     assert panel.facts.viewport().height() > 100
+
+
+def test_a_scroll_area_around_it_never_scrolls_the_buttons_out_of_sight(
+    lab: Lab, panel: InspectorPanel, shows: Shows
+) -> None:
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setWidget(panel)
+    area.resize(300, 580)
+    area.show()
+    shows(live(values={**measured(SPACE, 4).values, **COMPILED}))
+    QApplication.processEvents()
+    assert panel.height() <= 580
+    assert not panel.answer.said.visibleRegion().isEmpty()
+    area.takeWidget()
+    area.deleteLater()
 
 
 def test_where_there_is_height_the_figures_stand_above_the_power_trace(panel: InspectorPanel, shows: Shows) -> None:

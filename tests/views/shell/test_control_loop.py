@@ -112,7 +112,6 @@ def test_tune_choose_apply_obeyed_keep_put_back(
     assert [c.a for c in stand_in.calls() if c.function == "nvmlDeviceSetGpuLockedClocks"] == [900, 1800]  # each once
     stand_in.work(60.0)
     window.docks["inspector"].raise_()
-    window.docks["control"].hide()  # it has a countdown of its own
     table = window.result.table
     best = min(range(len(table)), key=lambda index: table.measurement(index).values["energy_j"])
     window.result.select(best)

@@ -21,6 +21,7 @@ from app.engine.session_state import SessionState
 from app.engine.store.database import Store
 from app.errors import InputError
 from app.views.plots import theme
+from app.views.shell.actions import every_action
 from app.views.shell.app import Program
 from app.views.shell.badge import Badge
 from app.views.shell.panels import PANELS
@@ -181,6 +182,11 @@ def test_a_session_is_tuned_fitted_and_exported(qtbot: QtBot, open_program: Open
     fit = fitted.args[0].fit
     assert fit.simulated
     assert 850 <= fit.recommended_clock_mhz <= 1200, "the A100's valley"
+
+    knee = next(action for path, action in every_action(window.menuBar()) if action.text() == "Knee of the front")
+    knee.trigger()
+    assert window.result.way == "knee", "every way to choose is within reach of the palette"
+    window.result.select(best)
 
     export = shown.answer.export
     export.export_into(tmp_path / "taken")
