@@ -35,22 +35,22 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
             return lambda: reproduce.monitor_command(info.uuid, info.label, seconds)
         case "tune":
             tune = panels["tune"]
-            shown_only = tune.draft is None and result.plan is not None
-            plan = replace(result.plan, resume=None) if shown_only else tune.plan_as_set_up()
+            of_result = result.plan if tune.draft is None else None
+            plan = tune.plan_as_set_up() if of_result is None else replace(of_result, resume=None)
             return lambda: reproduce.run_command(plan, context.store)
         case "queue":
             chosen = panels["queue"].chosen()
             if not chosen:
                 raise InputError("no run is selected", "Queue", "select one")
             return lambda: reproduce.run_command(chosen[0].plan, context.store)
-        case "front" | "analysis":
+        case "front" | "analysis" | "table" | "convergence":
             shown, session, _ = _result(result)
             return lambda: reproduce.analyse_command(shown, session)
-        case "configuration":
+        case "inspector":
             shown, session, table = _result(result)
             index = result.chosen
             if index is None:
-                raise InputError("no configuration is selected", "Configuration", "select one")
+                raise InputError("no configuration is selected", "Inspector", "select one")
             return lambda: reproduce.export_command(shown, session, table, index)
         case "compare":
             sources = panels["compare"].ticked()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -394,7 +395,11 @@ def test_a_session_of_one_kernel_over_clocks_is_fitted(tmp_path: Path) -> None:
     assert "simulated" in source
 
 
-def test_boards_that_cannot_run_kernels_are_distinguished(specification: Specification) -> None:
+def test_boards_that_cannot_run_kernels_are_distinguished(
+    specification: Specification, libraries: Callable[..., None]
+) -> None:
+    libraries()
+
     class OnlyLooking:
         def __init__(self, source: Source) -> None:
             self.info = GpuInfo(0, "GPU-0", "Some board", source, "580", PowerLimit(None, None, None, None))
