@@ -227,10 +227,11 @@ class ParameterBars(QScrollArea):
     def _put_in_tab_order(self) -> None:
         """After what stands above them: as the newest widgets they would come last of all."""
         before = self.previousInFocusChain()
-        while before is not self and before.focusPolicy() == Qt.FocusPolicy.NoFocus:
+        while before is not None and before is not self and before.focusPolicy() == Qt.FocusPolicy.NoFocus:
             before = before.previousInFocusChain()
         for histogram in self.histograms:
-            self.setTabOrder(before, histogram)
+            if before is not None:
+                self.setTabOrder(before, histogram)
             before = histogram
 
     def refresh(self, marked: Indices) -> None:
