@@ -233,4 +233,4 @@ def example_words(info: GpuInfo, speed: float, example: Example) -> str:
         return f"{what}, on the simulated {twin}: {example.why}. Nothing is run on {info.label}."
     if info.source == "nvml":
         return f"{what}, compiled and measured on {info.name} itself; while it is read-only, clocks stay as they are."
-    return f"{what}, on the simulated {info.name}: about {duration(_EXAMPLE_S / speed)}."
+    return f"{what}, on the simulated {info.name}: about {duration(round(_EXAMPLE_S / speed)).replace('.0 s', ' s')}."

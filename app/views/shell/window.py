@@ -171,7 +171,7 @@ class MainWindow(QMainWindow):
         """What each action does that is not the button of a panel; a handler is given the checked state."""
         view, docks, beside = self.monitor.view, self.dock_area, self.side_windows
         handlers: dict[str, Handler] = {
-            "open": lambda _: self.choose_file(),
+            "open": lambda _: self.file_opener.choose(),
             "write_readings": lambda _: self.monitor.menu.ask_readings(),
             "write_picture": lambda _: self.monitor.menu.ask_picture(),
             "settings": lambda _: beside.show_settings(),
@@ -357,8 +357,9 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _open_log(self, path: Path) -> None:
-        self.dock_area.bring("model")
-        self.panels["model"].add.open(path)
+        if "model" in self.panels:
+            self.dock_area.bring("model")
+            self.panels["model"].add.open(path)
 
     @Slot(int)
     def open_session(self, session: int) -> None:
@@ -564,12 +565,6 @@ class MainWindow(QMainWindow):
             self.palette_of_actions.close_it()
         else:
             self.palette_of_actions.open(every_action(self.menuBar()))
-
-    def choose_file(self) -> None:
-        """Choose what to tune."""
-        if "tune" in self.panels:
-            self.dock_area.bring("tune")
-            self.panels["tune"].choose_file()
 
     @Slot()
     def _adopt_plots(self) -> None:

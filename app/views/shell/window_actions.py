@@ -10,7 +10,7 @@ _LENGTH_NAMES = ("10 s", "1 min", "10 min", "1 h", "8 h")
 LENGTH_ACTIONS = {f"length_{int(length_s)}": length_s for length_s in LENGTHS_S}
 
 _FILE = (
-    ActionSpec("open", "&Open…", "&File", "Ctrl+O", "Open a specification or a recording to tune"),
+    ActionSpec("open", "&Open…", "&File", "Ctrl+O", "Open a specification, a recording or a log"),
     ActionSpec("recent", "Open &recent", "&File", submenu=True),
     ActionSpec("examples", "Open an e&xample", "&File", submenu=True),
     ActionSpec(
