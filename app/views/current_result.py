@@ -69,10 +69,15 @@ class CurrentResult(QObject):
         return self.index if self.index >= 0 else self.best
 
     @Slot(int)
-    def select(self, index: int, way: str = "") -> None:
-        """Choose the measurement of that index, -1 for none. An index out of the table's range means none."""
+    def select(self, index: int, way: str | None = None) -> None:
+        """Choose the measurement of that index, -1 for none. An index out of the table's range means none.
+
+        Without a way it is by hand, unless it is chosen already: views that follow say again what they were told.
+        """
         if self.table is None or not 0 <= index < len(self.table):
             index = -1
+        if way is None:
+            way = self.way if index == self.index else ""
         if (index, way) != (self.index, self.way):
             self.index, self.way = index, way
             self.changed.emit(index)

@@ -215,6 +215,10 @@ def test_a_stored_roofline_is_opened_as_a_roofline(desk: Desk, qtbot: QtBot, tmp
 def test_what_is_set_up_does_not_stand_over_what_is_shown(desk: Desk, qtbot: QtBot, tmp_path: Path) -> None:
     desk.tune_to_the_end(specification(tmp_path))
     simulated = {"sgemm · NVIDIA A100-PCIE-40GB · session 1 · simulated"}
+    desk.inspector.chooser.choose_by("fastest")
+    qtbot.wait(50)
+    assert desk.result.way == "fastest", "no view that follows takes it for a click of its own"
+    desk.result.select(-1)
     before = desk.shown()
 
     desk.tune.open(next(path for path in examples() if path.stem == "copy"))

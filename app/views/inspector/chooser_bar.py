@@ -168,7 +168,7 @@ class ChooserBar(QWidget):
     def _way_chosen(self, *_: object) -> None:
         self._show_limit()
         if self.way.name == BY_HAND:
-            self._result.select(self._result.index)
+            self._result.select(self._result.index, "")
         else:
             self.choose()
 

@@ -29,7 +29,7 @@ def describe_pinned(
     """
     descriptions = [
         Description(
-            f"{name} · Measurement {index + 1}",
+            f"{name} · #{index + 1}",
             source_words(measurement.source),
             tuple(_figures(measurement, measurements[0] if measurement is not measurements[0] else None, plan)),
         )

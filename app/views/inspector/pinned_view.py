@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
-from PySide6.QtGui import QIcon
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QIcon, QResizeEvent
 from PySide6.QtWidgets import QTableWidget, QWidget
 
 from ..current_result import CurrentResult
@@ -23,11 +23,17 @@ class PinnedView(QWidget):
         self.words = PlainLabel(wrap=True, selectable=True)
         self.table = QTableWidget()
         prepare_table(self.table, "What the pinned configurations differ in")
+        self.table.verticalHeader().setTextElideMode(Qt.TextElideMode.ElideRight)
         self.table.verticalHeader().setDefaultSectionSize(self.table.fontMetrics().height() + 6)
         self.clear = button("&Unpin all", "Pin nothing any more", result.unpin_all)
         vbox(self.words, (self.table, 1), hbox(1, self.clear), of=self, margins=2, spacing=2)
         theme.notifier().changed.connect(self.refresh)
         self.refresh()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The figures' names leave room for two columns; the whole name is their tool tip."""
+        super().resizeEvent(event)
+        self.table.verticalHeader().setMaximumWidth(self.width() // 3)
 
     @Slot()
     def refresh(self) -> None:

@@ -130,7 +130,7 @@ class OwnTracePlot(QWidget):
         self.power_plot.setLabel("left", "Power (W)", color=colours.text)
         self.clock_plot.setLabel("left", "Clock (MHz)", color=colours.text)
         for plot in (self.power_plot, self.clock_plot):
-            plot.setLabel("bottom", "Time since the measured window began (s)", color=colours.text)
+            plot.setLabel("bottom", "Time since the window began (s)", color=colours.text)
         shade = QColor(colours.grey)
         shade.setAlpha(46)
         for window in self.windows:

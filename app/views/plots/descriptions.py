@@ -70,7 +70,10 @@ def prepare_table(table: QTableWidget, name: str) -> None:
 
 
 def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons: Sequence[QIcon]) -> None:
-    """A row per figure, a column per description; where a figure is unknown, the tool tip has the remarks."""
+    """A row per figure, a column per description; where a figure is unknown, the tool tip has the remarks.
+
+    The tool tip of a row has its whole heading: a narrow table cuts it off.
+    """
     figures = aligned(descriptions)
     table.setRowCount(len(figures))
     table.setColumnCount(len(descriptions))
@@ -79,7 +82,7 @@ def fill_columns(table: QTableWidget, descriptions: Sequence[Description], icons
         head.setIcon(icon)
         table.setHorizontalHeaderItem(column, head)
     for row, each in enumerate(figures):
-        table.setVerticalHeaderItem(row, _item(each[0].heading, each[0].meaning))
+        table.setVerticalHeaderItem(row, _item(each[0].heading, f"{each[0].heading}\n{each[0].meaning}".strip()))
         for column, (figure, description) in enumerate(zip(each, descriptions, strict=True)):
             known = figure.value is not None
             tip = "\n".join((figure.meaning, figure.details) if known else description.remarks).strip()

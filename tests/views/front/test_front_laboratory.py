@@ -308,7 +308,7 @@ def test_the_way_in_which_a_point_was_chosen_stands_beside_it(lab: Lab, panel: F
     show(lab, panel)
     lab.result.select(7, "knee")
     assert panel.plot.choice.toPlainText() == "knee"
-    lab.result.select(7)
+    lab.result.select(8)
     assert panel.plot.choice.toPlainText() == ""
 
 
