@@ -50,6 +50,8 @@ class OneBoard(QObject):
     """What a panel sees of the watched boards where a test gives it one, or none, that nobody reads."""
 
     added, removed, board_changed = Signal(object), Signal(object), Signal(object)
+    speed_changed = Signal(float)
+    speed = 1.0
 
     def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
         super().__init__()
@@ -63,7 +65,10 @@ class OneBoard(QObject):
             allowed=False,
             holder=None,
         )
+        self.current.real = True
         bridge.control_changed.connect(self._control_changed)
+
+    def speed_up_example(self) -> None: ...
 
     def measured_by(self, _plan: SessionPlan) -> Any:
         return self.current

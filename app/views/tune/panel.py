@@ -18,6 +18,7 @@ from ..file_dialogs import open_file
 from ..provenance import provenance
 from ..result_caption import ResultCaption
 from ..threads.tasks import LatestTask
+from ..watched_boards import speed_words
 from ..widgets import button, hbox, local_time, vbox
 from .draft import Draft, draft_of_file, draft_of_session, examples
 from .draft_summary import DraftSummary
@@ -25,6 +26,7 @@ from .export_panel import ExportPanel
 from .session_form import SessionForm
 from .session_progress import SessionProgress
 from .setup_header import SetupHeader
+from .speed_choice import SpeedChoice
 
 if TYPE_CHECKING:
     from ..space.window import SpaceWindow
@@ -82,6 +84,7 @@ class TunePanel(QWidget):
             choice.toggled.connect(self._lock_form)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
+        context.boards.speed_changed.connect(self._show_line)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -96,10 +99,11 @@ class TunePanel(QWidget):
     def _lay_out(self) -> None:
         tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
         choose = button("&Open …", tip, self.choose_file)
+        self.speed = SpeedChoice(self._context.boards)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         self.body = QWidget()  # what can be folded away
-        vbox(hbox(choose, self.examples, self.stored, 1), self.form, self.summary, of=self.body, margins=0)
+        vbox(hbox(choose, self.examples, self.stored, 1), self.speed, self.form, self.summary, of=self.body, margins=0)
         vbox(
             self.header,
             hbox(self.start, self.pause, self.stop),
@@ -134,6 +138,8 @@ class TunePanel(QWidget):
         All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
+        if start:
+            self._context.boards.speed_up_example()
         self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
@@ -196,6 +202,8 @@ class TunePanel(QWidget):
             return
         plan = draft.plan
         source = [] if plan.source == "nvml" else [provenance(plan)]
+        if plan.source == "simulated" and (speed := speed_words(self._context.boards.speed)):
+            source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
         if draft.stored is not None and not self.summary.anew.isChecked():
             what = f"Set up to continue session {draft.stored.id}"
