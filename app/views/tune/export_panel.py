@@ -26,8 +26,16 @@ _KINDS = (
     ("script", "Script", "Shell script: nvidia-smi commands that set the clocks or the cap, and that put them back"),
     ("csv", "CSV", "Every measurement of the session, units in the heads"),
     ("cache", "Cache", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
-    ("t4", "T4", "T4 results: every measurement of the session, as the field's benchmarks exchange them"),
-    ("t1", "T1", "The specification as T1, for other tuners: kernel, arguments, parameters, restrictions"),
+    (
+        "t4",
+        "T4",
+        "T4 (tuning results, JSON): every measurement, as the field's benchmarks exchange them",
+    ),
+    (
+        "t1",
+        "T1",
+        "T1 (tuning problem, JSON): the specification for other tuners: kernel, parameters, restrictions",
+    ),
 )
 
 

@@ -17,6 +17,7 @@ from ..context import Context
 from ..file_dialogs import open_file
 from ..provenance import provenance
 from ..result_caption import ResultCaption
+from ..session_words import measured_words
 from ..threads.tasks import LatestTask
 from ..watched_boards import speed_words
 from ..widgets import button, hbox, local_time, vbox
@@ -41,8 +42,16 @@ _START_TIPS = {
     _FOLLOW: "Show what is in the file and whatever its tuner adds",
 }
 _WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
-_FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
-_RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_SUFFIXES = "*.json *.json.gz *.csv *.csv.gz"
+_RECORDINGS = f"Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV ({_SUFFIXES})"
+_FILES = ";;".join(
+    (
+        f"Specifications and recordings (*.toml {_SUFFIXES})",
+        "Specifications: TOML, T1 (tuning problems) (*.toml *.json *.json.gz)",
+        _RECORDINGS,
+        "All files (*)",
+    )
+)
 
 
 class TunePanel(QWidget):
@@ -97,7 +106,10 @@ class TunePanel(QWidget):
         self._set_buttons()
 
     def _lay_out(self) -> None:
-        tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
+        tip = (
+            "A specification: TOML, or T1, the field's format of tuning problems. A recording: a Kernel Tuner cache, "
+            "T4, the field's format of tuning results, or a session as CSV"
+        )
         choose = button("&Open …", tip, self.choose_file)
         self.speed = SpeedChoice(self._context.boards)
         self.examples = _menu_button("Examples", self._fill_examples)
@@ -159,7 +171,7 @@ class TunePanel(QWidget):
     @Slot()
     def choose_taken_over(self) -> None:
         """Let the user choose a recording whose measurements count in the specification's session."""
-        open_file(self, "Continue from the measurements of a file", _RECORDINGS, self.take_over)
+        open_file(self, "Continue from the measurements of a file", f"{_RECORDINGS};;All files (*)", self.take_over)
 
     def take_over(self, path: Path) -> None:
         """Count the measurements of a recording as evaluated in the specification that is open."""
@@ -178,8 +190,8 @@ class TunePanel(QWidget):
             return
         records = [record for record in records if record.purpose is not Purpose.ROOFLINE][:_STORED_SHOWN]
         for record in records:
-            count, when = f"{record.evaluated} of {record.budget} measured", local_time(record.created_s)
-            text = f"Session {record.id} · {record.title} · {record.gpu} · {count} · {record.state} · {when}"
+            count, when = measured_words(record.evaluated, record.budget), local_time(record.created_s)
+            text = f"Session {record.id} · {record.shown_name} · {record.board} · {count} · {record.state} · {when}"
             action = menu.addAction(text, lambda *_, number=record.id: self._look_at(number))
             action.setEnabled(not record.state.alive)
         if not records:
@@ -187,7 +199,7 @@ class TunePanel(QWidget):
         menu.addSeparator()
         draft = self._draft
         from_file = menu.addAction("Measurements of a file …", self.choose_taken_over)
-        from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
+        from_file.setToolTip("Let the measurements of a recording count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
     def _look_at(self, session: int) -> None:
