@@ -226,16 +226,12 @@ def _demo(arguments: argparse.Namespace) -> int:
             problem = _why_no_window()
             if problem is None:
                 gpu = arguments.gpu or "simulated:a100"
-                speed = arguments.speed if arguments.speed != 1.0 else _DEMO_SPEED
-                return _open_window(gpu, seed=arguments.sim_seed, speed=speed, demo=True, specification=None)
+                return _open_window(gpu, seed=arguments.sim_seed, speed=arguments.speed, demo=True, specification=None)
             say(f"wattridge: {problem}")
         else:
             say("No display here: the demo runs in the terminal.")
     command: Callable[[argparse.Namespace], int] = arguments.command
     return command(arguments)
-
-
-_DEMO_SPEED = 10.0  # the simulated board lives ten times as fast as the wall, so that the demo takes half a minute
 
 
 def _why_no_window() -> WattridgeError | None:

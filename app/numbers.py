@@ -50,6 +50,11 @@ def count_text(count: int) -> str:
     return f"{count // 10 ** (exponent - 2) / 100:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: '1 session', '5 120 sessions'; `many` where the plural is no plain 's'."""
+    return f"{count_text(count)} {one if count == 1 else many or one + 's'}"
+
+
 def name_and_unit(name: str) -> tuple[str, str]:
     """A name without its unit, and the unit: ('power_limit', 'W') for 'power_limit_w', (name, '') where it has none."""
     for ending, unit in UNITS_OF_ENDINGS.items():

@@ -15,6 +15,7 @@ from app.numbers import (
     as_json,
     change,
     count_text,
+    counted,
     duration,
     finite_or_none,
     name_and_unit,
@@ -100,3 +101,8 @@ def test_the_end_of_a_name_is_its_unit() -> None:
     assert name_and_unit("block_size_x") == ("block_size_x", "")
     assert unit_of_name("temperature_c") == "°C"
     assert unit_of_name("_w") == ""  # nothing but the ending
+
+
+def test_a_count_agrees_with_its_noun() -> None:
+    assert [counted(n, "session") for n in (0, 1, 2)] == ["0 sessions", "1 session", "2 sessions"]
+    assert counted(5120, "entry", "entries") == "5\u202f120 entries"

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
+from typing import Final, Protocol
+
+_SLICE_S: Final = 0.05  # of the wall's: what waits notices another speed so soon
 
 
 class Clock(Protocol):
     """Monotonic time in ns, and waiting in it."""
 
-    speed: float  # seconds of this clock per second of the wall; inf where waiting costs nothing
+    @property
+    def speed(self) -> float:
+        """Seconds of this clock per second of the wall; inf where waiting costs nothing."""
+        ...
+
+    @property
+    def kept_pace(self) -> bool:
+        """It has run as fast as the wall's from the start: its instants have a time of day."""
+        ...
 
     def now_ns(self) -> int: ...
 
@@ -23,35 +33,67 @@ class HostClock:
     """The host's monotonic clock."""
 
     speed = 1.0
+    kept_pace = True
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
     def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
-        wall_s = max(0.0, seconds) / self.speed
-        if stop is not None:
-            return stop.wait(wall_s)
-        time.sleep(wall_s)
-        return False
+        return _wait(max(0.0, seconds), stop)
 
 
-class ScaledClock(HostClock):
-    """Runs `speed` times as fast as the host's clock, starting at its present time."""
+class ScaledClock:
+    """Runs `speed` times as fast as the host's clock, starting at its present time. Thread-safe.
+
+    The speed can be changed at any time: the clock goes on from where it is, and what waits, waits at the new speed.
+    """
 
     def __init__(self, speed: float) -> None:
-        if not 0 < speed < float("inf"):
-            raise ValueError(f"speed must be positive and finite, not {speed}")
-        self.speed = speed
-        self._origin_ns = time.monotonic_ns()
+        self._lock = threading.Lock()
+        self._speed = _checked(speed)
+        self._wall_ns = self._own_ns = time.monotonic_ns()  # an instant on both clocks, from which the speed counts
+        self._kept_pace = speed == 1.0
+
+    @property
+    def speed(self) -> float:
+        return self._speed
+
+    @property
+    def kept_pace(self) -> bool:
+        return self._kept_pace
+
+    def set_speed(self, speed: float) -> None:
+        """Run at another speed from now on. Raises ValueError for one that is not positive and finite."""
+        _checked(speed)
+        with self._lock:
+            self._wall_ns, self._own_ns = self._instant()
+            self._speed = speed
+            self._kept_pace = self._kept_pace and speed == 1.0
 
     def now_ns(self) -> int:
-        return self._origin_ns + int((time.monotonic_ns() - self._origin_ns) * self.speed)
+        with self._lock:
+            return self._instant()[1]
+
+    def wait(self, seconds: float, stop: threading.Event | None = None) -> bool:
+        end_ns = self.now_ns() + max(0.0, seconds) * 1e9
+        while True:
+            left_s = (end_ns - self.now_ns()) / 1e9 / self._speed
+            if left_s <= _SLICE_S:
+                return _wait(max(0.0, left_s), stop)
+            if _wait(_SLICE_S, stop):
+                return True
+
+    def _instant(self) -> tuple[int, int]:
+        """Now, on the host's clock and on this one. Call with the lock held."""
+        wall_ns = time.monotonic_ns()
+        return wall_ns, self._own_ns + int((wall_ns - self._wall_ns) * self._speed)
 
 
 class VirtualClock:
     """Advances only while it is waited on: a session runs as fast as it can be computed, and repeats exactly."""
 
     speed = float("inf")
+    kept_pace = False
 
     def __init__(self, start_ns: int = 1_000_000_000) -> None:
         self._now_ns = start_ns
@@ -68,9 +110,18 @@ class VirtualClock:
 
 
 def make_clock(speed: float) -> Clock:
-    """The clock for a speed: 1 is the host's, inf is virtual, anything between is scaled."""
-    if speed == 1.0:
-        return HostClock()
-    if speed == float("inf"):
-        return VirtualClock()
-    return ScaledClock(speed)
+    """The clock of a board that is not real: virtual for a speed of inf, else one whose speed can be changed."""
+    return VirtualClock() if speed == float("inf") else ScaledClock(speed)
+
+
+def _checked(speed: float) -> float:
+    if not 0 < speed < float("inf"):
+        raise ValueError(f"speed must be positive and finite, not {speed}")
+    return speed
+
+
+def _wait(wall_s: float, stop: threading.Event | None) -> bool:
+    if stop is not None:
+        return stop.wait(wall_s)
+    time.sleep(wall_s)
+    return False

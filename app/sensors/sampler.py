@@ -82,8 +82,13 @@ class Sampler:
 
     def read_every(self, interval_s: float) -> None:
         """Change how often it reads. Any thread may, at any time."""
+        self._wanted_s = interval_s
+
+    @property
+    def interval_s(self) -> float:
+        """How often it reads, on the GPU's clock as fast as that runs now."""
         speed = self.gpu.clock.speed
-        self.interval_s = interval_s if math.isinf(speed) else max(interval_s, _SHORTEST_WALL_S * speed)
+        return self._wanted_s if math.isinf(speed) else max(self._wanted_s, _SHORTEST_WALL_S * speed)
 
     def stop(self) -> None:
         """Ask the thread to end; returns at once."""

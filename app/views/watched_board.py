@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ..errors import InputError
+from ..sensors.clock import ScaledClock
 from ..sensors.gpu import Gpu
 from ..sensors.sampler import Sampler, SensorEvent
 from ..sensors.select import open_gpu
@@ -64,6 +65,16 @@ class WatchedBoard:
 
                 self._guard = DeviceGuard(self.gpu, on_change=self._on_change)
             return self._guard
+
+    @property
+    def real(self) -> bool:
+        """Its clock is that of the wall, whatever is wished."""
+        return not isinstance(self.gpu.clock, ScaledClock)
+
+    def set_speed(self, speed: float) -> None:
+        """Let a board that is not real run at that multiple of real time."""
+        if isinstance(self.gpu.clock, ScaledClock):
+            self.gpu.clock.set_speed(speed)
 
     def read_closely(self) -> None:
         """It is shown in full: read it as often as that takes, from now on."""

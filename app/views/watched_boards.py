@@ -6,7 +6,7 @@ Looking at another board changes nothing but the view: the traces of all of them
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from ..engine.session.plan import SessionPlan
 
 
+# Of the boards that are not real, in multiples of real time.
+SPEEDS: Final = {1.0: "Real time", 10.0: "10×", 60.0: "60×", 200.0: "As fast as possible (200×)"}
+EXAMPLE_SPEED: Final = 10.0  # of an example that is started at once: it takes half a minute
+
+
+def speed_words(speed: float) -> str:
+    """'60×'; empty for real time."""
+    return "" if speed == 1.0 else f"{speed:g}×"
+
+
 class WatchedBoards(QObject):
     """Opens and closes boards off Qt's thread. In the order in which they were asked for; there is always one.
 
@@ -36,6 +46,7 @@ class WatchedBoards(QObject):
     removed = Signal(object)  # WatchedBoard: it is closed next
     board_changed = Signal(object)  # WatchedBoard: another one is shown
     sensor_event = Signal(object, object)  # WatchedBoard, SensorEvent
+    speed_changed = Signal(float)  # of the boards that are not real
     failed = Signal(str, str)  # what went wrong, and the remedy
 
     _heard = Signal(str, object)  # UUID, SensorEvent; from the samplers' threads
@@ -51,7 +62,9 @@ class WatchedBoards(QObject):
     ) -> None:
         """`gpu` is shown; it is closed in the end. `seed` and `speed` are of simulated boards and recordings."""
         super().__init__()
-        self._bridge, self._seed, self._speed, self._on_change = bridge, seed, speed, on_change
+        self._bridge, self._seed, self._on_change = bridge, seed, on_change
+        self.speed = speed  # of the boards that are not real, as a multiple of real time
+        self._speed_chosen = speed != 1.0
         self._opening: list[str] = []  # selectors
         self._arriving: list[Gpu] = []  # open, and not watched yet
         self._to_show = ""  # the selector that was chosen last, until it is open
@@ -118,6 +131,24 @@ class WatchedBoards(QObject):
             board.read_closely()
             self.board_changed.emit(board)
 
+    @Slot(float)
+    def set_speed(self, speed: float) -> None:
+        """Let every board that is not real run at that multiple of real time, those that are opened later too.
+
+        Times and joules stay those of the boards' own clocks.
+        """
+        self._speed_chosen = True
+        if speed != self.speed:
+            self.speed = speed
+            for board in self.all:
+                board.set_speed(speed)
+            self.speed_changed.emit(speed)
+
+    def speed_up_example(self) -> None:
+        """What is started at once as an example runs faster than real time, unless another speed was chosen."""
+        if not self._speed_chosen and not self.current.real:
+            self.set_speed(EXAMPLE_SPEED)
+
     def forget(self, board: WatchedBoard) -> None:
         """Watch a board no longer, once the engine has put its settings back. The one that is shown stays."""
         if board is not self.current:
@@ -152,7 +183,7 @@ class WatchedBoards(QObject):
     def _opened(self, selector: str) -> Gpu | WattridgeError:
         """On the queue's thread. What is opened is closed in the end, whether it was still watched or not."""
         try:
-            gpu = watched_gpu(selector, seed=self._seed, speed=1.0 if is_real(selector) else self._speed)
+            gpu = watched_gpu(selector, seed=self._seed, speed=1.0 if is_real(selector) else self.speed)
         except WattridgeError as error:
             return error
         self._arriving.append(gpu)
@@ -168,6 +199,7 @@ class WatchedBoards(QObject):
         board = self.find(opened.info.uuid)
         if board is None:
             board = self._watched(selector, opened)
+            board.set_speed(self.speed)  # it may have changed meanwhile
             self.all.append(board)
             self.added.emit(board)
         else:  # by another name

@@ -488,7 +488,8 @@ def test_it_runs_on_the_hosts_clock_and_faster(monkeypatch: pytest.MonkeyPatch) 
         clock.wait(wall_s * clock.speed)
         least_ns, passed_ns = time.monotonic_ns() - after_ns, clock.now_ns() - begun_ns
         most_ns = time.monotonic_ns() - before_ns
-        assert slept.pop() == pytest.approx(wall_s)
+        assert 0 < sum(slept) <= wall_s + 1e-6
+        slept.clear()
         assert least_ns * clock.speed - 1000 <= passed_ns <= most_ns * clock.speed + 1000
         assert value_of(gpu, "power_instant_w") > 100  # under load still, however late it is
         execution = gpu.end()

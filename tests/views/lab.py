@@ -52,6 +52,8 @@ class OneBoard(QObject):
 
     added, removed, board_changed = Signal(object), Signal(object), Signal(object)
     failed = Signal(str, str)
+    speed_changed = Signal(float)
+    speed = 1.0
 
     def __init__(self, bridge: EngineBridge, gpu: Any, trace: Any) -> None:
         super().__init__()
@@ -66,6 +68,7 @@ class OneBoard(QObject):
             holder=None,
             countdown=Countdown(getattr(info, "uuid", "")),
         )
+        self.current.real = True
         self.all = [self.current]
         self.current.countdown.answered.connect(bridge.submit)
         bridge.setting_applied.connect(self._setting_applied)
@@ -74,6 +77,8 @@ class OneBoard(QObject):
 
     def name_of(self, board: Any) -> str:
         return str(board.gpu.info.label)
+
+    def speed_up_example(self) -> None: ...
 
     def measured_by(self, _plan: SessionPlan) -> Any:
         return self.current

@@ -13,7 +13,7 @@ from ...engine.analysis.charts import CHARTS, Analysed, AnalysisChart
 from ...engine.session.events import MeasurementsAdded, SessionChanged, SessionStarted
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
-from ...numbers import count_text
+from ...numbers import counted
 from ..context import Context
 from ..plots.chart_plot import ChartPlot
 from ..plots.label import PlainLabel
@@ -113,7 +113,7 @@ class AnalysisPanel(QWidget):
             self._again.start()
             return
         self._analysed = len(table)
-        self.state.setText(f"Analysing {count_text(len(table))} measurements …")
+        self.state.setText(f"Analysing {counted(len(table), 'measurement')} …")
 
         def work(_stop: threading.Event) -> Analysed:
             from ...engine.analysis.session import analyse  # imported late: SciPy loads slowly
@@ -129,7 +129,7 @@ class AnalysisPanel(QWidget):
         if session.analysis.table is not self._table:
             return
         self.session = session
-        self.state.setText(f"{count_text(self._analysed)} measurements of {session.plan.title}")
+        self.state.setText(f"{counted(self._analysed, 'measurement')} of {session.plan.title}")
         self._offer()
         if self._table is not None and len(self._table) != self._analysed:
             self._again.start()

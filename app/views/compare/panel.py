@@ -67,7 +67,7 @@ class ComparePanel(QWidget):
         self.list = QListWidget()
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # long names end in an ellipsis
         self.list.setAccessibleName("Sessions to compare: Space ticks one")
-        tip = "A cache, T4 results or a session as CSV, without keeping it as a session"
+        tip = "A Kernel Tuner cache, T4 (tuning results) or a session as CSV, without keeping it as a session"
         self.add, self.none = button("Add a &file …", tip, self.choose_file), button("&Untick all", "", self._untick)
         self.figure = ChartPlot()
         self.gains, self.fronts = ListingTable("What tuning for energy gains"), ListingTable("Fronts side by side")

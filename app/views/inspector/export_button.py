@@ -25,8 +25,8 @@ _KINDS = (
     ("script", "&Script", "Shell script: nvidia-smi commands that set the clocks or the cap, and that put them back"),
     ("csv", "&CSV", "Every measurement of the session, units in the heads"),
     ("cache", "Cach&e", "A Kernel Tuner cache: every measurement of the session, for other tools of the field"),
-    ("t4", "T&4 results", "Every measurement of the session, as the field's benchmarks exchange them"),
-    ("t1", "T&1 specification", "For other tuners: kernel, arguments, parameters, restrictions"),
+    ("t4", "T&4 (tuning results, JSON)", "Every measurement of the session, as the field's benchmarks exchange them"),
+    ("t1", "T&1 (tuning problem, JSON)", "The specification for other tuners: kernel, parameters, restrictions"),
 )
 _NO_T1 = "Only of a session that tuned a specification"
 

@@ -75,15 +75,15 @@ class TimeWindow:
 
 
 class WallTime:
-    """Only for a clock that runs as fast as the wall's: a simulated hour that took a second has no time of day."""
+    """Only for a clock that keeps pace with the wall's: a simulated hour that took a second has no time of day."""
 
     def __init__(self, clock: Clock) -> None:
-        self._real = clock.speed == 1.0
+        self._clock = clock
         self._epoch_ns = time.time_ns() - clock.now_ns()
 
     def text(self, instant_ns: int) -> str:
         """'14:03:21.4', in local time; empty where there is none."""
-        if not self._real:
+        if not self._clock.kept_pace:
             return ""
         moment = datetime.fromtimestamp((instant_ns + self._epoch_ns) / 1e9).astimezone()
         return f"{moment:%H:%M:%S}.{moment.microsecond // 100_000}"

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSizePolicy, QToolTip, Q
 from ...engine.analysis.quantities import Quantity, parameter_text, quantities_of
 from ...engine.session.plan import SessionPlan
 from ...engine.space.result_table import ResultTable
+from ...numbers import counted
 from . import theme
 from .row_filter import EVERYTHING, RowFilter
 
@@ -92,7 +93,8 @@ class Histogram(QWidget):
         """A bar in words."""
         state = " · hidden" if self._hidden[place] else ""
         marked = f", {self.marked_counts[place]} of the marked" if self.marked_counts.any() else ""
-        return f"{self._title} = {self.bars[place].label}: {self.counts[place]} measurements{marked}{state}"
+        measured = counted(self.counts[place], "measurement")
+        return f"{self._title} = {self.bars[place].label}: {measured}{marked}{state}"
 
     def _describe(self) -> None:
         self.setAccessibleDescription(self.text_of(self._current))

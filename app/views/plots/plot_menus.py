@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ...errors import WattridgeError
+from ...numbers import counted
 from ..file_dialogs import save_file
 from ..threads.tasks import TaskQueue
 from .plot_export import as_csv, curves_of, image_of, plots_of, png_of, svg_of
@@ -91,7 +92,7 @@ class PlotMenus(QObject):
         """Put what is shown on the clipboard as CSV."""
         curves = curves_of(view)
         QGuiApplication.clipboard().setText(as_csv(curves, [self._caption(view)]))
-        self.said.emit(f"{sum(len(curve.x) for curve in curves)} points copied")
+        self.said.emit(f"{counted(sum(len(curve.x) for curve in curves), 'point')} copied")
 
     def write(self, view: pg.GraphicsView, path: Path) -> None:
         """Write the plot in the format that its suffix names; reports by `said` or `failed`."""

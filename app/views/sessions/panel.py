@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from ...engine.session import events
 from ...engine.session_state import Purpose
 from ...engine.store.record import Label, SessionRecord
+from ...numbers import counted
 from ..context import Context
 from ..file_dialogs import choose_folder, open_files, save_file
 from ..plots.label import PlainLabel
@@ -34,10 +35,13 @@ if TYPE_CHECKING:
     from ...engine.store.database import Store
 
 _EMPTY = (
-    "No session yet.\nStart one under Tune, or drop a Kernel Tuner cache, T4 results, a session as CSV\n"
-    "or a specification anywhere on this window."
+    "No session yet.\nStart one under Tune, or drop a file anywhere on this window: a specification (TOML, or T1, the\n"
+    "field's format of tuning problems) or a recording (a Kernel Tuner cache, T4 tuning results, a session as CSV)."
 )
-_RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_RECORDINGS = (
+    "Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV "
+    "(*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+)
 _REFRESH_MS = 300  # after an event of the engine: several may come at once
 
 
@@ -64,7 +68,7 @@ class SessionsPanel(QWidget):
         self.search.setPlaceholderText("Search names, tags, notes, boards …")
         self.search.setAccessibleName("Search the sessions")
         self.search.setClearButtonEnabled(True)
-        tip = "Keep a cache, T4 results or CSV as a session; or drop the file on the window"
+        tip = "Keep a Kernel Tuner cache, T4 (tuning results) or CSV as a session; or drop the file on the window"
         self.take_in = button("&Import …", tip, self.choose_imports)
         self.model = SessionsModel(self)
         self.table = QTableView()
@@ -318,7 +322,7 @@ class SessionsPanel(QWidget):
             self._do(lambda store, session=record.id: _export(store, session, folder), self._exported)  # type: ignore[misc]
 
     def _exported(self, files: list[Path]) -> None:
-        self._say(f"Written: {len(files)} files in {files[0].parent}" if files else "Nothing to write")
+        self._say(f"Written: {counted(len(files), 'file')} in {files[0].parent}" if files else "Nothing to write")
 
     # --- the engine ---------------------------------------------------------------------------------------------------
 
@@ -348,7 +352,7 @@ class SessionsPanel(QWidget):
 
 
 def _count(sessions: Sequence[int]) -> str:
-    return f"session {sessions[0]}" if len(sessions) == 1 else f"{len(sessions)} sessions"
+    return f"session {sessions[0]}" if len(sessions) == 1 else counted(len(sessions), "session")
 
 
 def _each(do: Callable[[int], None], sessions: Sequence[int]) -> None:

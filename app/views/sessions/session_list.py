@@ -11,6 +11,7 @@ from PySide6.QtGui import QFont
 
 from ...engine.session_state import Progress
 from ...engine.store.record import SessionRecord
+from ..session_words import measured_words
 from ..widgets import local_time
 
 AnyIndex = QModelIndex | QPersistentModelIndex
@@ -18,18 +19,12 @@ _NO_PARENT = QModelIndex()
 FAVOURITE, NAME = 0, 1
 
 
-def _measured(record: SessionRecord) -> str:
-    """How many configurations; of how many, unless it went on beyond what it was given."""
-    of = f" of {record.budget}" if record.evaluated <= record.budget else ""
-    return f"{record.evaluated}{of} measured"
-
-
 # title, a text as wide as most, what a cell says, what it is sorted by
 _COLUMNS: tuple[tuple[str, str, Callable[[SessionRecord], str], Callable[[SessionRecord], Any]], ...] = (
     ("★", "★ ", lambda r: "★" if r.label.favourite else "☆", lambda r: not r.label.favourite),
     ("Session", "Session 100 · dedispersion", lambda r: f"Session {r.id} · {r.shown_name}", lambda r: r.id),
     ("State", "interrupted", lambda r: r.state.value, lambda r: r.state.value),
-    ("Measured", "12345 of 12345 measured", _measured, lambda r: r.evaluated),
+    ("Measured", "12345 of 12345 measured", lambda r: measured_words(r.evaluated, r.budget), lambda r: r.evaluated),
     ("Tags", "tags, tags", lambda r: ", ".join(r.label.tags), lambda r: r.label.tags),
     ("Board", "NVIDIA A100-PCIE-40GB (recorded)", lambda r: r.board, lambda r: r.gpu),
     ("Strategy", "genetic algorithm", lambda r: r.strategy.replace("_", " "), lambda r: r.strategy),

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
-from ..watched_boards import WatchedBoards
+from ..watched_boards import WatchedBoards, speed_words
 from ..widgets import hbox
 
 _STATES = {"nvml": "LIVE", "simulated": "SIMULATED", "recorded": "RECORDED"}
@@ -37,7 +37,7 @@ class Badge(QWidget):
         self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.chooser.activated.connect(self._chosen)
         hbox(self.field, self.chooser, of=self).setContentsMargins(6, 0, 10, 0)
-        for signal in (boards.added, boards.removed, boards.board_changed):
+        for signal in (boards.added, boards.removed, boards.board_changed, boards.speed_changed):
             signal.connect(self._fill)
         self._fill()
         self._recolour()
@@ -49,8 +49,8 @@ class Badge(QWidget):
 
     @Slot()
     def _fill(self, *_: object) -> None:
-        info = self._boards.current.gpu.info
-        self.field.setText(_STATES[info.source])
+        info, speed = self._boards.current.gpu.info, speed_words(self._boards.current.gpu.clock.speed)
+        self.field.setText(f"{_STATES[info.source]} {speed}".rstrip())
         self.field.setToolTip(_TIPS.get(info.source, ""))
         self.field.setVisible(info.source != "nvml")
         self.chooser.clear()

@@ -1,4 +1,4 @@
-"""`BoardMenu`: every board that can be shown, the one that is with a tick."""
+"""`BoardMenu`: every board that can be shown, the one that is with a tick; and how fast those run that are not real."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu
 
-from ..watched_boards import WatchedBoards
+from ..watched_boards import SPEEDS, WatchedBoards
 
 
 class BoardMenu(QObject):
@@ -25,6 +25,17 @@ class BoardMenu(QObject):
             action.setCheckable(True)
             self._group.addAction(action)
         self._group.triggered.connect(self._chosen)
+        self.speeds = QMenu("&Speed of simulated boards and recordings", menu)
+        beside = menu.parentWidget()
+        (beside if isinstance(beside, QMenu) else menu).addMenu(self.speeds)
+        self._speeds = QActionGroup(self)
+        for speed, words in SPEEDS.items():
+            action = self.speeds.addAction(words)
+            action.setData(speed)
+            action.setCheckable(True)
+            self._speeds.addAction(action)
+        self._speeds.triggered.connect(self._speed_chosen)
+        boards.speed_changed.connect(self._tick)
         boards.board_changed.connect(self._tick)
         boards.failed.connect(self._tick)
         self._tick()
@@ -33,8 +44,16 @@ class BoardMenu(QObject):
     def _chosen(self, action: QAction) -> None:
         self._boards.show(str(action.data()))
 
+    @Slot(QAction)
+    def _speed_chosen(self, action: QAction) -> None:
+        self._boards.set_speed(action.data())
+
     @Slot()
     def _tick(self, *_: object) -> None:
         shown = self._boards.current
         for action in self._group.actions():
             action.setChecked(action.data() in (shown.uuid, shown.selector))
+        self._speeds.setExclusive(False)  # none is ticked where the command line chose another one
+        for action in self._speeds.actions():
+            action.setChecked(action.data() == self._boards.speed)
+        self._speeds.setExclusive(True)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSystemTrayIcon, QWidget
 
 from ...engine.session.events import MeasurementsAdded, SessionChanged
 from ...engine.session_state import SessionState
-from ...numbers import duration
+from ...numbers import counted, duration
 from ..threads.bridge import EngineBridge
 
 _SHOWN_MS = 10_000
@@ -56,7 +56,7 @@ class Notifications(QObject):
             return
         self._measuring = -1
         length = duration(progress.elapsed_s)
-        line = f"Session {progress.session} has ended: {progress.evaluated} configurations in {length}"
+        line = f"Session {progress.session} has ended: {counted(progress.evaluated, 'configuration')} in {length}"
         if not self.show_message(line) and not self._window.isActiveWindow():
             self._otherwise(line)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...engine.session.events import Apply
 from ...engine.session_state import Purpose, SessionState
 from ...sensors.gpu import Gpu
+from ..session_words import measured_words
 from ..settings import Settings
 from .banner import Banner
 
@@ -49,7 +50,7 @@ def offer_recovery(
     settings.note_said(_RECOVERY, mark)
     what = (
         f"Session {cut_off.id}, {cut_off.shown_name}, was running when the program ended: "
-        f"{cut_off.evaluated} of {cut_off.budget} measured, nothing of it is lost."
+        f"{measured_words(cut_off.evaluated, cut_off.budget)}, nothing of it is lost."
     )
     if cut_off.purpose is Purpose.ROOFLINE:
         banner.offer(what, "Open", lambda: open_session(cut_off.id))

@@ -226,6 +226,7 @@ class MainWindow(QMainWindow):
         self.boards.board_changed.connect(self._board_changed)
         self.boards.added.connect(self._board_added)
         self.boards.removed.connect(self._overlay_boards)
+        self.boards.speed_changed.connect(self._overlay_boards)
         self.boards.failed.connect(self.banner.show_message)
         self._asking.done.connect(self._show_known)
         self._asking.failed.connect(self.bridge.report)

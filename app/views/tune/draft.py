@@ -11,7 +11,7 @@ from ...engine.measurement import MEASURED
 from ...engine.session.plan import SearchOptions, SessionPlan
 from ...engine.session_state import Purpose
 from ...errors import InputError, WattridgeError
-from ...numbers import count_text, duration
+from ...numbers import counted, duration
 from ...paths import resources
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class Draft:
         size = self.plan.space.size
         done, spent_s = self.stored.evaluated, self.stored.elapsed_s
         if done >= size:
-            return f"All {count_text(size)} configurations of its space are measured"
+            return f"Its whole space is measured: {counted(size, 'configuration')}"
         if done >= min(evaluations or size, size):
-            return f"It has measured {count_text(done)} configurations: allow it more evaluations"
+            return f"It has measured {counted(done, 'configuration')}: allow it more evaluations"
         if seconds and spent_s >= seconds:
             return f"It has taken {duration(spent_s)}: allow it more time"
         return ""

@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from ...engine.session_state import SessionState
 from ...engine.space.search_space import SearchSpace
 from ...engine.store.record import SessionRecord
-from ...numbers import count_text, duration
+from ...numbers import count_text, counted, duration
 from ..plots import theme
 from ..plots.label import PlainLabel
+from ..session_words import measured_words
 from ..widgets import button, hbox, vbox
 from .draft import Draft
 
@@ -58,9 +59,9 @@ class DraftSummary(QWidget):
         """The plan of a draft in words."""
         space = draft.plan.space
         if draft.replay:
-            valid = f"{count_text(space.size)} measurements of {count_text(space.cartesian)} combinations"
+            valid = f"{counted(space.size, 'measurement')} of {counted(space.cartesian, 'combination')}"
         else:
-            valid = f"{count_text(space.size)} valid of {count_text(space.cartesian)} combinations"
+            valid = f"{count_text(space.size)} valid of {counted(space.cartesian, 'combination')}"
         built = f", built in {duration(space.build_seconds)}" if space.build_seconds > 0 else ""
         stored = f" · {_progress_words(draft.stored)}" if draft.stored is not None else ""
         self._show(valid + built + stored, _details(space), draft.clocks_mhz)
@@ -70,7 +71,7 @@ class DraftSummary(QWidget):
             self.details.show()
         self.look.show()
         self.show_all.setVisible(draft.recorded is not None)
-        self.space.setToolTip("\n".join(f"{p.name}: {len(p.values)} values" for p in space.parameters))
+        self.space.setToolTip("\n".join(f"{p.name}: {counted(len(p.values), 'value')}" for p in space.parameters))
         self.follow.setVisible(draft.follow is not None)
         self.follow.setChecked(draft.follow is not None)
         self.anew.setVisible(draft.stored is not None and draft.refused is None)
@@ -96,12 +97,11 @@ class DraftSummary(QWidget):
 
 
 def _progress_words(stored: SessionRecord) -> str:
-    return f"session {stored.id} has measured {count_text(stored.evaluated)} of {count_text(stored.budget)}"
+    return f"session {stored.id}: {measured_words(stored.evaluated, stored.budget)}"
 
 
 def _details(space: SearchSpace) -> str:
     """How many restrictions removed how much (the tool tip names them), and what was assumed."""
     removing = [count for count in space.removed_by.values() if count]
-    noun = "restriction" if len(removing) == 1 else "restrictions"
-    removed = [f"{count_text(sum(removing))} removed by {len(removing)} {noun}"] if removing else []
+    removed = [f"{count_text(sum(removing))} removed by {counted(len(removing), 'restriction')}"] if removing else []
     return "\n".join([*removed, *space.notes])

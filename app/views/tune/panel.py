@@ -17,7 +17,9 @@ from ..context import Context
 from ..file_dialogs import open_file
 from ..provenance import provenance
 from ..result_caption import ResultCaption
+from ..session_words import measured_words
 from ..threads.tasks import LatestTask
+from ..watched_boards import speed_words
 from ..widgets import button, hbox, local_time, vbox
 from .add_to_queue import AddToQueue
 from .draft import Draft, draft_of_file, draft_of_session, examples
@@ -25,6 +27,7 @@ from .draft_summary import DraftSummary
 from .session_form import SessionForm
 from .session_progress import SessionProgress
 from .setup_header import SetupHeader
+from .speed_choice import SpeedChoice
 
 if TYPE_CHECKING:
     from ...engine.session.plan import SessionPlan
@@ -40,8 +43,16 @@ _START_TIPS = {
     _FOLLOW: "Show what is in the file and whatever its tuner adds",
 }
 _WAITS = "A session is running on {board}: start when it has ended, on the board that is shown then"
-_FILES = "Specifications and recordings (*.toml *.json *.json.gz *.csv *.csv.gz);;All files (*)"
-_RECORDINGS = "Recordings (*.json *.json.gz *.csv *.csv.gz);;All files (*)"
+_SUFFIXES = "*.json *.json.gz *.csv *.csv.gz"
+_RECORDINGS = f"Recordings: Kernel Tuner caches, T4 (tuning results), sessions as CSV ({_SUFFIXES})"
+_FILES = ";;".join(
+    (
+        f"Specifications and recordings (*.toml {_SUFFIXES})",
+        "Specifications: TOML, T1 (tuning problems) (*.toml *.json *.json.gz)",
+        _RECORDINGS,
+        "All files (*)",
+    )
+)
 
 
 class TunePanel(QWidget):
@@ -83,6 +94,7 @@ class TunePanel(QWidget):
             choice.toggled.connect(self._lock_form)
         context.result.steered.connect(self._steered)
         context.boards.board_changed.connect(self._follow_board)
+        context.boards.speed_changed.connect(self._show_line)
         bridge = context.bridge
         bridge.control_changed.connect(self._control_changed)
         bridge.session_started.connect(self._session_started)
@@ -95,12 +107,16 @@ class TunePanel(QWidget):
         self._set_buttons()
 
     def _lay_out(self) -> None:
-        tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
+        tip = (
+            "A specification: TOML, or T1, the field's format of tuning problems. A recording: a Kernel Tuner cache, "
+            "T4, the field's format of tuning results, or a session as CSV"
+        )
         choose = button("&Open …", tip, self.choose_file)
+        self.speed = SpeedChoice(self._context.boards)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         self.body = QWidget()  # what can be folded away
-        vbox(hbox(choose, self.examples, self.stored, 1), self.form, self.summary, of=self.body, margins=0)
+        vbox(hbox(choose, self.examples, self.stored, 1), self.speed, self.form, self.summary, of=self.body, margins=0)
         vbox(
             self.header,
             hbox(self.start, self.queue, self.pause, self.stop),
@@ -134,6 +150,8 @@ class TunePanel(QWidget):
         All that a complete recording holds becomes the result at once; replaying it is another step.
         The measurements of `taken_over`, a recording, count as evaluated in a specification's session.
         """
+        if start:
+            self._context.boards.speed_up_example()
         self._prepare((path, taken_over), start)
 
     def open_session(self, session: int, *, start: bool = True) -> None:
@@ -153,7 +171,7 @@ class TunePanel(QWidget):
     @Slot()
     def choose_taken_over(self) -> None:
         """Let the user choose a recording whose measurements count in the specification's session."""
-        open_file(self, "Continue from the measurements of a file", _RECORDINGS, self.take_over)
+        open_file(self, "Continue from the measurements of a file", f"{_RECORDINGS};;All files (*)", self.take_over)
 
     def take_over(self, path: Path) -> None:
         """Count the measurements of a recording as evaluated in the specification that is open."""
@@ -172,8 +190,8 @@ class TunePanel(QWidget):
             return
         records = [record for record in records if record.purpose is not Purpose.ROOFLINE][:_STORED_SHOWN]
         for record in records:
-            count, when = f"{record.evaluated} of {record.budget} measured", local_time(record.created_s)
-            text = f"Session {record.id} · {record.title} · {record.gpu} · {count} · {record.state} · {when}"
+            count, when = measured_words(record.evaluated, record.budget), local_time(record.created_s)
+            text = f"Session {record.id} · {record.shown_name} · {record.board} · {count} · {record.state} · {when}"
             action = menu.addAction(text, lambda *_, number=record.id: self._look_at(number))
             action.setEnabled(not record.state.alive)
         if not records:
@@ -181,7 +199,7 @@ class TunePanel(QWidget):
         menu.addSeparator()
         draft = self._draft
         from_file = menu.addAction("Measurements of a file …", self.choose_taken_over)
-        from_file.setToolTip("Let a cache's, T4's or CSV's measurements count in the specification that is open")
+        from_file.setToolTip("Let the measurements of a recording count in the specification that is open")
         from_file.setEnabled(draft is not None and not draft.replay and draft.plan.resume is None)
 
     def _look_at(self, session: int) -> None:
@@ -196,6 +214,8 @@ class TunePanel(QWidget):
             return
         plan = draft.plan
         source = [] if plan.source == "nvml" else [provenance(plan)]
+        if plan.source == "simulated" and (speed := speed_words(self._context.boards.speed)):
+            source[0] += f", {speed}"
         what = "Set up to replay" if draft.replay else "Set up to run"
         if draft.stored is not None and not self.summary.anew.isChecked():
             what = f"Set up to continue session {draft.stored.id}"

@@ -20,7 +20,7 @@ from ...engine.analysis.quantities import quantity
 from ...engine.objectives import Goal, Objective, likely_goal
 from ...engine.session.plan import SessionPlan
 from ...engine.strategies import base as strategies
-from ...numbers import count_text
+from ...numbers import count_text, counted
 from ..plots.label import PlainLabel
 from ..plots.toggle import look_pressed
 from ..widgets import hbox, vbox
@@ -157,9 +157,7 @@ class SessionForm(QWidget):
 
     def words(self) -> str:
         """What is chosen, in a few words: strategy, objective and budget."""
-        limits = (
-            [f"{count_text(self.evaluations.value())} evaluations"] if self.evaluations.value() else ["whole space"]
-        )
+        limits = [counted(self.evaluations.value(), "evaluation")] if self.evaluations.value() else ["whole space"]
         limits += [f"{count_text(self.seconds.value())} s at most"] if self.seconds.value() else []
         goal = f"{self.direction.currentText()} {self.objective.currentText()}"
         return " · ".join((self.strategy.currentText(), goal, *limits))

@@ -12,6 +12,7 @@ from ...engine.space.result_table import ResultTable
 from ...numbers import UNKNOWN, duration, number
 from ..plots import theme
 from ..plots.label import PlainLabel, plain_tip
+from ..session_words import measured_words
 from ..widgets import vbox
 
 _LEFT, _TOOK = "Time left", "Time taken"
@@ -81,13 +82,15 @@ class SessionProgress(QWidget):
         self.bar.setValue(progress.evaluated if progress.budget else 0)
         state = _STATE_WORDS[progress.state]
         words = f"{state}: {reason}" if reason not in ("", state) else state
-        far = f"{progress.evaluated} of {progress.budget} (%p %)" if progress.budget else f"{progress.evaluated} so far"
+        if progress.state is SessionState.DONE and reason:
+            words = reason  # each says that it has ended, and why
+        far = measured_words(progress.evaluated, progress.budget) + (" (%p %)" if progress.budget else " so far")
         self.bar.setFormat(far + (f" · {words}" if words else ""))
         self.bar.setToolTip(plain_tip(words))
-        self.rate.setText(f"{number(progress.rate_per_s)} /s")
-        over = not progress.state.alive
+        over, timed = not progress.state.alive, progress.elapsed_s > 0
+        self.rate.setText(f"{number(progress.rate_per_s)} per s" if timed or not over else UNKNOWN)
         self.captions[1].setText(_TOOK if over else _LEFT)
-        self.left.setText(duration(progress.elapsed_s if over else progress.eta_s))
+        self.left.setText(duration((progress.elapsed_s if timed else None) if over else progress.eta_s))
         described = quantity(self._plan.objective.goal.name, units=self._plan.units)
         best = progress.best_value
         self.best.setText(UNKNOWN if best is None else described.text(best))

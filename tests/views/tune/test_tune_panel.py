@@ -302,7 +302,7 @@ def test_a_stopped_session_can_be_resumed(window: Window, tmp_path: Path) -> Non
     session = window.store.sessions()[0].id
     window.panel.open_session(session, start=False)
     window.qtbot.waitUntil(lambda: window.panel.start.isEnabled(), timeout=10_000)
-    assert f"session {session} has measured 20 of 20" in window.panel.summary.space.text()
+    assert f"session {session}: 20 of 20 measured" in window.panel.summary.space.text()
     window.panel.summary.anew.setChecked(False)
     assert not window.panel.form.strategy.isEnabled()
     window.panel.form.evaluations.setValue(0)
@@ -344,7 +344,7 @@ def test_a_finished_session_that_is_opened_can_be_continued_or_started_again(win
     assert panel.start.isEnabled()
     window.run_to_the_end()
     assert [record.evaluated for record in window.store.sessions()] == [30]
-    window.qtbot.waitUntil(lambda: "has measured 30 of 30" in panel.summary.space.text(), timeout=10_000)
+    window.qtbot.waitUntil(lambda: "session 1: 30 of 30 measured" in panel.summary.space.text(), timeout=10_000)
 
     window.qtbot.waitUntil(anew.isChecked, timeout=10_000)
     assert form.strategy.isEnabled()
@@ -386,7 +386,7 @@ def test_past_sessions_are_listed(window: Window, tmp_path: Path) -> None:
     window.run_to_the_end()
     window.panel.stored.menu().aboutToShow.emit()
     action, *_ = window.panel.stored.menu().actions()
-    assert "Session 1 · small · Test GPU · 60 of 60 measured · done" in action.text()
+    assert "Session 1 · small · Test GPU (recorded) · 60 of 60 measured · done" in action.text()
     with window.qtbot.waitSignal(window.panel.form.draft_shown, timeout=20_000):
         action.trigger()
     assert window.panel.draft is not None
@@ -445,6 +445,7 @@ def test_pause_resume_and_stop_are_sent_and_shown(lab: Lab, panel: TunePanel) ->
     assert panel.progress.captions[1].text() == "Time left"
     change(lab, table, SessionState.STOPPED, "stopped")
     assert panel.progress.bar.format().endswith("· stopped"), "not 'stopped: stopped'"
+    assert panel.progress.bar.format().startswith("30 of 160 measured (")
     assert (panel.progress.captions[1].text(), panel.progress.left.text()) == ("Time taken", "2.0 s")
     assert [type(command) for command in lab.engine.commands] == [events.Pause, events.Resume, events.Stop]
     assert panel.pause.text() == "Resume"
@@ -456,7 +457,7 @@ def test_rate_time_left_and_failures_are_shown_while_it_runs(lab: Lab, panel: Tu
     table = filled(space)
     lab.session(table, plan_for(space, OBJECTIVE))
     lab.grow(table, best=3, budget=400)
-    assert panel.progress.rate.text() == "25 /s"
+    assert panel.progress.rate.text() == "25 per s"
     assert panel.progress.left.text() == "8.0 s"
     assert "compile" in panel.progress.failed.text()
     assert panel.progress.bar.maximum() == 400
@@ -520,7 +521,7 @@ def test_a_cache_that_is_written_fills_the_window_until_it_is_closed(window: Win
     assert panel.summary.follow.isVisible()
     assert not panel.form.strategy.isEnabled(), "nothing is searched"
     panel.start.click()
-    window.qtbot.waitUntil(lambda: panel.progress.bar.format() == "5 so far", timeout=20_000)
+    window.qtbot.waitUntil(lambda: panel.progress.bar.format() == "5 measured so far", timeout=20_000)
     window.result.select(2)
     grow(path, 30)
     window.qtbot.waitUntil(lambda: len(window.result.table or ()) == 30, timeout=20_000)
