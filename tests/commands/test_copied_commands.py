@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import app
@@ -108,6 +108,10 @@ def asked(draw: st.DrawFn) -> dict[str, Any]:
     name = draw(st.none() | st.sampled_from(strategies.names()))
     fields = dataclasses.fields(strategies.get(name).Options) if name is not None else ()
     options = draw(st.fixed_dictionaries({}, optional={field.name: values_of(field) for field in fields}))
+    try:
+        strategies.make_options(strategies.get(name or "auto"), options)
+    except InputError:  # values that do not go together
+        reject()
     return {
         "strategy": name,
         "strategy_options": options,

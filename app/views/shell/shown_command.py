@@ -35,8 +35,10 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
             return lambda: reproduce.monitor_command(info.uuid, info.label, seconds)
         case "tune":
             tune = panels["tune"]
-            shown_only = tune.draft is None and result.plan is not None
-            plan = replace(result.plan, resume=None) if shown_only else tune.plan_as_set_up()
+            if tune.draft is not None or result.plan is None:
+                plan = tune.plan_as_set_up()
+            else:  # what ran last, from its beginning
+                plan = replace(result.plan, resume=None)
             return lambda: reproduce.run_command(plan, context.store)
         case "queue":
             chosen = panels["queue"].chosen()

@@ -84,6 +84,7 @@ class TunePanel(QWidget):
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
+        bridge.queue_changed.connect(self._set_buttons)
         bridge.fault.connect(self._fault)
         if context.result.table is not None:
             self.results.set_session(context.result.table, context.result.plan)
@@ -352,8 +353,9 @@ class TunePanel(QWidget):
 
     @property
     def _session_runs(self) -> bool:
-        """Any session, a roofline's too: the engine runs one at a time."""
-        return self._context.bridge.activity.plan is not None
+        """Any session, a roofline's and one that the queue begins too: the engine runs one at a time."""
+        bridge = self._context.bridge
+        return bridge.activity.plan is not None or bridge.queue.current is not None
 
     @property
     def _own_runs(self) -> bool:
@@ -370,7 +372,7 @@ class TunePanel(QWidget):
         self.start.setEnabled(self._draft is not None and free)
         self.queue.setEnabled(self._draft is not None)
         waits = self._session_runs and not own
-        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIP
+        tip = f"{activity.title or 'A queued session'} runs: wait for it, or stop it above" if waits else _START_TIP
         if own and activity.plan is not None:
             tip = _WAITS.format(board=activity.plan.gpu)
         self.start.setToolTip(tip)
