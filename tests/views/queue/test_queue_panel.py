@@ -240,7 +240,7 @@ def test_quitting_asks_and_names_what_waits(queued: Queued, qtbot: QtBot) -> Non
     queued.begin()
     assert bar.ask()
     words = bar.text.text()
-    assert words.startswith("Tuning gemm is still running. Stop it, and forget 5 runs that wait: gemm on Test GPU")
+    assert words.startswith("Tuning gemm is still running. Stop it, and forget 5 runs that wait (gemm on Test GPU")
     assert "seed 1" in words
     assert "and 2 more" in words
     queued.end()
@@ -260,7 +260,7 @@ def test_a_paused_queue_is_not_forgotten_without_being_asked(queued: Queued, qtb
     queued.queue.add(plans(1))
     assert bar.ask()
     assert bar.end.text() == "&Forget and quit"
-    assert bar.text.text().startswith("The queue is not kept. Forget 1 run that waits: gemm on Test GPU")
+    assert bar.text.text().startswith("The queue is not kept. Forget 1 run that waits (gemm on Test GPU")
     queued.queue.clear()
     assert bar.isHidden(), "there is nothing to ask any more"
     queued.queue.add(plans(1))
