@@ -14,23 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import app
 from app.cli import main, make_parser
 from app.commands.search import search_options
 from app.engine.formats.read import read_recording
+from app.engine.models.curve import Curve
 from app.engine.objectives import Goal
 from app.engine.report.command_line import CommandLine
 from app.engine.report.reproduce import (
     analyse_command,
     compare_command,
     export_command,
+    fit_command,
     monitor_command,
     report_command,
+    roofline_command,
     run_command,
+    sweep_words,
 )
+from app.engine.session.events import Fit
 from app.engine.session.import_known import with_recording
 from app.engine.session.load import load_specification
 from app.engine.session.opening import best_of
@@ -38,6 +43,8 @@ from app.engine.session.plan import SearchOptions, SessionPlan
 from app.engine.session.planning import plan_of, plan_replay, plan_resume, plan_roofline, plan_specification
 from app.engine.store.database import Store
 from app.engine.strategies import base as strategies
+from app.engine.tuning_methods.clock_fits import fits_of_file
+from app.engine.tuning_methods.roofline_sweeps import sweeps_of_file
 from app.errors import InputError
 from app.paths import resources
 from app.sensors.clock import VirtualClock
@@ -108,6 +115,10 @@ def asked(draw: st.DrawFn) -> dict[str, Any]:
     name = draw(st.none() | st.sampled_from(strategies.names()))
     fields = dataclasses.fields(strategies.get(name).Options) if name is not None else ()
     options = draw(st.fixed_dictionaries({}, optional={field.name: values_of(field) for field in fields}))
+    try:
+        strategies.make_options(strategies.get(name or "auto"), options)
+    except InputError:  # values that do not go together
+        reject()
     return {
         "strategy": name,
         "strategy_options": options,
@@ -233,6 +244,33 @@ def test_the_command_measures_the_same_configurations(capsys: pytest.CaptureFixt
     report = run_json(report_command(plan, first, table, other), capsys, "--out", str(tmp_path / "report.html"))
     assert shlex.quote(str(EXAMPLE)) in Path(report["files"][0]).read_text(encoding="utf-8")
     assert len(run_json(compare_command([first, again]), capsys)["sides"]) == 2
+
+
+def test_a_fit_and_a_roofline_come_back_from_their_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    board = Curve(p_idle_w=40.0, alpha_w_per_mhz=0.08, beta_per_mhz=1.2e-3, ridge_mhz=1000.0)
+    rows = [f"{clock},{float(board.power_w(clock)):.3f},{2 / clock:.8f}" for clock in range(600, 1501, 100)]
+    file = tmp_path / "sweep of -1.csv"
+    file.write_text("\n".join(["clock_mhz,power_w,time_s", *rows]), encoding="utf-8")
+    [fit] = fits_of_file(file)
+    assert fit.fit is not None
+    assert run_json(fit_command(fit), capsys)["recommended_clock_mhz"] == fit.fit.recommended_clock_mhz
+    [sweep] = sweeps_of_file(resources() / "recordings" / "h200-roofline-fp64.json.gz")
+    assert sweep.fit is not None
+    assert set(run_json(roofline_command(sweep), capsys)["precisions"]) == {"fp64"}
+    for none in (None, replace(fit, words=())):
+        with pytest.raises(InputError, match=r"no command gives this fit|no fit is shown"):
+            fit_command(none)
+
+
+def test_a_sweep_is_made_again_as_it_was_asked_for() -> None:
+    asked = Fit(sweep=True, board=GPU.info.uuid, points=12, memory_clocks=True, power_limits=True)
+    arguments = make_parser().parse_args(["fit", *sweep_words(asked, GPU)])
+    assert (arguments.gpu, arguments.sim_seed, arguments.points) == ("simulated:a100", 3, 12)
+    assert arguments.memory_clocks
+    assert arguments.caps
+    assert not arguments.allow_control
+    assert sweep_words(Fit(sweep=True), GPU) == ("--gpu", "simulated:a100", "--sim-seed", "3")
+    assert make_parser().parse_args(["fit", "--gpu", "0"]).points == Fit(sweep=True).points
 
 
 def test_a_session_without_a_number_has_no_command_yet() -> None:

@@ -91,7 +91,7 @@ def fit_command(fit: ClockFit | None) -> CommandLine:
         raise InputError("no fit is shown", "Model", "fit a clock sweep or the session")
     if not fit.words:
         what = f"no command gives this fit of {fit.origin}"
-        raise InputError(what, "Model", "it is one of several in its file, or was made earlier: fit again")
+        raise InputError(what, "Model", "it is one of several in its file, which `--series` picks, or was made earlier")
     return CommandLine(("fit", *fit.words), f"Frequency model of {fit.label}, {fit.origin}")
 
 

@@ -14,7 +14,7 @@ from ..metering.characterisation.description import describe_characterisation
 from ..session.description import describe_search, source_in_words
 from .content import ReportContent
 from .html import described, element, esc, facts, paragraph, section, table, titled
-from .reproduce import analyse_command, export_command, run_command
+from .reproduce import analyse_command, export_command, report_command, run_command
 
 
 def question(content: ReportContent) -> str:
@@ -67,7 +67,8 @@ def reproduce(content: ReportContent) -> str:
     if record is not None:
         lines.append(analyse_command(record, record.id).shell())
         if content.chosen is not None:
-            lines.append(export_command(record, record.id, content.table, content.chosen).shell())
+            chosen = record, record.id, content.table, content.chosen
+            lines += [export_command(*chosen).shell(), report_command(*chosen).shell()]
     body = paragraph(why_not) if why_not else ""
     body += element("pre", esc("\n".join(lines))) if lines else ""
     body += facts(

@@ -21,8 +21,8 @@ def waiting_in_words(queue: RunQueue) -> str:
 
 
 def named(queue: RunQueue) -> str:
-    """The runs that wait, the first of them by name: '3 runs that wait: gemm on …, …'."""
+    """The runs that wait, the first of them by name: '3 runs that wait (gemm on …; …)'."""
     waiting = queue.waiting
     count = "1 run that waits" if len(waiting) == 1 else f"{len(waiting)} runs that wait"
     more = f"; and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
-    return f"{count}: {'; '.join(run.words for run in waiting[:_NAMED])}{more}"
+    return f"{count} ({'; '.join(run.words for run in waiting[:_NAMED])}{more})"

@@ -65,7 +65,8 @@ class RooflineMeasuring(QObject):
     @property
     def possible(self) -> bool:
         """The engine is free for a sweep."""
-        return not self.busy and self._context.bridge.activity.plan is None
+        bridge = self._context.bridge
+        return not self.busy and bridge.activity.plan is None and bridge.queue.current is None
 
     @property
     def precision(self) -> str:

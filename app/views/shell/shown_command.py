@@ -35,8 +35,10 @@ def command_of(view: str, panels: Panels, context: Context, seconds: float) -> J
             return lambda: reproduce.monitor_command(info.uuid, info.label, seconds)
         case "tune":
             tune = panels["tune"]
-            of_result = result.plan if tune.draft is None else None
-            plan = tune.plan_as_set_up() if of_result is None else replace(of_result, resume=None)
+            if tune.draft is not None or result.plan is None:
+                plan = tune.plan_as_set_up()
+            else:  # what ran last, from its beginning
+                plan = replace(result.plan, resume=None)
             return lambda: reproduce.run_command(plan, context.store)
         case "queue":
             chosen = panels["queue"].chosen()

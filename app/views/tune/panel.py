@@ -103,6 +103,7 @@ class TunePanel(QWidget):
         bridge.session_remark.connect(self._session_remark)
         bridge.session_changed.connect(self._session_changed)
         bridge.activity.changed.connect(self._activity_changed)
+        bridge.queue_changed.connect(self._set_buttons)
         bridge.fault.connect(self._fault)
         self._set_buttons()
 
@@ -446,8 +447,9 @@ class TunePanel(QWidget):
 
     @property
     def _session_runs(self) -> bool:
-        """Any session, a roofline's too: the engine runs one at a time."""
-        return self._context.bridge.activity.plan is not None
+        """Any session, a roofline's and one that the queue begins too: the engine runs one at a time."""
+        bridge = self._context.bridge
+        return bridge.activity.plan is not None or bridge.queue.current is not None
 
     @property
     def _own_runs(self) -> bool:
@@ -467,7 +469,11 @@ class TunePanel(QWidget):
         words, used_up = self._start_words(), self._why_used_up()
         self.start.setText(words)
         self.summary.show_all.setEnabled(free)
-        tip = f"{activity.title} runs: wait for it, or stop it above" if waits else _START_TIPS.get(words, _START_TIP)
+        tip = (
+            f"{activity.title or 'A queued session'} runs: wait for it, or stop it above"
+            if waits
+            else _START_TIPS.get(words, _START_TIP)
+        )
         self.start.setEnabled(ready and free and not used_up)
         if free and used_up:
             tip = used_up

@@ -12,11 +12,18 @@ from pytestqt.qtbot import QtBot
 
 from app.engine.session import events
 from app.engine.session.plan import SessionPlan
-from app.engine.session_state import SessionState
+from app.engine.session_state import Purpose, SessionState
+from app.engine.space.result_table import ResultTable
+from app.paths import resources
+from app.sensors.clock import VirtualClock
+from app.sensors.simulated.gpu import SimulatedGpu
+from app.sensors.simulated.twin import load_twin
 from app.views.queue.panel import QueuePanel
+from app.views.roofline.measuring import RooflineMeasuring
 from app.views.shell.app import Program
 from app.views.shell.quit_bar import QuitBar
 from app.views.shell.result_bar import ResultBar
+from app.views.tune.panel import TunePanel
 
 Open = Callable[..., Program]
 SPACE = grid_space()
@@ -180,6 +187,49 @@ def test_the_bar_over_every_view_says_how_many_wait_and_leads_to_the_queue(queue
     assert "session 1 was stopped" in bar.waiting.toolTip()
 
 
+# --- what else runs ---------------------------------------------------------------------------------------------------
+
+
+def test_a_roofline_of_two_precisions_is_waited_for_and_waits_itself(qtbot: QtBot) -> None:
+    gpu = SimulatedGpu(load_twin("a100"), clock=VirtualClock())
+    lab = Lab(gpu)
+    measuring = RooflineMeasuring(lab.context)
+    started = lab.engine.commands
+    [queued] = plans(1)
+    measuring.start(("fp32", "fp64"))
+    lab.bridge.queue.add([queued])
+    for number in (1, 2):
+        qtbot.waitUntil(lambda number=number: len(started) == number, timeout=30_000)
+        begun = started[-1]
+        assert isinstance(begun, events.Start)
+        assert begun.plan.purpose is Purpose.ROOFLINE
+        table = ResultTable(begun.plan.space)
+        lab.engine.tell(events.SessionStarted(1, begun.plan, table))
+        lab.engine.tell(events.SessionChanged(progress(table, SessionState.DONE)))
+    assert started[-1] == events.Start(queued)
+    assert len(started) == 3
+    assert not measuring.possible, "a run of the queue is about to begin"
+    measuring.start(("fp32",))
+    assert not measuring.busy
+    measuring.shutdown()
+
+
+def test_nothing_is_started_by_hand_between_two_runs(qtbot: QtBot) -> None:
+    lab = Lab(SimulatedGpu(load_twin("a100"), clock=VirtualClock()))
+    tune = TunePanel(lab.context)
+    qtbot.addWidget(tune)
+    tune.open(resources() / "examples" / "vector_add.toml")
+    qtbot.waitUntil(tune.start.isEnabled, timeout=20_000)
+    [queued] = plans(1)
+    lab.bridge.queue.add([queued])
+    assert not tune.start.isEnabled()
+    assert "A queued session runs" in tune.start.toolTip()
+    assert tune.queue.isEnabled()
+    lab.engine.tell(events.StartFailed(queued, "no"))
+    assert tune.start.isEnabled()
+    tune.shutdown()
+
+
 # --- quitting ---------------------------------------------------------------------------------------------------------
 
 
@@ -190,7 +240,7 @@ def test_quitting_asks_and_names_what_waits(queued: Queued, qtbot: QtBot) -> Non
     queued.begin()
     assert bar.ask()
     words = bar.text.text()
-    assert words.startswith("Tuning gemm is still running. Stop it, and forget 5 runs that wait: gemm on Test GPU")
+    assert words.startswith("Tuning gemm is still running. Stop it, and forget 5 runs that wait (gemm on Test GPU")
     assert "seed 1" in words
     assert "and 2 more" in words
     queued.end()
@@ -210,7 +260,7 @@ def test_a_paused_queue_is_not_forgotten_without_being_asked(queued: Queued, qtb
     queued.queue.add(plans(1))
     assert bar.ask()
     assert bar.end.text() == "&Forget and quit"
-    assert bar.text.text().startswith("The queue is not kept. Forget 1 run that waits: gemm on Test GPU")
+    assert bar.text.text().startswith("The queue is not kept. Forget 1 run that waits (gemm on Test GPU")
     queued.queue.clear()
     assert bar.isHidden(), "there is nothing to ask any more"
     queued.queue.add(plans(1))
