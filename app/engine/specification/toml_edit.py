@@ -48,22 +48,24 @@ def key_text(key: str) -> str:
 def with_value(text: str, place: Place, value: Any) -> str:
     """The value of that place is this one; tables that are missing are made. A list's next index appends to it."""
     text = _ended(text)
-    document = _parsed(text)
+    document: Any = _parsed(text)
     *above, last = place
+    parent: Any
     try:
         parent = _parent(document, place)
     except LookupError:
         return with_value(text, tuple(above), [value] if isinstance(last, int) else {last: value})
     item = _item(value, lines=len(place) == 1 and isinstance(value, list))
-    if isinstance(parent, Array) and last == len(parent):
+    is_list, is_inline = isinstance(parent, Array), isinstance(parent, InlineTable)
+    if is_list and last == len(parent):
         parent.append(item)
     elif len(place) == 1 and isinstance(value, Mapping):
         document[last] = _table(value)
-    elif isinstance(parent, InlineTable) and last not in parent:
+    elif is_inline and last not in parent:
         item.trivia.trail = " "  # before the brace
         parent[last] = item
     else:
-        if isinstance(parent, Array) or last in parent:
+        if is_list or last in parent:
             _keep_comment(parent[last], item)
         parent[last] = item
     return _written(document)
@@ -86,9 +88,10 @@ def without(text: str, place: Place) -> str:
 def moved(text: str, place: Place, to: Place) -> str:
     """An entry of a table, or an item of a list, changes places with its neighbour `to`; a line keeps its comments."""
     document = _parsed(text)
-    parent = _parent(document, place)
+    parent: Any = _parent(document, place)
     here, there = place[-1], to[-1]
-    if isinstance(parent, Array):
+    is_list = isinstance(parent, Array)
+    if is_list:
         parent[here], parent[there] = parent[there], parent[here]
         return _written(document)
     first, second = sorted((_lines_of(text, place), _lines_of(text, to)))
@@ -134,7 +137,9 @@ def line_of(text: str, place: Place) -> int | None:
 def rebased(text: str, old: Path, new: Path) -> str:
     """The same for another folder: the source files that a kernel names relative to the old one are still found."""
     kernel = _parsed(text).unwrap().get("kernel")
-    for key in ("source", "include") if isinstance(kernel, dict) and old.resolve() != new.resolve() else ():
+    if not isinstance(kernel, dict) or old.resolve() == new.resolve():
+        return text
+    for key in ("source", "include"):
         given = kernel.get(key)
         for at, name in enumerate(given if isinstance(given, list) else [given]):
             if isinstance(name, str):

@@ -42,6 +42,7 @@ class TunePanel(QWidget):
     """`open(path)` prepares a session; the buttons run it. Everything that may take time happens off Qt's thread."""
 
     file_opened = Signal(object)  # the Path of what was read
+    edit_asked = Signal()  # the specification that is open, or a new one
 
     def __init__(self, context: Context, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -89,10 +90,11 @@ class TunePanel(QWidget):
     def _lay_out(self) -> None:
         tip = "A specification (TOML or T1), or a recording to replay: a cache, T4 results, a session as CSV"
         choose = button("&Open …", tip, self.choose_file)
+        edit = button("E&dit …", "Edit the specification that is open, or begin one", self.edit_asked.emit)
         self.examples = _menu_button("Examples", self._fill_examples)
         self.stored = _menu_button("Past sessions", self._fill_stored)
         vbox(
-            hbox(choose, self.examples, self.stored, 1),
+            hbox(choose, edit, self.examples, self.stored, 1),
             self.summary,
             self.form,
             hbox(self.start, self.pause, self.stop),
@@ -124,6 +126,12 @@ class TunePanel(QWidget):
     def cache(self) -> Path | None:
         """The recorded cache that is open, if it is one."""
         return self._draft.path if self._draft is not None and self._draft.replay else None
+
+    @property
+    def specification(self) -> Path | None:
+        """The specification that is open, also one that cannot be tuned as it is."""
+        path = self._opened[0] if self._opened is not None else None
+        return path if path is not None and path.suffix == ".toml" else None
 
     # --- what to tune ------------------------------------------------------------------------------------------------
 
