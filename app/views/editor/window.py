@@ -179,7 +179,7 @@ class SpecificationEditor(QWidget):
             self._offer(file.draft)
 
     def _offer(self, draft: Draft | None) -> None:
-        if draft is None or draft.text in (self.edited.text, START) or (draft.path is None and self.edited.modified):
+        if draft is None or draft.text == self.edited.text or (draft.path is None and self._unsaved):
             return
         self._draft = draft
         when, what = local_time(draft.saved_s), draft.path.name if draft.path else f"{draft.name}.toml, never saved"
@@ -354,8 +354,13 @@ class SpecificationEditor(QWidget):
 
     # --- unsaved changes ----------------------------------------------------------------------------------------------
 
+    @property
+    def _unsaved(self) -> bool:
+        """There is something to lose."""
+        return self.edited.modified and self.edited.text != START
+
     def _ask_first(self, then: Callable[[], object]) -> None:
-        if not self.edited.modified or self.edited.text == START:
+        if not self._unsaved:
             then()
             return
         self._draft = None
@@ -390,14 +395,14 @@ class SpecificationEditor(QWidget):
         """Keep what is unsaved in the data folder, so that a crash loses nothing."""
         edited = self.edited
         path = edited.path
-        if edited.modified and edited.text != START:
+        if self._unsaved:
             draft = Draft(edited.text, path, edited.folder, edited.name)
             self._files.run(lambda: kept_drafts.keep(draft))
-        else:
+        elif path is not None and self._draft is None:  # one that is offered stays until there is an answer
             self._files.run(lambda: kept_drafts.forget(path))
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self.edited.modified and self.edited.text != START and not self._closing:
+        if self._unsaved and not self._closing:
             event.ignore()
             self._ask_first(self.close)
             return

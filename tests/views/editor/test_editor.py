@@ -377,6 +377,23 @@ def test_unsaved_changes_survive_a_crash(qtbot: QtBot, tmp_path: Path, monkeypat
         each.shutdown()
 
 
+def test_a_draft_that_is_offered_stays_until_there_is_an_answer(
+    editor: SpecificationEditor, qtbot: QtBot, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(TEXT)
+    kept_drafts.keep(Draft("# unsaved\n" + TEXT, other, tmp_path, "other"))
+    kept_drafts.keep(Draft("# never saved\n", None, tmp_path, "new"))
+    editor.show()
+    editor.open(other)
+    qtbot.waitUntil(editor.ask_bar.isVisible)
+    editor.close()
+    assert not editor.isVisible(), "nothing of this window is unsaved"
+    editor.shutdown()
+    assert kept_drafts.kept(other) is not None
+    assert kept_drafts.kept(None) is not None
+
+
 def test_drafts_are_for_the_user_alone_and_damaged_ones_are_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
